@@ -35,7 +35,11 @@ class BrainpyState(JaxAdapter):
     def neuron(self, spec, features):
         import brainunit as u
 
-        own = {"tau": -1 / log(spec.decay) * u.ms, "V_th": spec.threshold * u.mV, "spk_reset": RESETS[spec.reset]}
+        own = {
+            "tau": -1 / log(spec.decay) * u.ms,
+            "V_th": spec.threshold * u.mV,
+            "spk_reset": RESETS[spec.reset],
+        }
         return lambda currents: spikes_of(currents, spk_fun=surrogate(spec), **own)
 
     def native(self, features):

@@ -46,7 +46,11 @@ class Fused(TorchAdapter):
             return "our neuron reads a learned decay on the host at every call, which no compiler or graph can hold"
         if not case.native and case.spec.adaptation is not None and case.mode == "compile":
             return "our neuron with an adaptive threshold is one compiled call already, which torch.compile cannot look into"
-        if case.parallel == "time" and not case.native and (case.spec.adaptation is not None or case.spec.learned_decay):
+        if (
+            case.parallel == "time"
+            and not case.native
+            and (case.spec.adaptation is not None or case.spec.learned_decay)
+        ):
             return "our neuron with an adaptive threshold or a learned decay starts at rest: ranks cannot share its time steps"
         if _requested(case.construction) is None:
             return None
@@ -74,7 +78,11 @@ class Fused(TorchAdapter):
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
-        if case.construction == "vanilla" or case.parallel == "time" or not (case.native or _is_plain(case)):
+        if (
+            case.construction == "vanilla"
+            or case.parallel == "time"
+            or not (case.native or _is_plain(case))
+        ):
             return {}
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
@@ -82,17 +90,26 @@ class Fused(TorchAdapter):
         modules: dict[tuple[str, ...], Any] = {}
         for chain in chains(network):
             first = network.node(chain[0][0])
-            widths = [network.shapes[first.inputs[0]][0], *(network.node(linear).options["outputs"] for linear, _ in chain)]
-            given = None if first.inputs[0] != INPUT else "spikes" if case.input in SPIKES else "dense"
+            widths = [
+                network.shapes[first.inputs[0]][0],
+                *(network.node(linear).options["outputs"] for linear, _ in chain),
+            ]
+            given = (
+                None if first.inputs[0] != INPUT else "spikes" if case.input in SPIKES else "dense"
+            )
             bias, spec = first.options["bias"], network.node(chain[0][1]).options["neuron"]
-            modules |= zip(chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True)
+            modules |= zip(
+                chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True
+            )
         for run in convolutions(network):
             modules[run] = self._conv_lif(case, network, run)
         for norm, neuron in network.neurons_behind("norm"):
             if not any(norm in run for run in modules):
                 known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
                 channels = network.shapes[norm][0]
-                modules[norm, neuron] = BatchNormLIF(channels, spec, known["epsilon"], known["momentum"], backend=backend)
+                modules[norm, neuron] = BatchNormLIF(
+                    channels, spec, known["epsilon"], known["momentum"], backend=backend
+                )
         for node in network.nodes:
             if node.kind == "conv" and not any(node.name in run for run in modules):
                 modules[(node.name,)] = Merged(layer_of(node, network, strides))
@@ -144,7 +161,11 @@ class Fused(TorchAdapter):
 
 def _is_plain(case: Case) -> bool:
     """Whether a neuron is one that layers are fused with."""
-    return case.spec.current_decay is None and case.spec.learned_decay is None and case.spec.adaptation is None
+    return (
+        case.spec.current_decay is None
+        and case.spec.learned_decay is None
+        and case.spec.adaptation is None
+    )
 
 
 def _requested(construction: str) -> str | None:
@@ -170,7 +191,9 @@ def chains(network: Network) -> list[list[tuple[str, str]]]:
     return chains
 
 
-def _continues(network: Network, last_linear: str, last_neuron: str, linear: str, neuron: str) -> bool:
+def _continues(
+    network: Network, last_linear: str, last_neuron: str, linear: str, neuron: str
+) -> bool:
     reads = network.node(linear).inputs == (last_neuron,) and len(network.readers[last_neuron]) == 1
     bias = network.node(last_linear).options["bias"] == network.node(linear).options["bias"]
     return reads and bias and network.node(last_neuron).options == network.node(neuron).options
@@ -178,5 +201,11 @@ def _continues(network: Network, last_linear: str, last_neuron: str, linear: str
 
 def convolutions(network: Network) -> list[tuple[str, ...]]:
     """Runs of (conv, neuron) and (conv, norm, neuron) that only read each other."""
-    with_norm = ((network.only_before(norm, "conv"), norm, neuron) for norm, neuron in network.neurons_behind("norm"))
-    return [*network.neurons_behind("conv"), *((conv.name, norm, neuron) for conv, norm, neuron in with_norm if conv)]
+    with_norm = (
+        (network.only_before(norm, "conv"), norm, neuron)
+        for norm, neuron in network.neurons_behind("norm")
+    )
+    return [
+        *network.neurons_behind("conv"),
+        *((conv.name, norm, neuron) for conv, norm, neuron in with_norm if conv),
+    ]

@@ -73,7 +73,9 @@ def over_time(spec, shown):
     import jax.numpy as jnp
 
     def rest(current):
-        return None if spec.current_decay is None else jnp.zeros_like(current), at_rest(spec)(current)
+        return None if spec.current_decay is None else jnp.zeros_like(current), at_rest(spec)(
+            current
+        )
 
     def scan(state, currents, parameter=None):
         fire = firing(spec, None if parameter is None else decay_of(spec, parameter, jnp))

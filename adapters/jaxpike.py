@@ -25,7 +25,9 @@ class Jaxpike(JaxAdapter):
             return "LinearLIF never resets"
         if not parallel and (spec.reset not in ("soft", "hard") or spec.detach_reset):
             return "LIF subtracts or resets to zero, never detached"
-        if spec.surrogate not in SURROGATES or spec.slope not in SLOPES.get(spec.surrogate, (spec.slope,)):
+        if spec.surrogate not in SURROGATES or spec.slope not in SLOPES.get(
+            spec.surrogate, (spec.slope,)
+        ):
             return f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: FastSigmoid, ATan, Triangular of width 1, Boxcar"
         if spec.max_spikes > 1:
             return "jaxpike's neurons fire once a step"
@@ -45,7 +47,10 @@ class Jaxpike(JaxAdapter):
             "triangle": lambda: jaxpike.Triangular(width=1.0),
             "rectangle": lambda: jaxpike.Boxcar(width=1 / spec.slope),
         }[spec.surrogate]()
-        tau, alike = -1 / log(spec.decay), {"threshold": float(spec.threshold), "surrogate": surrogate}
+        tau, alike = (
+            -1 / log(spec.decay),
+            {"threshold": float(spec.threshold), "surrogate": surrogate},
+        )
         if construction == "parallel":
             neuron, run = jaxpike.LinearLIF(tau, **alike), jaxpike.unroll_parallel
         else:

@@ -33,7 +33,9 @@ class Jaxsnn(JaxAdapter):
         return "jaxsnn's LIF always leaks" if spec.decay == 1 else None
 
     def refuses(self, case: Case, network: Network) -> str | None:
-        return super().refuses(case, network) or (HALF if case.precision in ("bf16", "fp16") else None)
+        return super().refuses(case, network) or (
+            HALF if case.precision in ("bf16", "fp16") else None
+        )
 
     def current_scale(self, spec) -> float:
         return 1 / (1 - spec.decay) if spec.decay < 1 else 1.0
@@ -43,7 +45,11 @@ class Jaxsnn(JaxAdapter):
         from jaxsnn.discrete.functional import LIFParameters
         from jaxsnn.discrete.functional.threshold import superspike
 
-        parameters = LIFParameters(tau_mem=1 / (1 - spec.decay), tau_syn=1 / (1 - (spec.current_decay or 0)), v_th=spec.threshold)
+        parameters = LIFParameters(
+            tau_mem=1 / (1 - spec.decay),
+            tau_syn=1 / (1 - (spec.current_decay or 0)),
+            v_th=spec.threshold,
+        )
         run = runs(parameters, lambda u: superspike(u, spec.slope), 1.0)
         return lambda currents: run(jnp.concatenate([currents, jnp.zeros_like(currents[:1])]))[1:]
 
@@ -64,7 +70,13 @@ def runs(parameters, method, dt):
     import jax.numpy as jnp
     from jaxsnn.discrete.functional import LIFState, lif_step
 
-    own = {"v_leak": 0.0, "v_th": parameters.v_th, "v_reset": 0.0, "tau_mem": parameters.tau_mem, "tau_syn": parameters.tau_syn}
+    own = {
+        "v_leak": 0.0,
+        "v_th": parameters.v_th,
+        "v_reset": 0.0,
+        "tau_mem": parameters.tau_mem,
+        "tau_syn": parameters.tau_syn,
+    }
 
     def step(state, current):
         return lif_step({"input": current}, state, None, method, **own, dt=dt)

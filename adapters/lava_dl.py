@@ -44,8 +44,12 @@ class LavaDl(TorchAdapter):
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec
-        if spec.reset not in ("none", "hard-straight") or (spec.reset == "hard-straight" and not spec.detach_reset):
-            return f"CUBA resets to zero, and its backward does not see it; it has no {spec.label()}"
+        if spec.reset not in ("none", "hard-straight") or (
+            spec.reset == "hard-straight" and not spec.detach_reset
+        ):
+            return (
+                f"CUBA resets to zero, and its backward does not see it; it has no {spec.label()}"
+            )
         if spec.max_spikes > 1:
             return "CUBA fires once a step"
         if (spec.decay * 4096) % 1 or spec.decay == 1:
@@ -67,13 +71,20 @@ class LavaDl(TorchAdapter):
             return None
         scale = _scale(case.neurons)
         distance = 2 / (64 * scale) / (1 - case.spec.decay)
-        return FixedPoint("default", 2 / scale, -256 / scale, 254 / scale, 2e-3, distance, 4 * distance)
+        return FixedPoint(
+            "default", 2 / scale, -256 / scale, 254 / scale, 2e-3, distance, 4 * distance
+        )
 
     def parameters_of(self, spec, scale: int = EXACT) -> dict:
         """What CUBA calls the neuron; decays are the part that is lost in a step."""
         lost = 1 - spec.decay
         decays = (lost, 1.0) if spec.reset == "none" else (1.0, lost)
-        return {"threshold": spec.threshold, "current_decay": decays[0], "voltage_decay": decays[1], "scale": scale}
+        return {
+            "threshold": spec.threshold,
+            "current_decay": decays[0],
+            "voltage_decay": decays[1],
+            "scale": scale,
+        }
 
     def prepared(self, spec=None):
         """SLAYER, with the surrogate of `spec` (None: its own) and compiled for the GPU that is there."""
@@ -83,7 +94,9 @@ class LavaDl(TorchAdapter):
         _set_surrogate(slayer.spike.spike, spec and derivative(spec, torch))
         if torch.cuda.is_available() and self.compiling is None:
             # SLAYER asks for sm_80 code on everything newer, which does not run there.
-            slayer.jitconfig.TORCH_CUDA_ARCH_LIST = "{}.{}".format(*torch.cuda.get_device_capability())
+            slayer.jitconfig.TORCH_CUDA_ARCH_LIST = "{}.{}".format(
+                *torch.cuda.get_device_capability()
+            )
             start = time.perf_counter()
             _ = slayer.neuron.dynamics.leaky_integrator.Accelerated.leaky_integrator
             self.compiling = time.perf_counter() - start
@@ -96,9 +109,15 @@ class LavaDl(TorchAdapter):
         return time_last(self.prepared(spec).neuron.cuba.Neuron(**self.parameters_of(spec)))
 
     def layer(self, spec, inputs, outputs, bias, construction):
-        scale, hook = (_scale(inputs), {}) if construction == "quantised" else (EXACT, {"pre_hook_fx": None})
+        scale, hook = (
+            (_scale(inputs), {}) if construction == "quantised" else (EXACT, {"pre_hook_fx": None})
+        )
         dense = self.prepared(spec).block.cuba.Dense
-        return _with_bias(dense(self.parameters_of(spec, scale), inputs, outputs, delay_shift=False, **hook), outputs, bias)
+        return _with_bias(
+            dense(self.parameters_of(spec, scale), inputs, outputs, delay_shift=False, **hook),
+            outputs,
+            bias,
+        )
 
     def parameters(self, layer):
         return layer.lif.synapse.weight, layer.lif.synapse.bias
@@ -111,10 +130,14 @@ class LavaDl(TorchAdapter):
         is an exponential, 0.0053·exp(−|v − θ|/9.375). The decays are trained along. A bias is what our case adds.
         """
         slayer = self.prepared()
-        return time_last(slayer.neuron.cuba.Neuron(**TUTORIAL), lambda spikes: slayer.axon.delay(spikes, 1))
+        return time_last(
+            slayer.neuron.cuba.Neuron(**TUTORIAL), lambda spikes: slayer.axon.delay(spikes, 1)
+        )
 
     def native_layer(self, inputs, outputs, bias):
-        return _with_bias(self.prepared().block.cuba.Dense(TUTORIAL, inputs, outputs), outputs, bias)
+        return _with_bias(
+            self.prepared().block.cuba.Dense(TUTORIAL, inputs, outputs), outputs, bias
+        )
 
     def facts(self, case: Case) -> dict:
         return {"state_dtype": "int64"} if case.device == "cpu" and case.mode == "eager" else {}

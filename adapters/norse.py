@@ -19,7 +19,11 @@ from snnbench.core.network import Network
 
 from .base.torch_adapter import TorchAdapter
 
-METHODS = {("superspike", 1): ("super", 1.0), ("triangle", 1): ("triangle", 1.0), ("sigmoid", 4): ("tanh", 2.0)}
+METHODS = {
+    ("superspike", 1): ("super", 1.0),
+    ("triangle", 1): ("triangle", 1.0),
+    ("sigmoid", 4): ("tanh", 2.0),
+}
 """Our surrogates, each with the only slope that Norse has it with, and Norse's method and alpha: sech²(2u) is the last one."""
 
 
@@ -99,7 +103,10 @@ class Norse(TorchAdapter):
         elif construction == "lif":
             from norse.torch import LIF, LIFParameters
 
-            leak = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_syn_inv": torch.tensor(1 - (spec.current_decay or 0.0))}
+            leak = {
+                "tau_mem_inv": torch.tensor(1 - spec.decay),
+                "tau_syn_inv": torch.tensor(1 - (spec.current_decay or 0.0)),
+            }
             lif = LIF(LIFParameters(**leak, **common_parameters(spec)), dt=1.0)
         elif construction == "lsnn":
             return lsnn(spec)
@@ -121,7 +128,11 @@ class Norse(TorchAdapter):
             return SequentialState(scaled, cell) if network.scaled_at(node.name) is None else cell
 
         own = own_modules(network, {"neuron": neuron_of})
-        return {tuple(own): Chain(own, network.neurons, Lift(SequentialState(*own.values())), lambda net, x: net(x)[0])}
+        return {
+            tuple(own): Chain(
+                own, network.neurons, Lift(SequentialState(*own.values())), lambda net, x: net(x)[0]
+            )
+        }
 
     def native(self, features):
         """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, to zero with gradient, surrogate superspike.
@@ -148,15 +159,26 @@ class Norse(TorchAdapter):
 def lsnn(spec):
     """Norse's neuron with an adaptive threshold, from currents (T, B, …) to spikes, from rest."""
     import torch
-    from norse.torch.functional.lsnn import LSNNFeedForwardState, LSNNParameters, lsnn_feed_forward_step
+    from norse.torch.functional.lsnn import (
+        LSNNFeedForwardState,
+        LSNNParameters,
+        lsnn_feed_forward_step,
+    )
     from norse.torch.module.snn import SNN
 
     from .base.time_loop import Uncut
 
-    decays = {"tau_mem_inv": torch.tensor(1 - spec.decay), "tau_adapt_inv": torch.tensor(1 - spec.adaptation_decay)}
+    decays = {
+        "tau_mem_inv": torch.tensor(1 - spec.decay),
+        "tau_adapt_inv": torch.tensor(1 - spec.adaptation_decay),
+    }
     beta = torch.tensor(spec.adaptation / spec.adaptation_decay)  # it decays before it is used
     parameters = LSNNParameters(
-        tau_syn_inv=torch.tensor(1.0), v_reset=torch.tensor(0.0), beta=beta, **decays, **common_parameters(spec)
+        tau_syn_inv=torch.tensor(1.0),
+        v_reset=torch.tensor(0.0),
+        beta=beta,
+        **decays,
+        **common_parameters(spec),
     )
 
     def rest(currents):
@@ -190,4 +212,6 @@ def box_parameters(spec):
         "hard": lambda z, v, v_reset, v_th: v * (1 - spike_of(z)),
         "none": lambda z, v, v_reset, v_th: v,
     }[spec.reset]
-    return LIFBoxParameters(reset_method=reset, tau_mem_inv=torch.tensor(1 - spec.decay), **common_parameters(spec))
+    return LIFBoxParameters(
+        reset_method=reset, tau_mem_inv=torch.tensor(1 - spec.decay), **common_parameters(spec)
+    )

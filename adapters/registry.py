@@ -51,7 +51,9 @@ ENTRY_POINT_GROUP = "snnbench.adapters"
 
 def references() -> dict[str, str]:
     """`name → module:Class` of every installed adapter, without importing any."""
-    from importlib.metadata import entry_points  # late: workers that run one adapter are not to pay for it
+    from importlib.metadata import (
+        entry_points,
+    )  # late: workers that run one adapter are not to pay for it
 
     installed = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
     return {**installed, **OWN}
@@ -62,8 +64,12 @@ def load(reference: str) -> Adapter:
     module or class, or it is no adapter."""
     source, _, name = reference.rpartition(":")
     if source.endswith(".py"):
-        sys.path.append(str(Path(source).parent))  # last, so that a file named like a framework does not hide it
-        spec = importlib.util.spec_from_file_location("snnbench_adapter_" + Path(source).stem, source)
+        sys.path.append(
+            str(Path(source).parent)
+        )  # last, so that a file named like a framework does not hide it
+        spec = importlib.util.spec_from_file_location(
+            "snnbench_adapter_" + Path(source).stem, source
+        )
         if spec is None or spec.loader is None:
             raise ImportError(f"{source} is no Python file")
         module = importlib.util.module_from_spec(spec)
@@ -74,8 +80,17 @@ def load(reference: str) -> Adapter:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{source}.".startswith(f"{error.name}."):
                 raise
-            raise NoAdapter(f"{reference}: there is no module {source}; a file is named like path/to/file.py:{name}") from None
+            raise NoAdapter(
+                f"{reference}: there is no module {source}; a file is named like path/to/file.py:{name}"
+            ) from None
     if not hasattr(module, name):
-        own = [key for key, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__]
-        raise NoAdapter(f"{reference}: there is no class {name}" + (f" (there is {', '.join(own)})" if own else ""))
+        own = [
+            key
+            for key, value in vars(module).items()
+            if isinstance(value, type) and value.__module__ == module.__name__
+        ]
+        raise NoAdapter(
+            f"{reference}: there is no class {name}"
+            + (f" (there is {', '.join(own)})" if own else "")
+        )
     return adapter_class(getattr(module, name), reference)()

@@ -47,7 +47,9 @@ class Rockpool(TorchAdapter):
         return None
 
     def scale_of(self, case: Case) -> float:
-        return 1 / SYNAPSE_OFF if case.construction.startswith("lif-torch") else super().scale_of(case)
+        return (
+            1 / SYNAPSE_OFF if case.construction.startswith("lif-torch") else super().scale_of(case)
+        )
 
     def lif(self, spec, features, construction):
         import torch
@@ -60,7 +62,11 @@ class Rockpool(TorchAdapter):
             return from_rest(LIFNeuronTorch(prod(features), tau_mem=tau_mem, **options(spec)))
         from rockpool.nn.modules import LIFTorch
 
-        decays = {"leak_mode": "decays", "alpha": constant(spec.decay), "beta": constant(SYNAPSE_OFF)}
+        decays = {
+            "leak_mode": "decays",
+            "alpha": constant(spec.decay),
+            "beta": constant(SYNAPSE_OFF),
+        }
         lif = LIFTorch(prod(features), **decays, **options(spec))
         if construction == "lif-torch-without-recurrence":
             del lif.w_rec
@@ -78,7 +84,9 @@ class Rockpool(TorchAdapter):
 
         def refuse_short_formats(module, inputs):
             if module.lif.threshold.dtype != torch.float32:
-                raise Unsupported("LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights")
+                raise Unsupported(
+                    "LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights"
+                )
 
         spikes = from_rest(LIFTorch(prod(features)))
         spikes.register_forward_pre_hook(refuse_short_formats)
@@ -101,7 +109,9 @@ def options(spec) -> dict:
         "threshold": constant(spec.threshold),
         "bias": constant(0.0),
         "dt": 1.0,
-        "spike_generation_fn": SimpleNamespace(apply=lambda v, *_: spike(v)),  # counts by itself, as the spec says
+        "spike_generation_fn": SimpleNamespace(
+            apply=lambda v, *_: spike(v)
+        ),  # counts by itself, as the spec says
         "max_spikes_per_dt": torch.tensor(float(spec.max_spikes)),
     }
 

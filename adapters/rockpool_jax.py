@@ -56,7 +56,9 @@ class RockpoolJax(JaxAdapter):
         )
 
         def spikes(currents):
-            with patch.object(import_module(MODULE), "step_pwl", lambda v, *_: spike(v)):  # counts by itself, as the spec says
+            with patch.object(
+                import_module(MODULE), "step_pwl", lambda v, *_: spike(v)
+            ):  # counts by itself, as the spec says
                 flat = currents.reshape(*currents.shape[:2], -1).swapaxes(0, 1)
                 return lif(flat)[0].swapaxes(0, 1).reshape(currents.shape)
 

@@ -36,7 +36,11 @@ class Sinabs(TorchAdapter):
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:
             return "MembraneSubtract is never detached"
-        if spec.decay == 1 and (case.construction == "alphas" or spec.current_decay is not None or spec.adaptation is not None):
+        if spec.decay == 1 and (
+            case.construction == "alphas"
+            or spec.current_decay is not None
+            or spec.adaptation is not None
+        ):
             return "LIF and ALIF always leak"
         if case.construction == "alphas" and spec.learned_decay == "time-constant":
             return "alphas learns the decay itself"
@@ -57,7 +61,9 @@ class Sinabs(TorchAdapter):
 
         merge = import_module(self.layers).Merge
         made = partial(self.made, construction="layers", batch_size=case.batch)
-        own = own_modules(network, {"neuron": lambda n: made(n.options["neuron"]), "add": lambda n: merge()})
+        own = own_modules(
+            network, {"neuron": lambda n: made(n.options["neuron"]), "add": lambda n: merge()}
+        )
         return {tuple(own): squeezed(network, own)}
 
     def lif(self, spec, features, construction):
@@ -69,10 +75,20 @@ class Sinabs(TorchAdapter):
         from sinabs import activation
 
         slope_at = derivative(spec, torch)
-        subtracted = {"soft": None, "soft-undecayed": spec.subtracted, "none": 0.0}  # None: the threshold
-        reset = activation.MembraneReset() if spec.reset == "hard" else activation.MembraneSubtract(subtracted[spec.reset])
+        subtracted = {
+            "soft": None,
+            "soft-undecayed": spec.subtracted,
+            "none": 0.0,
+        }  # None: the threshold
+        reset = (
+            activation.MembraneReset()
+            if spec.reset == "hard"
+            else activation.MembraneSubtract(subtracted[spec.reset])
+        )
         # The default, MultiSpike, knows no bound.
-        spikes = activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
+        spikes = (
+            activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
+        )
         if spec.adaptation is not None:
             spikes = spike_at_threshold()
         alike = {
@@ -87,7 +103,13 @@ class Sinabs(TorchAdapter):
             decays = {"tau_mem": spec.decay, "tau_adapt": spec.adaptation_decay}
             taus = {name: torch.tensor(-1 / math.log(decay)) for name, decay in decays.items()}
             scale = spec.adaptation / (1 - spec.adaptation_decay)
-            alif = layers.ALIF(**taus, adapt_scale=scale, norm_input=False, train_alphas=construction == "alphas", **alike)
+            alif = layers.ALIF(
+                **taus,
+                adapt_scale=scale,
+                norm_input=False,
+                train_alphas=construction == "alphas",
+                **alike,
+            )
             if construction == "alphas":
                 alif.alpha_mem.data.fill_(spec.decay)
                 alif.alpha_adapt.data.fill_(spec.adaptation_decay)
@@ -136,7 +158,9 @@ def loop(layer):
             for name, value in (state or {}).items():
                 setattr(self.lif, name, value)
             spikes = self.lif(currents.transpose(0, 1)).transpose(0, 1)
-            return spikes, {name: getattr(self.lif, name) for name in STATES if hasattr(self.lif, name)}
+            return spikes, {
+                name: getattr(self.lif, name) for name in STATES if hasattr(self.lif, name)
+            }
 
     return Loop()
 

@@ -23,10 +23,10 @@ class Slax(JaxAdapter):
         spec = case.spec
         if spec.reset not in ("soft", "hard") or spec.detach_reset:
             return "LIF subtracts or resets to zero, never detached"
-        if spec.surrogate not in ("superspike", "atan") or (spec.surrogate == "atan" and spec.slope != 1):
-            return (
-                f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: fast_sigmoid, atan of 1, for its height is its slope"
-            )
+        if spec.surrogate not in ("superspike", "atan") or (
+            spec.surrogate == "atan" and spec.slope != 1
+        ):
+            return f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: fast_sigmoid, atan of 1, for its height is its slope"
         if spec.max_spikes > 1:
             return "slax's LIF fires once a step"
         return "slax's LIF always leaks" if spec.decay == 1 else None

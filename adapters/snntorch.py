@@ -59,7 +59,9 @@ class SnnTorch(TorchAdapter):
             return None
         if neuron := PARALLEL.get(case.construction):
             return None if spec.reset == "none" else f"{neuron} never resets"
-        if spec.reset == "hard-straight" or (spec.reset == "soft-undecayed" and not spec.detach_reset):
+        if spec.reset == "hard-straight" or (
+            spec.reset == "soft-undecayed" and not spec.detach_reset
+        ):
             return f"Leaky has no reset {spec.reset!r} with this gradient"
         if spec.reset == "hard" and not spec.detach_reset:
             return "Leaky's hard reset is always detached"
@@ -70,7 +72,11 @@ class SnnTorch(TorchAdapter):
         return None
 
     def neuron(self, spec, features):
-        return loop(leaky_of(spec), spec if spec.reset == "soft" else None) if spec.current_decay is None else synaptic_loop(spec)
+        return (
+            loop(leaky_of(spec), spec if spec.reset == "soft" else None)
+            if spec.current_decay is None
+            else synaptic_loop(spec)
+        )
 
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
@@ -79,7 +85,9 @@ class SnnTorch(TorchAdapter):
 
         from .base.torch_containers import Chain, own_modules
 
-        own = own_modules(network, {"neuron": lambda node: leaky_of(node.options["neuron"], init_hidden=True)})
+        own = own_modules(
+            network, {"neuron": lambda node: leaky_of(node.options["neuron"], init_hidden=True)}
+        )
         return {tuple(own): Chain(own, network.neurons, Sequential(*own.values()), each_step)}
 
     def lif(self, spec, features, construction):
@@ -87,7 +95,9 @@ class SnnTorch(TorchAdapter):
             from snntorch import Lapicque
 
             membrane = {"R": 1 / (1 - spec.decay), "C": 1.0, "time_step": 1.0}
-            return loop(Lapicque(**membrane, **resetting(spec)), spec if spec.reset == "soft" else None)
+            return loop(
+                Lapicque(**membrane, **resetting(spec)), spec if spec.reset == "soft" else None
+            )
         if construction != "state-leaky":
             return super().lif(spec, features, construction)
         from snntorch import StateLeaky
@@ -126,7 +136,10 @@ def leaky_of(spec, **how):
 
 def resetting(spec) -> dict:
     """`options`, and the neuron's own reset."""
-    return {"reset_mechanism": {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none"), **options(spec)}
+    return {
+        "reset_mechanism": {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none"),
+        **options(spec),
+    }
 
 
 def each_step(net, x):
@@ -166,7 +179,9 @@ def synaptic_loop(spec):
     class Loop(TimeLoop):
         def __init__(self):
             super().__init__()
-            self.lif = Synaptic(spec.current_decay, spec.decay, reset_mechanism="none", **options(spec))
+            self.lif = Synaptic(
+                spec.current_decay, spec.decay, reset_mechanism="none", **options(spec)
+            )
 
         def step(self, current, state):
             syn, mem = state or (torch.zeros_like(current), torch.zeros_like(current))

@@ -44,7 +44,14 @@ class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
     requires: tuple[str, ...] = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
-    constructions = (*TorchAdapter.constructions, "single-step", *PROVIDERS, "parametric", "layers", *OWN)
+    constructions = (
+        *TorchAdapter.constructions,
+        "single-step",
+        *PROVIDERS,
+        "parametric",
+        "layers",
+        *OWN,
+    )
     linear_constructions = (*TorchAdapter.linear_constructions, "memopt")
     uncut_constructions: tuple[str, ...] = OWN
     synaptic_constructions = (*TorchAdapter.constructions, "single-step", "layers")
@@ -55,7 +62,11 @@ class SpikingJelly(TorchAdapter):
         spec, parallel = case.spec, case.construction == "sliding-psn"
         if parallel and spec.reset != "none":
             return "SlidingPSN never resets"
-        if not parallel and spec.reset not in ("soft", "hard") and (case.construction, spec.reset) != ("flexsn", "none"):
+        if (
+            not parallel
+            and spec.reset not in ("soft", "hard")
+            and (case.construction, spec.reset) != ("flexsn", "none")
+        ):
             return f"LIFNode has no reset {spec.reset!r}"
         if spec.max_spikes > 1:
             return "SpikingJelly's neurons fire once a step"
@@ -65,13 +76,19 @@ class SpikingJelly(TorchAdapter):
                 "superspike of slope 2"
             )
         if spec.decay == 1 and case.construction in ("parametric", "sliding-psn"):
-            return "ParametricLIFNode always leaks" if not parallel else "SlidingPSN is offered here with a leak"
+            return (
+                "ParametricLIFNode always leaks"
+                if not parallel
+                else "SlidingPSN is offered here with a leak"
+            )
         return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
 
     def program(self, case: Case, network: Network):
         self.time_steps = case.time_steps  # SlidingPSN's order, which it needs when it is made
         # Whether the layers of construction memopt, linears and neurons, read spikes only.
-        self.of_spikes = case.input in SPIKES and not {"avg_pool", "add"} & {node.kind for node in network.nodes}
+        self.of_spikes = case.input in SPIKES and not {"avg_pool", "add"} & {
+            node.kind for node in network.nodes
+        }
         if case.construction in PROVIDERS and case.device != "cpu":
             force_provider(case.construction)
         return super().program(case, network)
@@ -80,7 +97,9 @@ class SpikingJelly(TorchAdapter):
         """`backend`: the provider that computed the neuron."""
         if case.construction in ("stepwise", "single-step", *OWN):
             return {"backend": "torch"}
-        parametric = case.construction == "parametric" or (not case.native and case.spec.learned_decay)
+        parametric = case.construction == "parametric" or (
+            not case.native and case.spec.learned_decay
+        )
         return {"backend": provider_of("plif" if parametric else "lif", case)}
 
     def lif(self, spec, features, construction):
@@ -92,7 +111,9 @@ class SpikingJelly(TorchAdapter):
             return self.loop(neuron.FlexSN(flexible(spec), num_states=1), ("_state_0",))
         if spec.current_decay is not None:
             reset = 0.0 if spec.reset == "hard" else None
-            node = neuron.CUBALIFNode(spec.current_decay, spec.decay, float(spec.threshold), reset, self.surrogate(spec))
+            node = neuron.CUBALIFNode(
+                spec.current_decay, spec.decay, float(spec.threshold), reset, self.surrogate(spec)
+            )
             node.detach_reset = spec.detach_reset
             return self.loop(node, ("v", "c"))
         alike = {
@@ -123,7 +144,11 @@ class SpikingJelly(TorchAdapter):
 
         from .base.torch_network import ITEMWISE, layer_of
 
-        made = {(node.name,): layer_of(node, network, layer) for node in network.nodes if node.kind in ITEMWISE}
+        made = {
+            (node.name,): layer_of(node, network, layer)
+            for node in network.nodes
+            if node.kind in ITEMWISE
+        }
         for module in made.values():
             functional.set_step_mode(module, "m")
         return made
@@ -133,7 +158,9 @@ class SpikingJelly(TorchAdapter):
         from spikingjelly.activation_based import surrogate
 
         return {
-            "superspike": lambda: superspike(spec) if spec.slope == 1 else surrogate.SoftSign(alpha=2.0),
+            "superspike": lambda: (
+                superspike(spec) if spec.slope == 1 else surrogate.SoftSign(alpha=2.0)
+            ),
             "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
             "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
             "triangle": lambda: surrogate.PiecewiseQuadratic(alpha=spec.slope),
@@ -165,7 +192,9 @@ class SpikingJelly(TorchAdapter):
                 self.start(state)
                 if self.lif.step_mode == "m":
                     return self.lif(currents), self.after()
-                return torch.stack([self.lif(current) for current in currents.unbind(0)]), self.after()
+                return torch.stack(
+                    [self.lif(current) for current in currents.unbind(0)]
+                ), self.after()
 
             def step(self, current, state):
                 self.start(state)
@@ -182,7 +211,9 @@ class SpikingJelly(TorchAdapter):
         """
         from spikingjelly.activation_based import neuron, surrogate
 
-        return self.loop(neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m"))
+        return self.loop(
+            neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m")
+        )
 
 
 def superspike(spec):
@@ -198,13 +229,22 @@ def superspike(spec):
 def provider_refusal(provider: str, case: Case) -> str | None:
     """Why `provider` cannot be forced here. Looks at files only: importing the package would fix its choice."""
     if case.device == "cpu":
-        return None if provider == "torch" else f"SpikingJelly's provider {provider} runs on CUDA devices only"
+        return (
+            None
+            if provider == "torch"
+            else f"SpikingJelly's provider {provider} runs on CUDA devices only"
+        )
     if case.precision in SHORT:
         return f"SpikingJelly refuses a forced provider where the state is not float32, as in {case.precision}"
     if provider == "triton" and find_spec("triton") is None:
         return "SpikingJelly's provider triton needs Triton, which is not installed"
     package = find_spec("spikingjelly")
-    if provider == "cuda" and package and package.origin and not list(Path(package.origin).parent.glob("_ops/lif/_C*")):
+    if (
+        provider == "cuda"
+        and package
+        and package.origin
+        and not list(Path(package.origin).parent.glob("_ops/lif/_C*"))
+    ):
         return "this SpikingJelly was installed without its CUDA kernels (SJ_BUILD_NATIVE_CUDA=1 at a build from source)"
     return None
 
@@ -215,7 +255,9 @@ def force_provider(provider: str) -> None:
     from spikingjelly._ops.lif import _selection
 
     if _selection._requested != provider:
-        raise Unsupported(f"this process has already bound SpikingJelly to its provider {_selection._requested!r}")
+        raise Unsupported(
+            f"this process has already bound SpikingJelly to its provider {_selection._requested!r}"
+        )
 
 
 def provider_of(kind: str, case: Case) -> str:
@@ -223,10 +265,14 @@ def provider_of(kind: str, case: Case) -> str:
     import torch
     from spikingjelly.activation_based import functional
 
-    if not hasattr(functional, "neuron_implementation"):  # before version 2 whoever makes a neuron chooses: here nobody does
+    if not hasattr(
+        functional, "neuron_implementation"
+    ):  # before version 2 whoever makes a neuron chooses: here nobody does
         return "torch"
     execution = "compile" if case.mode.startswith("compile") else "eager"
-    chosen = functional.neuron_implementation(kind, torch.device(case.device), execution=execution)["implementation"]
+    chosen = functional.neuron_implementation(kind, torch.device(case.device), execution=execution)[
+        "implementation"
+    ]
     # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
     return "torch-reference" if case.precision in SHORT else chosen
 

@@ -53,7 +53,9 @@ class Spyx(JaxAdapter):
             return "its own reset is never detached"
         if case.construction == "alif" and spec.adaptation is None:
             return "nn.ALIF always has an adaptive threshold"
-        if spec.adaptation is not None and not isclose(spec.adaptation + (spec.adaptation_decay or 0), 1):
+        if spec.adaptation is not None and not isclose(
+            spec.adaptation + (spec.adaptation_decay or 0), 1
+        ):
             return "a spike of nn.ALIF adds 1 − adaptation_decay to the threshold, and nothing else"
         if case.construction == "cuba-lif" and spec.current_decay is None:
             return "nn.CuBaLIF always has a synaptic current"
@@ -131,5 +133,14 @@ def made(kind, spec, features, **more):
         "triangle": lambda: spyx.axn.triangular(k=spec.slope),
         "rectangle": lambda: spyx.axn.boxcar(width=1 / spec.slope, height=spec.slope),
     }
-    spike = own[spec.surrogate]() if spec.surrogate in own else spyx.axn.custom(derivative(spec, jnp))
-    return kind(features, beta=spec.decay, threshold=spec.threshold, activation=spike, rngs=nnx.Rngs(0), **more)
+    spike = (
+        own[spec.surrogate]() if spec.surrogate in own else spyx.axn.custom(derivative(spec, jnp))
+    )
+    return kind(
+        features,
+        beta=spec.decay,
+        threshold=spec.threshold,
+        activation=spike,
+        rngs=nnx.Rngs(0),
+        **more,
+    )

@@ -45,7 +45,10 @@ class TorchLoop(TorchAdapter):
                 v, a = state or (torch.zeros_like(current), torch.zeros_like(current))
                 v = spec.decay * v + current
                 s = spike(v - a)
-                return s, (reset(spec, v, s, torch.Tensor.detach, a), spec.adaptation_decay * a + spec.adaptation * s)
+                return s, (
+                    reset(spec, v, s, torch.Tensor.detach, a),
+                    spec.adaptation_decay * a + spec.adaptation * s,
+                )
 
         class WithSynapse(Loop):
             def step(self, current, state):
@@ -68,7 +71,11 @@ class TorchLoop(TorchAdapter):
         class Potentials(torch.nn.Module):
             def forward(self, currents):
                 after, potentials, spikes = torch.zeros_like(currents[0]), [], []
-                i, kept, a = after, spec.current_decay or 0.0, after if spec.adaptation is not None else None
+                i, kept, a = (
+                    after,
+                    spec.current_decay or 0.0,
+                    after if spec.adaptation is not None else None,
+                )
                 for current in currents.unbind(0):
                     i = kept * i + current
                     v = spec.decay * after + i

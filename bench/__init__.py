@@ -47,4 +47,6 @@ def _refuse(name: str) -> None:
     from .common.mistakes import ConfigError
 
     advice = "put that under `if __name__ == '__main__':`"
-    raise ConfigError(f"this file calls snnbench.{name} when it is imported, and workers import it; {advice}")
+    raise ConfigError(
+        f"this file calls snnbench.{name} when it is imported, and workers import it; {advice}"
+    )

@@ -45,14 +45,23 @@ def equivalence(
     @cache
     def planned() -> list[PlannedCase]:
         given = {"device": device, "neuron": neuron, "precision": precision, **axes}
-        listed = {axis: [*value] if isinstance(value, list | tuple) else [value] for axis, value in given.items()}
-        settings = [Argument(f"grid.{axis}", values, "equivalence") for axis, values in listed.items()]
+        listed = {
+            axis: [*value] if isinstance(value, list | tuple) else [value]
+            for axis, value in given.items()
+        }
+        settings = [
+            Argument(f"grid.{axis}", values, "equivalence") for axis, values in listed.items()
+        ]
         cases, _ = plan_check(list(variants), points_to_check(settings), [adapter])
         if len(cases) != len(named):
-            raise ConfigError(f"equivalence: {len(named)} cases are named and {len(cases)} are meant; name each once, and no '*'")
+            raise ConfigError(
+                f"equivalence: {len(named)} cases are named and {len(cases)} are meant; name each once, and no '*'"
+            )
         return cases
 
-    @pytest.mark.parametrize("number", range(len(named)), ids=["-".join(filter(None, name)) for name in named])
+    @pytest.mark.parametrize(
+        "number", range(len(named)), ids=["-".join(filter(None, name)) for name in named]
+    )
     def test_equivalence(number: int) -> None:
         try:
             case, seconds = planned()[number], parse_duration(timeout)
@@ -63,7 +72,9 @@ def equivalence(
         if checked.status == "unsupported":
             pytest.skip(checked.reason or checked.status)
         if checked.status != "ok":
-            told = filter(None, (f"{checked.name}: {checked.status}: {checked.reason}", checked.traceback))
+            told = filter(
+                None, (f"{checked.name}: {checked.status}: {checked.reason}", checked.traceback)
+            )
             pytest.fail("\n".join(told), pytrace=False)
 
     return test_equivalence

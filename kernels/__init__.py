@@ -22,7 +22,16 @@ _MODULES = {
 }
 """The modules of the names that need torch."""
 
-__all__ = ["LIF", "NEURONS", "BatchNormLIF", "ConvLIF", "LIFOutput", "LinearLIF", "NeuronSpec", "PackedFrames"]
+__all__ = [
+    "LIF",
+    "NEURONS",
+    "BatchNormLIF",
+    "ConvLIF",
+    "LIFOutput",
+    "LinearLIF",
+    "NeuronSpec",
+    "PackedFrames",
+]
 
 
 def __getattr__(name: str) -> object:

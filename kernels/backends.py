@@ -16,7 +16,13 @@ class Backends:
     Each module has `unavailable(device, dtype)`: why it cannot run tensors of a device and type, in words for the user, or None.
     """
 
-    def __init__(self, does: str, package: str | None, modules: Mapping[str, str], best: Mapping[str, Sequence[str]]):
+    def __init__(
+        self,
+        does: str,
+        package: str | None,
+        modules: Mapping[str, str],
+        best: Mapping[str, Sequence[str]],
+    ):
         self.does, self.package, self.modules, self.best = does, package, modules, best
         self.module, self.unavailable = lru_cache(self._module), lru_cache(self._unavailable)
 
@@ -30,7 +36,9 @@ class Backends:
         except ImportError as error:
             return f"{error.name} is not installed"
 
-    def choose(self, device_type: str, dtype: torch.dtype, requested: str | None, warn: bool) -> str:
+    def choose(
+        self, device_type: str, dtype: torch.dtype, requested: str | None, warn: bool
+    ) -> str:
         """`requested`, or the best that is available; the last of them is taken for available. With `warn` a warning says why a
         better one does not run. Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
         """

@@ -18,7 +18,9 @@ OF_A_THREAD = 1 << 16
 def packed_like(spikes: Tensor, most: int) -> Tensor:
     """An unwritten tensor of the shape of `pack(spikes, most)`."""
     size = spikes.shape[-1]
-    return spikes.new_empty((*spikes.shape[:-1], -(-size // 8) if most == 1 else size), dtype=torch.uint8)
+    return spikes.new_empty(
+        (*spikes.shape[:-1], -(-size // 8) if most == 1 else size), dtype=torch.uint8
+    )
 
 
 def pack(spikes: Tensor, most: int) -> Tensor:
@@ -67,5 +69,8 @@ def _call(name: str, spikes: Tensor, stored: Tensor) -> None:
 def _library() -> ctypes.CDLL:
     library = cpp.kernel(Path(__file__).with_name("bits.cpp"), {})
     for function in (library.pack, library.unpack):
-        function.argtypes, function.restype = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p], None
+        function.argtypes, function.restype = (
+            [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p],
+            None,
+        )
     return library

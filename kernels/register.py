@@ -8,7 +8,13 @@ _LIBRARY = torch.library.Library("snnbench", "DEF")
 
 
 def register(
-    name: str, arguments: str, results: int, kernel: Callable, fake: Callable, backward: Callable, setup_context: Callable
+    name: str,
+    arguments: str,
+    results: int,
+    kernel: Callable,
+    fake: Callable,
+    backward: Callable,
+    setup_context: Callable,
 ):
     """The operator `snnbench::name`. It must not write to its arguments.
 
@@ -19,17 +25,23 @@ def register(
     _LIBRARY.define(f"{name}({arguments}) -> ({', '.join(['Tensor'] * results)})")
     _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
     torch.library.register_fake(f"snnbench::{name}", fake, lib=_LIBRARY)
-    torch.library.register_autograd(f"snnbench::{name}", backward, setup_context=setup_context, lib=_LIBRARY)
+    torch.library.register_autograd(
+        f"snnbench::{name}", backward, setup_context=setup_context, lib=_LIBRARY
+    )
     return getattr(torch.ops.snnbench, name).default
 
 
-def register_backward(name: str, arguments: str, results: int, kernel: Callable, fake: Callable, forward_name: str):
+def register_backward(
+    name: str, arguments: str, results: int, kernel: Callable, fake: Callable, forward_name: str
+):
     """The backward operator of what users call `forward_name`. Differentiating it raises RuntimeError."""
 
     def refuse(ctx, *gradients):
         raise no_second_derivative(forward_name)
 
-    return register(name, arguments, results, kernel, fake, refuse, lambda ctx, inputs, output: None)
+    return register(
+        name, arguments, results, kernel, fake, refuse, lambda ctx, inputs, output: None
+    )
 
 
 def no_second_derivative(name: str) -> RuntimeError:

@@ -43,7 +43,15 @@ from types import NoneType
 from typing import Any, ClassVar
 
 RESETS = ("soft", "hard", "none", "soft-undecayed", "hard-straight")
-SURROGATES = ("superspike", "atan", "sigmoid", "triangle", "rectangle", "exponential", "straight-through")
+SURROGATES = (
+    "superspike",
+    "atan",
+    "sigmoid",
+    "triangle",
+    "rectangle",
+    "exponential",
+    "straight-through",
+)
 
 LEARNED = ("direct", "sigmoid", "time-constant")
 
@@ -77,9 +85,15 @@ class NeuronSpec:
         if self.reset not in RESETS:
             raise ValueError(f"reset = {self.reset!r} is not one of {', '.join(RESETS)}")
         if self.surrogate not in SURROGATES:
-            raise ValueError(f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}")
+            raise ValueError(
+                f"surrogate = {self.surrogate!r} is not one of {', '.join(SURROGATES)}"
+            )
         for name in ("decay", "threshold", "slope", *OPTIONAL):
-            if type(value := getattr(self, name)) not in (int, float, NoneType if name in OPTIONAL else float):
+            if type(value := getattr(self, name)) not in (
+                int,
+                float,
+                NoneType if name in OPTIONAL else float,
+            ):
                 object.__setattr__(self, name, float(value))  # a NumPy number, for example
         if type(self.max_spikes) is not int:
             raise ValueError(f"max_spikes = {self.max_spikes!r} must be a whole number")
@@ -100,33 +114,53 @@ class NeuronSpec:
         numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
         synapse = "" if self.current_decay is None else f" {float(self.current_decay)!r}"
         learned = "" if self.learned_decay is None else f" {self.learned_decay}"
-        adapts = "" if self.adaptation is None else f" adapts {float(self.adaptation)!r} {float(self.adaptation_decay or 0)!r}"
-        object.__setattr__(self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}{learned}{adapts}")
+        adapts = (
+            ""
+            if self.adaptation is None
+            else f" adapts {float(self.adaptation)!r} {float(self.adaptation_decay or 0)!r}"
+        )
+        object.__setattr__(
+            self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}{learned}{adapts}"
+        )
 
     def _check_learned(self) -> None:
         if self.learned_decay not in LEARNED:
-            raise ValueError(f"learned_decay = {self.learned_decay!r} is not one of {', '.join(LEARNED)}")
+            raise ValueError(
+                f"learned_decay = {self.learned_decay!r} is not one of {', '.join(LEARNED)}"
+            )
         if self.decay == 1:
             raise ValueError("decay = 1 is no decay to learn from: it must be below 1")
         if self.reset == "soft-undecayed":
-            raise ValueError("learned_decay is not offered with the reset soft-undecayed, which divides by the decay")
+            raise ValueError(
+                "learned_decay is not offered with the reset soft-undecayed, which divides by the decay"
+            )
         if self.current_decay is not None:
             raise ValueError("learned_decay is not offered with a synaptic current")
 
     def _check_adaptation(self) -> None:
         if self.adaptation is None or self.adaptation_decay is None:
-            raise ValueError("adaptation and adaptation_decay go together: an adaptive threshold needs both")
+            raise ValueError(
+                "adaptation and adaptation_decay go together: an adaptive threshold needs both"
+            )
         if not 0 < self.adaptation < LARGEST:
             raise ValueError(f"adaptation = {self.adaptation} must be a positive number")
         if not 0 < self.adaptation_decay < 1:
-            raise ValueError(f"adaptation_decay = {self.adaptation_decay} must be above 0 and below 1")
+            raise ValueError(
+                f"adaptation_decay = {self.adaptation_decay} must be above 0 and below 1"
+            )
         if self.max_spikes > 1 or self.reset == "hard-straight":
-            raise ValueError("an adaptive threshold is not offered with several spikes a step or the reset hard-straight")
+            raise ValueError(
+                "an adaptive threshold is not offered with several spikes a step or the reset hard-straight"
+            )
         if self.current_decay is not None or self.learned_decay is not None:
-            raise ValueError("an adaptive threshold is not offered with a synaptic current or a learned decay")
+            raise ValueError(
+                "an adaptive threshold is not offered with a synaptic current or a learned decay"
+            )
 
     def __hash__(self) -> int:
-        return hash(self.text)  # a string remembers its hash, and the kernels look specs up at every call
+        return hash(
+            self.text
+        )  # a string remembers its hash, and the kernels look specs up at every call
 
     @classmethod
     def of(cls, text: str) -> "NeuronSpec":
@@ -134,7 +168,13 @@ class NeuronSpec:
         reset, detach, decay, threshold, surrogate, slope, most, *others = text.split()
         numbers = float(decay), float(threshold), surrogate, float(slope), int(most)
         if "adapts" in others:
-            return cls(reset, detach == "1", *numbers, adaptation=float(others[1]), adaptation_decay=float(others[2]))
+            return cls(
+                reset,
+                detach == "1",
+                *numbers,
+                adaptation=float(others[1]),
+                adaptation_decay=float(others[2]),
+            )
         learned = others.pop() if others and others[-1] in LEARNED else None
         synapse = float(others[0]) if others else None
         return cls(reset, detach == "1", *numbers, current_decay=synapse, learned_decay=learned)
@@ -153,7 +193,11 @@ class NeuronSpec:
             if spec == self:
                 return name
         base = NEURONS[self.reset]
-        different = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != getattr(base, f.name)]
+        different = [
+            f"{f.name}={getattr(self, f.name)}"
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(base, f.name)
+        ]
         return f"{self.reset}({', '.join(different)})"
 
     def as_dict(self) -> dict:

@@ -5,7 +5,10 @@ import os
 # Before anything imports NumPy or torch: test processes share few cores, and threads that wait for each other cost minutes.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # As in a worker: a precompiled header takes longer than all that a test compiles.
-os.environ |= {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
+os.environ |= {
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+}
 
 import shutil
 import signal
@@ -21,7 +24,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("shared cores", deadline=None)
 settings.load_profile("shared cores")
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 @pytest.fixture
@@ -47,11 +52,15 @@ def driver():
 @pytest.fixture(scope="session")
 def browser():
     if CHROMIUM is None and not os.environ.get("SNNBENCH_NEEDS_BROWSER"):
-        pytest.skip("there is no chromium here (apt-get install chromium): the report is not looked at")
+        pytest.skip(
+            "there is no chromium here (apt-get install chromium): the report is not looked at"
+        )
     assert CHROMIUM, "SNNBENCH_NEEDS_BROWSER is set, and there is no chromium"
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield chromium
         chromium.close()

@@ -44,9 +44,13 @@ def faults(name: str, groups: list[list]) -> list[str]:
         slots = [one for row in rows for one in row.column("step", "disturbed")]
         share = sum(one is not None for one in slots) / len(slots)
         if share > MOST_DISTURBED and not share_said(name, share):
-            found.append(f"{share:.0%} of the slots were disturbed, and no line of the docs that names results/{name} says so")
+            found.append(
+                f"{share:.0%} of the slots were disturbed, and no line of the docs that names results/{name} says so"
+            )
     standings = [(row.standing, len(rows)) for rows in groups for row in rows if row.standing]
-    if name not in UNRANKED and not any(standing.best > 1 or standing.worst < count for standing, count in standings):
+    if name not in UNRANKED and not any(
+        standing.best > 1 or standing.worst < count for standing, count in standings
+    ):
         found.append("no rank is decided")
     return found
 
@@ -54,7 +58,11 @@ def faults(name: str, groups: list[list]) -> list[str]:
 def groups_of(table) -> list[list]:
     """Rows that have a rank, or were timed as natives."""
     groups = (
-        [entry.row for entry in group if entry.row.standing or entry.row.column("step", "disturbed")]
+        [
+            entry.row
+            for entry in group
+            if entry.row.standing or entry.row.column("step", "disturbed")
+        ]
         for _, group in table.comparison_groups()
     )
     return [rows for rows in groups if len(rows) > 1]
@@ -66,7 +74,11 @@ def test_a_set_is_undisturbed_and_decides_something(name):
 
 
 def made_up(every: int | None = None, **fields) -> list[list]:
-    records = [one for name, step in (("jax", 0.002), ("torch", 0.003)) for one in blocks(name, step=step, noise=0.005, **fields)]
+    records = [
+        one
+        for name, step in (("jax", 0.002), ("torch", 0.003))
+        for one in blocks(name, step=step, noise=0.005, **fields)
+    ]
     return groups_of(table_of(disturbed(records, every) if every else records))
 
 

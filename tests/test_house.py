@@ -44,7 +44,9 @@ def module_of(path: Path, root: Path) -> str:
 
 def modules(root: Path) -> dict[str, Path]:
     return {
-        module_of(path, root): path for package in ("bench", "adapters", "kernels") for path in (root / package).rglob("*.py")
+        module_of(path, root): path
+        for package in ("bench", "adapters", "kernels")
+        for path in (root / package).rglob("*.py")
     }
 
 
@@ -62,13 +64,19 @@ def imports(name: str, path: Path, known: set[str], types: bool = True) -> set[s
             above = ["snnbench", *package][: len(package) + 2 - node.level] if node.level else []
             base = ".".join([*above, *(node.module.split(".") if node.module else [])])
             found |= {f"{base}.{alias.name}" for alias in node.names}
-    ours = {import_.removeprefix("snnbench.") for import_ in found if import_.startswith("snnbench.")}
-    return {_module(import_, known) for import_ in ours} | {import_ for import_ in found if not import_.startswith("snnbench")}
+    ours = {
+        import_.removeprefix("snnbench.") for import_ in found if import_.startswith("snnbench.")
+    }
+    return {_module(import_, known) for import_ in ours} | {
+        import_ for import_ in found if not import_.startswith("snnbench")
+    }
 
 
 def _nodes(tree: ast.AST, types: bool) -> Iterator[ast.AST]:
     for node in ast.iter_child_nodes(tree):
-        if types or not (isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"):
+        if types or not (
+            isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
+        ):
             yield node
             yield from _nodes(node, types)
 
@@ -87,7 +95,10 @@ def room_of(name: str) -> str:
 def arrows(root: Path, types: bool = True) -> dict[str, set[str]]:
     """Module → the modules of ours that it imports."""
     known = modules(root)
-    return {name: imports(name, path, set(known), types) & set(known) - {""} for name, path in known.items()}
+    return {
+        name: imports(name, path, set(known), types) & set(known) - {""}
+        for name, path in known.items()
+    }
 
 
 def upward(root: Path) -> list[str]:
@@ -124,7 +135,9 @@ def strangers_in_workers(root: Path) -> list[str]:
         for target in imports(name, path, set(known)) - {""} if inside or name in PLAIN else ():
             allowed = OPEN_TO_WORKERS if inside else PLAIN
             ours = any(target == open_ or target.startswith(f"{open_}.") for open_ in allowed)
-            library = target.partition(".")[0] in sys.stdlib_module_names or (inside and target.partition(".")[0] == "numpy")
+            library = target.partition(".")[0] in sys.stdlib_module_names or (
+                inside and target.partition(".")[0] == "numpy"
+            )
             library = library or target.partition(".")[0] in IN_FUNCTIONS.get(name, ())
             if not (ours or (library and target not in known)):
                 wrong.append(f"{name} imports {target}")
@@ -154,19 +167,35 @@ def test_every_package_is_installed_and_typed():
     """setuptools is told the packages one by one, because of their places. Configs are files without code."""
     text = (ROOT / "pyproject.toml").read_text()
     listed = set(re.findall(r'^    "snnbench\.?([a-z_.]*)",$', text, re.MULTILINE))
-    assert listed - {"configs"} == {name for name, path in modules(ROOT).items() if path.name == "__init__.py"}
-    assert all((ROOT / package / "py.typed").exists() for package in ("bench", "adapters", "kernels"))
+    assert listed - {"configs"} == {
+        name for name, path in modules(ROOT).items() if path.name == "__init__.py"
+    }
+    assert all(
+        (ROOT / package / "py.typed").exists() for package in ("bench", "adapters", "kernels")
+    )
 
 
 PLANTED = {
     # what finds it: (file, its text, what is said)
-    upward: ("bench/machine/facts.py", "def f():\n    from ..runner import execute\n", ["machine.facts imports runner.execute"]),
-    circles: ("bench/runner/execute.py", "import snnbench.runner.check\n", ["runner.check", "runner.execute"]),
+    upward: (
+        "bench/machine/facts.py",
+        "def f():\n    from ..runner import execute\n",
+        ["machine.facts imports runner.execute"],
+    ),
+    circles: (
+        "bench/runner/execute.py",
+        "import snnbench.runner.check\n",
+        ["runner.check", "runner.execute"],
+    ),
     strangers_in_workers: (
         "bench/worker/judging.py",
         "import json, psutil\nimport numpy as np\n"
         "from snnbench.adapters import Case\nfrom snnbench.kernels import LIF\nfrom ..runner import execute\n",
-        ["worker.judging imports kernels", "worker.judging imports psutil", "worker.judging imports runner.execute"],
+        [
+            "worker.judging imports kernels",
+            "worker.judging imports psutil",
+            "worker.judging imports runner.execute",
+        ],
     ),
 }
 

@@ -32,7 +32,9 @@ TEXT = {
     "history": history_text,
     "scaling": scaling_text,
 }
-BLOCK = re.compile(rf"(<!-- ({'|'.join(TEXT)}|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+BLOCK = re.compile(
+    rf"(<!-- ({'|'.join(TEXT)}|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL
+)
 MOST_LINES = 130
 """Of the README: what is longer is a page of docs/."""
 
@@ -54,7 +56,12 @@ def pictures() -> dict[Path, bytes]:
     table = read_results([EXAMPLE]).table
     figure = winners(table)
     steps = [panel for panel in figure.panels if panel.where["phase"] == "step"]
-    return {EXAMPLE / f"winners-{p.where['precision']}.svg": DRAWING[".svg"](paper_spec(figure, p, table)) for p in steps}
+    return {
+        EXAMPLE / f"winners-{p.where['precision']}.svg": DRAWING[".svg"](
+            paper_spec(figure, p, table)
+        )
+        for p in steps
+    }
 
 
 def test_tables_are_generated_from_committed_records():
@@ -73,7 +80,11 @@ def test_the_first_page_is_short():
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)|src=\"([^\"]+)\"")
 
 
-@pytest.mark.parametrize("page", [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES],
+    ids=lambda page: page.name,
+)
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     found = [file or image for file, _, image in LINK.findall(text)]
@@ -84,7 +95,10 @@ def test_changes_and_citation_are_of_this_version():
     version = snnbench.__version__
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\n## {version} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == version
+    assert (
+        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+        == version
+    )
 
 
 def test_every_page_is_named_on_the_first():
@@ -96,17 +110,30 @@ def test_pictures_are_drawn_from_committed_records():
     drawn = pictures()
     assert set(EXAMPLE.glob("*.svg")) == set(drawn)
     for path, content in drawn.items():
-        assert path.read_bytes() == content and str(path.relative_to(ROOT)) in REPORT.read_text(encoding="utf-8"), path.name
+        assert path.read_bytes() == content and str(path.relative_to(ROOT)) in REPORT.read_text(
+            encoding="utf-8"
+        ), path.name
 
 
 def test_the_example_leaves_out_what_its_page_says():
     table = read_results([EXAMPLE]).table
     ran = {
-        name: [entry.values for entry in table.entries if entry.variant == name and entry.row.sound] for name in table.variants
+        name: [entry.values for entry in table.entries if entry.variant == name and entry.row.sound]
+        for name in table.variants
     }
-    assert {name: len(values) for name, values in ran.items() if len(values) != 12} == {"torch:compile": 5, "bindsnet": 0}
-    compiled = {(values["precision"], values["neurons"], values["time_steps"]) for values in ran["torch:compile"]}
-    assert compiled == {*(("fp32", size, 100) for size in (64, 256, 1024)), ("fp32", 1024, 500), ("bf16", 1024, 500)}
+    assert {name: len(values) for name, values in ran.items() if len(values) != 12} == {
+        "torch:compile": 5,
+        "bindsnet": 0,
+    }
+    compiled = {
+        (values["precision"], values["neurons"], values["time_steps"])
+        for values in ran["torch:compile"]
+    }
+    assert compiled == {
+        *(("fp32", size, 100) for size in (64, 256, 1024)),
+        ("fp32", 1024, 500),
+        ("bf16", 1024, 500),
+    }
     assert len(ran) - 1 == 9, "nine variants, and BindsNET"
 
 
@@ -114,12 +141,17 @@ def test_every_framework_has_its_line_and_none_has_failed():
     rows = read_results([ROOT / "results" / "coverage"]).rows
     assert {row.case.framework for row in rows} == set(BUILT_IN)
     assert {row.status for row in rows} == {"ok", "unsupported", "env_error"}
-    assert {row.case.framework for row in rows if row.status == "env_error"} == {"sinabs-exodus", "rockpool-exodus"}
+    assert {row.case.framework for row in rows if row.status == "env_error"} == {
+        "sinabs-exodus",
+        "rockpool-exodus",
+    }
 
 
 def test_the_kernels_example_does_what_it_says():
     (code,) = re.findall(
-        r"```python\n(import torch\nfrom snnbench\.kernels.*?)```", KERNELS.read_text(encoding="utf-8"), re.DOTALL
+        r"```python\n(import torch\nfrom snnbench\.kernels.*?)```",
+        KERNELS.read_text(encoding="utf-8"),
+        re.DOTALL,
     )
     seen = {}
     exec(code, seen)

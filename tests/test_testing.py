@@ -58,13 +58,29 @@ def project(tmp_path_factory):
 
 
 def test_each_case_passes_fails_with_the_fault_or_is_skipped_with_the_reason(project):
-    command = [sys.executable, "-m", "pytest", "-rfs", "-p", "no:cacheprovider", "--rootdir", str(project), "test_equivalence.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-rfs",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(project),
+        "test_equivalence.py",
+    ]
     ended = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120)
     told = ended.stdout
     assert re.search(r"4 failed, 1 passed, 1 skipped", told), told
     assert "only the decay before the reset" in told
-    assert "FAILED test_equivalence.py::test_wrong[hard-fp32]" in told and "resets like `soft`, not `hard`" in told
-    assert "equivalence(neuron='sofd'): must be one of" in told and "equivalence: grid.size: unknown key" in told
+    assert (
+        "FAILED test_equivalence.py::test_wrong[hard-fp32]" in told
+        and "resets like `soft`, not `hard`" in told
+    )
+    assert (
+        "equivalence(neuron='sofd'): must be one of" in told
+        and "equivalence: grid.size: unknown key" in told
+    )
     assert "there is no file" in told and "Traceback" not in told
     assert "During handling" not in told, "a mistake is told once"
 
@@ -78,10 +94,21 @@ def done_by_the_action(project, **given):
     ended = []
     for step in ACTION["runs"]["steps"][1:]:
         assert "${{" not in step["run"], "what a user gives must not become a command"
-        values = {name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: given[m[1]], text) for name, text in step["env"].items()}
-        environment = {**os.environ, **values, "PATH": os.pathsep.join([str(COMMAND.parent), os.environ["PATH"]])}
+        values = {
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: given[m[1]], text)
+            for name, text in step["env"].items()
+        }
+        environment = {
+            **os.environ,
+            **values,
+            "PATH": os.pathsep.join([str(COMMAND.parent), os.environ["PATH"]]),
+        }
         command = ["bash", "-eo", "pipefail", "-c", step["run"]]
-        ended.append(subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=120))
+        ended.append(
+            subprocess.run(
+                command, cwd=project, env=environment, capture_output=True, text=True, timeout=120
+            )
+        )
     return ended
 
 
@@ -89,11 +116,15 @@ def test_the_action_is_short_and_writes_no_badge_of_nothing():
     assert len((ROOT / "action.yml").read_text().splitlines()) == 9
     install, check, badge = ACTION["runs"]["steps"]
     assert install["run"] == 'pip install "$GITHUB_ACTION_PATH"'
-    assert badge["if"] == f"!cancelled() && steps.{check['id']}.outcome != 'skipped'", "where pip failed there is nothing to show"
+    assert badge["if"] == f"!cancelled() && steps.{check['id']}.outcome != 'skipped'", (
+        "where pip failed there is nothing to show"
+    )
 
 
 def test_the_action_tells_a_fault_in_words_and_writes_its_badge(project):
-    check, badge = done_by_the_action(project, adapter="adapter.py:Wrong", options=f"--neuron hard {SMALL}", badge="wrong.svg")
+    check, badge = done_by_the_action(
+        project, adapter="adapter.py:Wrong", options=f"--neuron hard {SMALL}", badge="wrong.svg"
+    )
     assert check.returncode and badge.returncode == 0
     assert [one["status"] for one in json.loads(check.stdout)] == ["check_failed"]
     assert "wrong hard fp32: " in check.stderr and "resets like `soft`, not `hard`" in check.stderr
@@ -101,14 +132,21 @@ def test_the_action_tells_a_fault_in_words_and_writes_its_badge(project):
 
 
 def test_options_are_words_and_neither_patterns_nor_commands(project):
-    given = {"options": "--neuron 'so ft' --neuron *.py --neuron $(touch made)", "badge": "none.svg"}
+    given = {
+        "options": "--neuron 'so ft' --neuron *.py --neuron $(touch made)",
+        "badge": "none.svg",
+    }
     check, _ = done_by_the_action(project, adapter="adapter.py:Right", **given)
     assert check.returncode and "so ft" in check.stderr
     assert not (project / "made").exists() and "adapter.py" not in check.stderr
 
 
 def test_the_action_proves_and_writes_a_badge(project):
-    given = {"adapter": "adapter.py:Right", "options": f"--neuron soft {SMALL}", "badge": "badge.svg"}
+    given = {
+        "adapter": "adapter.py:Right",
+        "options": f"--neuron soft {SMALL}",
+        "badge": "badge.svg",
+    }
     assert [ended.returncode for ended in done_by_the_action(project, **given)] == [0, 0]
     assert [one["status"] for one in json.loads((project / "snnbench.json").read_text())] == ["ok"]
     assert "snnbench: proved 1 neuron" in (project / "badge.svg").read_text()

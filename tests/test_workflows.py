@@ -20,7 +20,11 @@ def jobs(name: str) -> dict[str, dict]:
 
 def unguarded(jobs: dict[str, dict]) -> list[str]:
     """Jobs on machines of the owner that a pull request from a fork could start."""
-    return [name for name, job in jobs.items() if "self-hosted" in job["runs-on"] and NO_FORK not in str(job.get("if", ""))]
+    return [
+        name
+        for name, job in jobs.items()
+        if "self-hosted" in job["runs-on"] and NO_FORK not in str(job.get("if", ""))
+    ]
 
 
 def test_no_fork_runs_on_the_owners_machine():
@@ -29,24 +33,36 @@ def test_no_fork_runs_on_the_owners_machine():
     spoilt["gpu"]["if"] = "vars.GPU_RUNNER == 'true'"
     assert unguarded(spoilt) == ["gpu"]
     triggers = (FOLDER / "ci.yml").read_text()
-    assert "pull_request_target" not in triggers and "workflow_run" not in triggers  # which have secrets, for a fork's code
+    assert (
+        "pull_request_target" not in triggers and "workflow_run" not in triggers
+    )  # which have secrets, for a fork's code
 
 
 def test_every_python_that_we_claim_is_tried():
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
-    claimed = [text.rpartition(" ")[2] for text in classifiers if re.search(r":: Python :: \d\.\d+$", text)]
+    claimed = [
+        text.rpartition(" ")[2] for text in classifiers if re.search(r":: Python :: \d\.\d+$", text)
+    ]
     for name in ("cpu", "wheel"):
         assert jobs("ci")[name]["strategy"]["matrix"]["python"] == claimed
 
 
 def test_tokens_read_only_but_for_the_draft():
     for name in ("ci", "release"):
-        assert yaml.safe_load((FOLDER / f"{name}.yml").read_text())["permissions"] == {"contents": "read"}
-    given = {name: job["permissions"] for name, job in jobs("release").items() if "permissions" in job}
+        assert yaml.safe_load((FOLDER / f"{name}.yml").read_text())["permissions"] == {
+            "contents": "read"
+        }
+    given = {
+        name: job["permissions"] for name, job in jobs("release").items() if "permissions" in job
+    }
     assert given == {"draft": {"contents": "write"}}
-    commands = "\n".join(step.get("run", "") for job in jobs("release").values() for step in job["steps"])
+    commands = "\n".join(
+        step.get("run", "") for job in jobs("release").values() for step in job["steps"]
+    )
     assert "--draft" in commands
-    assert not re.search(r"twine upload|docker push|uv publish", commands), "publishing is the owner's"
+    assert not re.search(r"twine upload|docker push|uv publish", commands), (
+        "publishing is the owner's"
+    )
 
 
 def test_what_the_workflows_call_is_there():
@@ -54,7 +70,11 @@ def test_what_the_workflows_call_is_there():
     paths = re.findall(r"(?<![\w/])(\.ci/\w+|configs/[\w-]+\.toml|tests/[\w/]+\.py)", text)
     targets, makefile = re.findall(r"\bmake (\w+)", text), (ROOT / "Makefile").read_text()
     assert paths and [path for path in paths if not (ROOT / path).exists()] == []
-    assert targets and [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+    assert (
+        targets
+        and [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)]
+        == []
+    )
 
 
 def notes(version: str) -> subprocess.CompletedProcess:

@@ -40,7 +40,9 @@ class JaxAdapter(Adapter):
         where that is learned)."""
         raise NotImplementedError(f"{type(self).__name__} does not define scan(spec, features)")
 
-    def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Function:
+    def layer(
+        self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
+    ) -> Function:
         """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
         `weight` is (outputs, inputs); `bias` is (outputs,) or None."""
         from .jax_network import linear
@@ -67,7 +69,10 @@ class JaxAdapter(Adapter):
         """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""
         import jax
 
-        jax.config.update("jax_default_matmul_precision", "tensorfloat32" if case.precision == "tf32" else "highest")
+        jax.config.update(
+            "jax_default_matmul_precision",
+            "tensorfloat32" if case.precision == "tf32" else "highest",
+        )
 
     def program(self, case: Case, network: Network) -> Program:
         if case.ranks:

@@ -28,7 +28,11 @@ def breakdown(program: Stepped, x: Any, upstream: Any, trace: str | None) -> Bre
     before = program.parameters, program.states, program.running
     try:
         jax.block_until_ready(vars(program.step(x, upstream)))
-        own = {"parameters": bytes_of(program.parameters), "optimizer": bytes_of(program.states), "feature maps": bytes_of(x)}
+        own = {
+            "parameters": bytes_of(program.parameters),
+            "optimizer": bytes_of(program.states),
+            "feature maps": bytes_of(x),
+        }
         told = Breakdown(bytes={**own, "planned together": program.allocated()})
         told.unknown = "XLA compiles a step into one program: it has no stages"
         if trace:

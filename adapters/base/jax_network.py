@@ -24,7 +24,9 @@ def _moments(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
     return x.mean(axes), x.var(axes), x.size // x.shape[2]
 
 
-MOMENTS: ContextVar[Callable[..., tuple[Value, Value, int]]] = ContextVar("MOMENTS", default=_moments)
+MOMENTS: ContextVar[Callable[..., tuple[Value, Value, int]]] = ContextVar(
+    "MOMENTS", default=_moments
+)
 """What norms take while they are traced: where devices share a batch, the moments of all its parts."""
 
 
@@ -38,9 +40,15 @@ class JaxSpelling(Protocol):
 
     def scale_of(self, case: Case) -> float: ...
     def neuron_of(self, case: Case, node: Node, features: Shape) -> Callable[..., Any]: ...
-    def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> Callable[..., Any]: ...
-    def step(self, spec: NeuronSpec, features: Shape) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
-    def scan(self, spec: NeuronSpec, features: Shape) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
+    def layer(
+        self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
+    ) -> Callable[..., Any]: ...
+    def step(
+        self, spec: NeuronSpec, features: Shape
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
+    def scan(
+        self, spec: NeuronSpec, features: Shape
+    ) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
 
 
 class JaxNetwork:
@@ -51,7 +59,11 @@ class JaxNetwork:
         self.parts = tuple(self._parts())
 
     def __call__(
-        self, parameters: dict[str, Own], statistics: dict[str, Own], x: Value, parts: int | None = None
+        self,
+        parameters: dict[str, Own],
+        statistics: dict[str, Own],
+        x: Value,
+        parts: int | None = None,
     ) -> tuple[Value, dict[str, Value], dict[str, Own]]:
         """(value of the last node, or after the first `parts`, spikes by neuron, running statistics after the call)."""
         values, after, chosen = {INPUT: x}, dict(statistics), self.parts[:parts]
@@ -59,18 +71,28 @@ class JaxNetwork:
         return values[chosen[-1][0].name], borders, after
 
     def go_through(
-        self, parts: Iterable[Part], parameters: dict[str, Own], values: dict[str, Value], statistics: dict[str, Own]
+        self,
+        parts: Iterable[Part],
+        parameters: dict[str, Own],
+        values: dict[str, Value],
+        statistics: dict[str, Own],
     ) -> dict[str, Value]:
         """Spikes by neuron of these parts. Values are added to `values`, which has those that they read, and running statistics
         become those after the call."""
         borders: dict[str, Value] = {}
         for node, source, function in parts:
-            value = function(parameters.get(source.name, {}), *(self.cast(values[name]) for name in source.inputs))
+            value = function(
+                parameters.get(source.name, {}),
+                *(self.cast(values[name]) for name in source.inputs),
+            )
             if node.kind == "neuron":
                 borders[node.name], value = value if node.options["potentials"] else (value, value)
             elif node.kind == "norm":
                 (value, new), before, rate = value, statistics[node.name], node.options["momentum"]
-                moved = {key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key]) for key in before}
+                moved = {
+                    key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key])
+                    for key in before
+                }
                 statistics[node.name] = moved
             values[node.name] = value
         return borders
@@ -81,27 +103,46 @@ class JaxNetwork:
 
     def _parts(self) -> Iterator[Part]:
         pairs = self.network.neurons_behind("linear")
-        layers = {neuron: linear for linear, neuron in pairs if "decay" not in self.network.parameters.get(neuron, {})}
+        layers = {
+            neuron: linear
+            for linear, neuron in pairs
+            if "decay" not in self.network.parameters.get(neuron, {})
+        }
         for node in self.network.nodes:
             if node.name in layers:
                 linear = self.network.node(layers[node.name])
                 yield node, linear, self._layer(linear, node)
             elif node.name not in layers.values():
-                yield node, node, self._neuron(node) if node.kind == "neuron" else OPERATIONS[node.kind](node.options)
+                yield (
+                    node,
+                    node,
+                    self._neuron(node)
+                    if node.kind == "neuron"
+                    else OPERATIONS[node.kind](node.options),
+                )
 
     def _layer(self, node: Node, neuron: Node) -> Callable[..., Any]:
-        (inputs,), outputs, bias = self.network.shapes[node.inputs[0]], node.options["outputs"], node.options["bias"]
+        (inputs,), outputs, bias = (
+            self.network.shapes[node.inputs[0]],
+            node.options["outputs"],
+            node.options["bias"],
+        )
         if self.case.native:
             native = self.adapter.neuron_of(self.case, neuron, (outputs,))
             return lambda own, x: native(linear((own["weight"], own.get("bias")), x))
-        layer = self.adapter.layer(neuron.options["neuron"], inputs, outputs, bias, self.case.construction)
+        layer = self.adapter.layer(
+            neuron.options["neuron"], inputs, outputs, bias, self.case.construction
+        )
         return lambda own, x: layer((own["weight"], own.get("bias")), x)
 
     def _neuron(self, node: Node) -> Callable[..., Any]:
         if node.options["recurrent"]:
             rest, scan = self.handed(node)
             return lambda own, x: scan(own, rest(x[0]), x)[1]
-        scaled, neuron = self._scaled(node), self.adapter.neuron_of(self.case, node, self.network.shapes[node.name])
+        scaled, neuron = (
+            self._scaled(node),
+            self.adapter.neuron_of(self.case, node, self.network.shapes[node.name]),
+        )
         if "decay" in self.network.parameters.get(node.name, {}):
             return lambda own, x: neuron(own["decay"], scaled(x))
         return lambda own, x: neuron(scaled(x))
@@ -113,7 +154,11 @@ class JaxNetwork:
     def handed(self, node: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """A neuron whose state goes in and comes out: (a function from one step's currents to the state at rest, a function
         (parameters, state, currents) → (state after, spikes))."""
-        spec, features, scaled = node.options["neuron"], self.network.shapes[node.name], self._scaled(node)
+        spec, features, scaled = (
+            node.options["neuron"],
+            self.network.shapes[node.name],
+            self._scaled(node),
+        )
         if node.options["recurrent"]:
             rest, recurrent = _recurrent(*self.adapter.step(spec, features))
             return rest, lambda own, state, x: recurrent(own["recurrent"], state, scaled(x))
@@ -128,12 +173,18 @@ def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
     return currents if bias is None else currents + bias
 
 
-def _recurrent(at_rest: Callable[..., Any], step: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _recurrent(
+    at_rest: Callable[..., Any], step: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def rest(current: Value) -> tuple[Any, Value]:
         return at_rest(current), jnp.zeros_like(current)
 
-    def run(weight: Value, start: tuple[Any, Value], currents: Value) -> tuple[tuple[Any, Value], Value]:
-        def next_step(carried: tuple[Any, Value], current: Value) -> tuple[tuple[Any, Value], Value]:
+    def run(
+        weight: Value, start: tuple[Any, Value], currents: Value
+    ) -> tuple[tuple[Any, Value], Value]:
+        def next_step(
+            carried: tuple[Any, Value], current: Value
+        ) -> tuple[tuple[Any, Value], Value]:
             state, spikes = carried
             state, spikes = step(state, current + linear((weight, None), spikes))
             spikes = spikes.astype(currents.dtype)
@@ -157,7 +208,9 @@ def _conv(options: Any) -> Callable[..., Any]:
     def conv(own: Own, x: Value) -> Value:
         def once(items: Value) -> Value:
             axes = ("NCHW", "OIHW", "NCHW")
-            value = jax.lax.conv_general_dilated(items, own["weight"], stride, padding, dimension_numbers=axes)
+            value = jax.lax.conv_general_dilated(
+                items, own["weight"], stride, padding, dimension_numbers=axes
+            )
             return value + own["bias"][:, None, None] if "bias" in own else value
 
         return _merged(once, x)
@@ -174,7 +227,9 @@ def _norm(options: Any) -> Callable[..., Any]:
         wide = x.astype(jnp.float32)
         mean, variance, count = MOMENTS.get()(wide, axes)
         scale = own["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
-        value = (wide - mean.reshape(channel)) * scale.reshape(channel) + own["bias"].reshape(channel)
+        value = (wide - mean.reshape(channel)) * scale.reshape(channel) + own["bias"].reshape(
+            channel
+        )
         return value.astype(x.dtype), {"mean": mean, "variance": variance * (count / (count - 1))}
 
     return norm
@@ -183,7 +238,9 @@ def _norm(options: Any) -> Callable[..., Any]:
 def _pool(options: Any, start: float, combine: Callable[..., Any]) -> Callable[[Value], Value]:
     window, stride = (1, 1, *(options["kernel"],) * 2), (1, 1, *(options["stride"],) * 2)
     padding = ((0, 0), (0, 0), *((options["padding"],) * 2,) * 2)
-    return lambda items: jax.lax.reduce_window(items, np.array(start, items.dtype), combine, window, stride, padding)
+    return lambda items: jax.lax.reduce_window(
+        items, np.array(start, items.dtype), combine, window, stride, padding
+    )
 
 
 def _max_pool(options: Any) -> Callable[..., Any]:

@@ -27,8 +27,15 @@ class EqualParts:
             return value
 
         def one(own: slice) -> Value:
-            width = [(0, self.longest - (own.stop - own.start) if each == axis else 0) for each in range(value.ndim)]
-            return jnp.pad(jax.lax.slice_in_dim(value, own.start, own.stop, axis=axis), width, constant_values=filler)
+            width = [
+                (0, self.longest - (own.stop - own.start) if each == axis else 0)
+                for each in range(value.ndim)
+            ]
+            return jnp.pad(
+                jax.lax.slice_in_dim(value, own.start, own.stop, axis=axis),
+                width,
+                constant_values=filler,
+            )
 
         return jnp.concatenate([one(own) for own in self.own], axis)
 
@@ -36,7 +43,10 @@ class EqualParts:
         """The whole again, without what parts were filled up with."""
         if self.even:
             return value
-        ends = [(rank * self.longest, rank * self.longest + own.stop - own.start) for rank, own in enumerate(self.own)]
+        ends = [
+            (rank * self.longest, rank * self.longest + own.stop - own.start)
+            for rank, own in enumerate(self.own)
+        ]
         return jnp.concatenate([jax.lax.slice_in_dim(value, *of, axis=axis) for of in ends], axis)
 
     def is_longest(self) -> Value:

@@ -42,7 +42,9 @@ class JaxProgram(Program):
         self.network = JaxNetwork(adapter, case, network, self.dtype)
         self.computed: Callable[..., tuple[Value, dict[str, Value], dict[str, Own]]] = self.network
         self.kinds, self.neurons = {node.name: node.kind for node in network.nodes}, network.neurons
-        self.spikes_are_output = network.output.kind == "neuron" and not network.output.options["potentials"]
+        self.spikes_are_output = (
+            network.output.kind == "neuron" and not network.output.options["potentials"]
+        )
         self.scales = network.scales(self.network.scale)
         self.updates = Updates(case.optimizer, self.scales, LEARNING_RATE)
         self.parameters: dict[str, Own] = {}
@@ -68,14 +70,22 @@ class JaxProgram(Program):
 
     def load(self, parameters: Parameters) -> None:
         def put(node: str, array: Array) -> Value:
-            return self._put(self._scaled(array, node), jnp.float32 if self.kinds[node] == "norm" else self.dtype)
+            return self._put(
+                self._scaled(array, node), jnp.float32 if self.kinds[node] == "norm" else self.dtype
+            )
 
-        self.parameters = {node: {name: put(node, array) for name, array in own.items()} for node, own in parameters.items()}
+        self.parameters = {
+            node: {name: put(node, array) for name, array in own.items()}
+            for node, own in parameters.items()
+        }
         self.loaded = self.parameters
         self.states = self.no_states = self.updates.rest(self.parameters)
         start = {"mean": np.zeros, "variance": np.ones}
         self.running = self.at_rest = {
-            node: {name: self._put(values(len(own["weight"])), jnp.float32) for name, values in start.items()}
+            node: {
+                name: self._put(values(len(own["weight"])), jnp.float32)
+                for name, values in start.items()
+            }
             for node, own in parameters.items()
             if self.kinds[node] == "norm"
         }
@@ -92,7 +102,9 @@ class JaxProgram(Program):
 
     # -- traced functions ------------------------------------------------------------------------------------
 
-    def _outcome(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Value, tuple[Any, ...]]:
+    def _outcome(
+        self, parameters: dict[str, Own], running: dict[str, Own], x: Value
+    ) -> tuple[Value, tuple[Any, ...]]:
         """The output, and (spikes by neuron, the output again if it is other than spikes, running statistics after)."""
         output, borders, running = self.computed(parameters, running, x)
         return output, (borders, None if self.spikes_are_output else output, running)
@@ -103,16 +115,22 @@ class JaxProgram(Program):
             return jax.vjp(lambda p, x: self._outcome(p, running, x), parameters, x, has_aux=True)
         return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
 
-    def _forward_and_residuals(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[Any, ...]:
+    def _forward_and_residuals(
+        self, parameters: dict[str, Own], running: dict[str, Own], x: Value
+    ) -> tuple[Any, ...]:
         """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes."""
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         self._form, residuals = Form.of(pullback, (parameters, x, borders, value))
         return borders, value, running, residuals
 
-    def _pull_back(self, arguments_and_outputs: tuple[Any, ...], residuals: list[Value], upstream: Value) -> Any:
+    def _pull_back(
+        self, arguments_and_outputs: tuple[Any, ...], residuals: list[Value], upstream: Value
+    ) -> Any:
         """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron, the output if it is other)."""
         _, _, borders, value = arguments_and_outputs
-        loss, upstream = self._pulled(borders[self.neurons[-1]] if value is None else value, upstream)
+        loss, upstream = self._pulled(
+            borders[self.neurons[-1]] if value is None else value, upstream
+        )
         return loss, self._reduced(self._form.pullback(residuals, arguments_and_outputs)(upstream))
 
     def _reduced(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -127,7 +145,12 @@ class JaxProgram(Program):
         return loss, gradient
 
     def _train(
-        self, parameters: dict[str, Own], running: dict[str, Own], states: dict[str, Any], x: Value, upstream: Value
+        self,
+        parameters: dict[str, Own],
+        running: dict[str, Own],
+        states: dict[str, Any],
+        x: Value,
+        upstream: Value,
     ) -> tuple[Any, ...]:
         output, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         loss, upstream = self._pulled(output, upstream)
@@ -135,7 +158,9 @@ class JaxProgram(Program):
         updated, states = self.updates.update(parameters, states, gradients[0])
         return borders, value, running, updated, states, loss, gradients[1:]
 
-    def _infer(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> tuple[dict[str, Value], Value | None]:
+    def _infer(
+        self, parameters: dict[str, Own], running: dict[str, Own], x: Value
+    ) -> tuple[dict[str, Value], Value | None]:
         """Spikes of the last neuron, and the output if it is something else."""
         _, (borders, value, _) = self._outcome(parameters, running, x)
         return {self.neurons[-1]: borders[self.neurons[-1]]}, value
@@ -143,14 +168,18 @@ class JaxProgram(Program):
     # -- calls -----------------------------------------------------------------------------------------------
 
     def forward(self, x: Value) -> JaxResult:
-        borders, value, self.running, residuals = self._run("_forward", self.parameters, self.running, x)
+        borders, value, self.running, residuals = self._run(
+            "_forward", self.parameters, self.running, x
+        )
         return self._result(x, borders, value, residuals=residuals)
 
     def features(self, x: Value) -> dict[str, Shape]:
         found: dict[str, Shape] = {}
         with suppress(Exception):
             for count, (node, _, _) in enumerate(self.network.parts, 1):
-                value, *_ = jax.eval_shape(partial(self.network, parts=count), self.parameters, self.running, x)
+                value, *_ = jax.eval_shape(
+                    partial(self.network, parts=count), self.parameters, self.running, x
+                )
                 found[node.name] = value.shape[2:]
         return found
 
@@ -167,16 +196,22 @@ class JaxProgram(Program):
         plan = getattr(self, self.ran).lower(*self.given[self.ran]).compile().memory_analysis()
         return int(plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
 
-    def _result(self, x: Value, borders: dict[str, Value], value: Value | None, **more: Any) -> JaxResult:
+    def _result(
+        self, x: Value, borders: dict[str, Value], value: Value | None, **more: Any
+    ) -> JaxResult:
         """JAX sorts the keys of what it returns."""
         in_order = {name: borders[name] for name in self.neurons if name in borders}
         output = in_order[self.neurons[-1]] if value is None else value
-        return JaxResult(x=x, borders=in_order, output=output, value=value, running=self.running, **more)
+        return JaxResult(
+            x=x, borders=in_order, output=output, value=value, running=self.running, **more
+        )
 
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
         known = (self.parameters, result.x, result.borders, result.value)
         loss, (gradients, *by_input) = self._run("_backward", known, result.residuals, upstream)
-        return replace(result, loss=loss, gradients=gradients, input_gradient=by_input[0] if by_input else None)
+        return replace(
+            result, loss=loss, gradients=gradients, input_gradient=by_input[0] if by_input else None
+        )
 
     def inference(self, x: Value) -> JaxResult:
         return self._result(x, *self._run("_inference", self.parameters, self.running, x))
@@ -184,11 +219,15 @@ class JaxProgram(Program):
     def step(self, x: Value, upstream: Value) -> JaxResult:
         answer = self._run("_step", self.parameters, self.running, self.states, x, upstream)
         borders, value, self.running, self.parameters, self.states, loss, by_input = answer
-        result = self._result(x, borders, value, loss=loss, input_gradient=by_input[0] if by_input else None)
+        result = self._result(
+            x, borders, value, loss=loss, input_gradient=by_input[0] if by_input else None
+        )
         return self._updated(result)
 
     def optimize(self, result: JaxResult) -> JaxResult:
-        self.parameters, self.states = self._run("_update", self.parameters, self.states, result.gradients)
+        self.parameters, self.states = self._run(
+            "_update", self.parameters, self.states, result.gradients
+        )
         return self._updated(result)
 
     def _updated(self, result: JaxResult) -> JaxResult:
@@ -202,10 +241,14 @@ class JaxProgram(Program):
         return bytes_of((result.output, result.gradients, result.input_gradient, result.updated))
 
     def facts(self, result: JaxResult) -> dict[str, Any]:
-        traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(result.x)
+        traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(
+            result.x
+        )
         carried = ", ".join(sorted(set(_carried_dtypes(traced.jaxpr)))) or None
         *_, spikes = result.borders.values()
-        scaled = {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
+        scaled = (
+            {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
+        )
         return {"output_dtype": str(spikes.dtype), "state_dtype": carried, "warnings": [], **scaled}
 
     def compile_facts(self) -> dict[str, Any]:
@@ -277,8 +320,12 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
         if equation.primitive.name == "scan":
             body = getattr(equation.params["jaxpr"], "jaxpr", equation.params["jaxpr"])
             pairs = zip(equation.outvars, body.outvars, strict=True)
-            carried = [out.aval for out, of_step in pairs if out.aval.shape == of_step.aval.shape]  # others are stacked
-            yield from (str(aval.dtype) for aval in carried if jnp.issubdtype(aval.dtype, jnp.floating))
+            carried = [
+                out.aval for out, of_step in pairs if out.aval.shape == of_step.aval.shape
+            ]  # others are stacked
+            yield from (
+                str(aval.dtype) for aval in carried if jnp.issubdtype(aval.dtype, jnp.floating)
+            )
             continue
         for value in equation.params.values():
             if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):

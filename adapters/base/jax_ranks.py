@@ -42,7 +42,10 @@ ALL, LABELS, EACH = Dealt(Spec()), Dealt(Spec(RANKS), 0, -1), Dealt(Spec(RANKS))
 class ShardedProgram(JaxProgram):
     def __init__(self, adapter: JaxSpelling, case: Case, network: Network) -> None:
         self.mesh = Mesh(jax.devices(case.device)[: case.ranks], (RANKS,))
-        self.axis, self.parts = AXIS[case.parallel], EqualParts(getattr(case, SIZE[case.parallel]), case.ranks)
+        self.axis, self.parts = (
+            AXIS[case.parallel],
+            EqualParts(getattr(case, SIZE[case.parallel]), case.ranks),
+        )
         self.shared = Dealt(Spec(*[None] * self.axis, RANKS), self.axis)
         super().__init__(adapter, case, network)
         in_time = case.parallel == "time"
@@ -51,13 +54,19 @@ class ShardedProgram(JaxProgram):
         output = ALL if in_time and network.steps(network.output.name, 2) == 1 else self.shared
         self.copies = case.ranks if output is ALL else 1
         self.labels = output if case.loss is None else ALL if in_time else LABELS
-        self._forward = self._together(self._forward_of_part, (ALL, ALL, self.shared), (self.shared, output, ALL, EACH))
+        self._forward = self._together(
+            self._forward_of_part, (ALL, ALL, self.shared), (self.shared, output, ALL, EACH)
+        )
         known = (ALL, self.shared, self.shared, output)
         gradients = (ALL, self.shared) if case.input_grad else (ALL,)
-        self._backward = self._together(self._pull_back_of_part, (known, EACH, self.labels), (ALL, gradients))
+        self._backward = self._together(
+            self._pull_back_of_part, (known, EACH, self.labels), (ALL, gradients)
+        )
         after = (self.shared, output, ALL, ALL, ALL, ALL, gradients[1:])
         self._step = self._together(self._train, (ALL, ALL, ALL, self.shared, self.labels), after)
-        self._inference = self._together(self._infer, (ALL, ALL, self.shared), (self.shared, output))
+        self._inference = self._together(
+            self._infer, (ALL, ALL, self.shared), (self.shared, output)
+        )
 
     def _together(self, part: Callable[..., Any], given: Any, gives: Any) -> Any:
         """The compiled function of the whole whose parts `part` computes; `given` and `gives` say what is dealt out."""
@@ -67,7 +76,9 @@ class ShardedProgram(JaxProgram):
                 return part(*arguments)
 
         specs = (jax.tree_util.tree_map(lambda dealt: dealt.spec, each) for each in (given, gives))
-        shared = jax.shard_map(of_part, mesh=self.mesh, in_specs=next(specs), out_specs=next(specs), check_vma=False)
+        shared = jax.shard_map(
+            of_part, mesh=self.mesh, in_specs=next(specs), out_specs=next(specs), check_vma=False
+        )
 
         def filled(value: Value, dealt: Dealt) -> Value:
             return self.parts.filled(value, dealt.axis or 0, dealt.filler)
@@ -75,7 +86,11 @@ class ShardedProgram(JaxProgram):
         def whole(value: Value, dealt: Dealt) -> Value:
             return self.parts.whole(value, dealt.axis or 0)
 
-        return jax.jit(lambda *arguments: _of_shared(whole, shared(*_of_shared(filled, arguments, given)), gives))
+        return jax.jit(
+            lambda *arguments: _of_shared(
+                whole, shared(*_of_shared(filled, arguments, given)), gives
+            )
+        )
 
     # -- traced functions of a part --------------------------------------------------------------------------
 
@@ -113,10 +128,16 @@ class ShardedProgram(JaxProgram):
     # -- data ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: Any) -> Value:
-        return jax.device_put(jnp.array(array, dtype=dtype, copy=True), NamedSharding(self.mesh, ALL.spec))
+        return jax.device_put(
+            jnp.array(array, dtype=dtype, copy=True), NamedSharding(self.mesh, ALL.spec)
+        )
 
     def _dealt(self, value: Value, dealt: Dealt) -> Value:
-        return jax.device_put(value, NamedSharding(self.mesh, dealt.spec)) if self.parts.even else value
+        return (
+            jax.device_put(value, NamedSharding(self.mesh, dealt.spec))
+            if self.parts.even
+            else value
+        )
 
     def put_input(self, array: Array) -> Value:
         return self._dealt(super().put_input(array), self.shared)
@@ -134,7 +155,9 @@ class ShardedProgram(JaxProgram):
 
     def _held(self, tree: Any) -> int:
         """Bytes that a device holds of all arrays in a tree, on average."""
-        shards = (shard for leaf in jax.tree_util.tree_leaves(tree) for shard in leaf.addressable_shards)
+        shards = (
+            shard for leaf in jax.tree_util.tree_leaves(tree) for shard in leaf.addressable_shards
+        )
         return sum(int(shard.data.nbytes) for shard in shards) // self.case.ranks
 
     # -- what is known of them -------------------------------------------------------------------------------
@@ -143,7 +166,11 @@ class ShardedProgram(JaxProgram):
         """What is known of the devices, outside the clock: see `snnbench.schema.distributed`. They share the cores and the memory
         of this process, and XLA does not tell who waits for whom."""
         each = {"cores": len(os.sched_getaffinity(0)), "host_peak_bytes": None, "wait_s": None}
-        told: dict[str, Any] = {"launcher": "jax.shard_map", "backend": "XLA", "ranks": [each] * self.case.ranks}
+        told: dict[str, Any] = {
+            "launcher": "jax.shard_map",
+            "backend": "XLA",
+            "ranks": [each] * self.case.ranks,
+        }
         if self.case.parallel == "time":
             told["terms"] = terms(self.network, self.case, self.mesh, parameters, array, upstream)
         return told
@@ -153,7 +180,11 @@ def _of_shared(work: Callable[[Value, Dealt], Value], values: Any, dealt: Any) -
     """What `work` makes of values that are shared; others as they are."""
     if isinstance(dealt, tuple):
         return tuple(_of_shared(work, value, one) for value, one in zip(values, dealt, strict=True))
-    return values if dealt.axis is None else jax.tree_util.tree_map(lambda value: work(value, dealt), values)
+    return (
+        values
+        if dealt.axis is None
+        else jax.tree_util.tree_map(lambda value: work(value, dealt), values)
+    )
 
 
 @contextmanager

@@ -24,8 +24,12 @@ class Form:
         """The form of a pullback, and its leaves that are not `known`."""
         leaves, tree = jax.tree_util.tree_flatten(pullback)
         values = jax.tree_util.tree_leaves(known)
-        sources = tuple(next((i for i, other in enumerate(values) if other is leaf), None) for leaf in leaves)
-        return cls(tree, sources), [leaf for leaf, source in zip(leaves, sources, strict=True) if source is None]
+        sources = tuple(
+            next((i for i, other in enumerate(values) if other is leaf), None) for leaf in leaves
+        )
+        return cls(tree, sources), [
+            leaf for leaf, source in zip(leaves, sources, strict=True) if source is None
+        ]
 
     def pullback(self, kept: list[Any], known: Tree) -> Any:
         """The pullback again, of values as `known` was."""

@@ -22,9 +22,13 @@ ROUNDS = 20
 """Of what devices do together, in one compiled call, whose start is then a small part of it."""
 
 
-def terms(network: JaxNetwork, case: Case, mesh: Mesh, parameters: Parameters, x: Array, upstream: Array) -> dict[str, Any]:
+def terms(
+    network: JaxNetwork, case: Case, mesh: Mesh, parameters: Parameters, x: Array, upstream: Array
+) -> dict[str, Any]:
     """As `snnbench.schema.distributed` has them."""
-    alone = JaxProgram(network.adapter, replace(case, ranks=ABSENT, parallel=ABSENT), network.network)
+    alone = JaxProgram(
+        network.adapter, replace(case, ranks=ABSENT, parallel=ABSENT), network.network
+    )
     alone.load(parameters)
     given = alone.put_input(x)
     back = alone.put_upstream(upstream, alone.forward(given))
@@ -40,7 +44,9 @@ def terms(network: JaxNetwork, case: Case, mesh: Mesh, parameters: Parameters, x
     neurons = network.network.neurons
     return {
         "whole": timed(whole),
-        "neurons": mean_of([timed(_neuron(network, name, alone.parameters.get(name, {}))) for name in neurons]),
+        "neurons": mean_of(
+            [timed(_neuron(network, name, alone.parameters.get(name, {}))) for name in neurons]
+        ),
         "handover": _together(mesh, over_and_back, state),
         "reduction": _together(mesh, lambda sums: jax.lax.psum(sums, RANKS), gradients),
         "layers": len(neurons),
@@ -53,10 +59,14 @@ def _neuron(network: JaxNetwork, name: str, own: Own) -> Callable[[], object]:
     """A forward and a backward of a neuron's own part of a layer."""
     rest, scan = network.handed(network.network.node(name))
     shape = network.case.time_steps, network.case.batch, *network.network.shapes[name]
-    currents, upstream = (jax.random.normal(jax.random.key(seed), shape, network.dtype) for seed in range(2))
+    currents, upstream = (
+        jax.random.normal(jax.random.key(seed), shape, network.dtype) for seed in range(2)
+    )
 
     def both(currents: Value, upstream: Value) -> tuple[Value, Any]:
-        spikes, pullback = jax.vjp(lambda currents: scan(own, rest(currents[0]), currents)[1], currents)
+        spikes, pullback = jax.vjp(
+            lambda currents: scan(own, rest(currents[0]), currents)[1], currents
+        )
         return spikes, pullback(upstream)
 
     call = jax.jit(both)
@@ -69,5 +79,7 @@ def _together(mesh: Mesh, work: Callable[[Value], Value], value: Value) -> list[
     def rounds(value: Value) -> Value:
         return jax.lax.fori_loop(0, ROUNDS, lambda _, value: work(value), value)
 
-    call = jax.jit(jax.shard_map(rounds, mesh=mesh, in_specs=Spec(), out_specs=Spec(), check_vma=False))
+    call = jax.jit(
+        jax.shard_map(rounds, mesh=mesh, in_specs=Spec(), out_specs=Spec(), check_vma=False)
+    )
     return [seconds / ROUNDS for seconds in timed(lambda: jax.block_until_ready(call(value)))]

@@ -33,7 +33,9 @@ class Pipeline:
         self.constants = () if input_grad else (INPUT,)
         self.blocks = tuple(self._blocks())
 
-    def __call__(self, parameters: Parameters, statistics: Parameters, x: Value) -> tuple[Value, Values, Parameters]:
+    def __call__(
+        self, parameters: Parameters, statistics: Parameters, x: Value
+    ) -> tuple[Value, Values, Parameters]:
         values, after = {INPUT: x}, dict(statistics)
         for block in self.blocks:
             if isinstance(block, Wave):
@@ -52,7 +54,13 @@ class Pipeline:
                 stages.append(self._stage(behind, node))
                 behind = []
                 continue
-            behind.append((node, node, self._mean if node.kind == "mean_time" else OPERATIONS[node.kind](node.options)))
+            behind.append(
+                (
+                    node,
+                    node,
+                    self._mean if node.kind == "mean_time" else OPERATIONS[node.kind](node.options),
+                )
+            )
             if node.kind in MEETING:
                 if stages:
                     yield Wave(self.network, self.parts, stages, self.constants)
@@ -67,8 +75,17 @@ class Pipeline:
         nodes = [*(node for node, _, _ in parts), neuron]
         own, readers = [node.name for node in nodes], self.network.network.readers
         reads = dict.fromkeys(name for node in nodes for name in node.inputs if name not in own)
-        writes = [name for name in own[:-1] if any(reader.name not in own for reader in readers[name])]
-        return Stage(tuple(parts), neuron, tuple(own), tuple(reads), (*writes, neuron.name), *self.network.handed(neuron))
+        writes = [
+            name for name in own[:-1] if any(reader.name not in own for reader in readers[name])
+        ]
+        return Stage(
+            tuple(parts),
+            neuron,
+            tuple(own),
+            tuple(reads),
+            (*writes, neuron.name),
+            *self.network.handed(neuron),
+        )
 
     def _mean(self, own: Own, x: Value) -> Value:
         of_part = jnp.where(self.parts.real(0, x.ndim), x, 0).sum(0, keepdims=True)
@@ -94,26 +111,45 @@ class Wave:
     that they write. What its backward needs a device keeps of its own turn alone, for which JAX's own derivative of so many
     conditionals would make room in each of them. `constants` are values whose gradient nobody asks for."""
 
-    def __init__(self, network: JaxNetwork, parts: EqualParts, stages: list[Stage], constants: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        network: JaxNetwork,
+        parts: EqualParts,
+        stages: list[Stage],
+        constants: tuple[str, ...],
+    ) -> None:
         self.network, self.parts, self.stages, self.constants = network, parts, stages, constants
         written = {name for stage in stages for name in stage.writes}
-        self.reads = list(dict.fromkeys(name for stage in stages for name in stage.reads if name not in written))
+        self.reads = list(
+            dict.fromkeys(name for stage in stages for name in stage.reads if name not in written)
+        )
         self.forms: list[Any] = [None] * len(stages)
         ticks = range(parts.ranks + len(stages) - 1)
         self.turns = [
-            (tick - number, number) for tick in ticks for number in range(len(stages)) if 0 <= tick - number < parts.ranks
+            (tick - number, number)
+            for tick in ticks
+            for number in range(len(stages))
+            if 0 <= tick - number < parts.ranks
         ]
-        self.run = jax.custom_vjp(lambda parameters, given: self._written(self._forward(self._computed, parameters, given)))
+        self.run = jax.custom_vjp(
+            lambda parameters, given: self._written(
+                self._forward(self._computed, parameters, given)
+            )
+        )
         self.run.defvjp(self._with_residuals, self._backward)
 
     def __call__(self, parameters: Parameters, values: Values) -> Values:
         names = [name for stage in self.stages for name in stage.nodes if name in parameters]
-        found: Values = self.run({name: parameters[name] for name in names}, {name: values[name] for name in self.reads})
+        found: Values = self.run(
+            {name: parameters[name] for name in names}, {name: values[name] for name in self.reads}
+        )
         return found
 
     # -- forward ---------------------------------------------------------------------------------------------
 
-    def _forward(self, work: Callable[..., Any], parameters: Parameters, given: Values) -> list[Any]:
+    def _forward(
+        self, work: Callable[..., Any], parameters: Parameters, given: Values
+    ) -> list[Any]:
         """What `work` gives of every stage: (values, state after, …)."""
         values, states = dict(given), [self._rest(stage, given) for stage in self.stages]
         kept: list[Any] = [None] * len(self.stages)
@@ -128,9 +164,13 @@ class Wave:
     def _rest(self, stage: Stage, given: Values) -> Any:
         """The state at rest."""
         batch = next(iter(given.values())).shape[1]
-        return stage.rest(jnp.zeros((batch, *self.network.network.shapes[stage.neuron.name]), self.network.dtype))
+        return stage.rest(
+            jnp.zeros((batch, *self.network.network.shapes[stage.neuron.name]), self.network.dtype)
+        )
 
-    def _computed(self, number: int, parameters: Parameters, given: Values, state: Any) -> tuple[Values, Any]:
+    def _computed(
+        self, number: int, parameters: Parameters, given: Values, state: Any
+    ) -> tuple[Values, Any]:
         """The values that a stage writes, and the state behind its last real step."""
         stage, values = self.stages[number], dict(given)
         self.network.go_through(stage.parts, parameters, values, {})
@@ -141,12 +181,16 @@ class Wave:
         else:  # the last step is none in parts that are shorter
             before, most = scan(state, currents[:-1])
             after, last = scan(before, currents[-1:])
-            state = jax.tree_util.tree_map(partial(jnp.where, self.parts.is_longest()), after, before)
+            state = jax.tree_util.tree_map(
+                partial(jnp.where, self.parts.is_longest()), after, before
+            )
             spikes = jnp.concatenate([most, last])
         values[stage.neuron.name] = spikes
         return _of(stage.writes, values), state
 
-    def _kept(self, number: int, parameters: Parameters, given: Values, state: Any) -> tuple[Values, Any, list[Value]]:
+    def _kept(
+        self, number: int, parameters: Parameters, given: Values, state: Any
+    ) -> tuple[Values, Any, list[Value]]:
         """The same, and what its backward needs beside."""
         free = {name: value for name, value in given.items() if name not in self.constants}
 
@@ -170,31 +214,58 @@ class Wave:
     def _backward(self, residuals: Any, upstream: Values) -> tuple[Parameters, Values]:
         """The same wavefront mirrored. Gradients of parameters are those of the device's own steps."""
         parameters, values, kept = residuals
-        states = [jax.tree_util.tree_map(jnp.zeros_like, self._rest(stage, values)) for stage in self.stages]
+        states = [
+            jax.tree_util.tree_map(jnp.zeros_like, self._rest(stage, values))
+            for stage in self.stages
+        ]
         back: list[Any] = [None] * len(self.stages)
         last = self.parts.ranks - 1, len(self.stages) - 1
         for rank, number in ((last[0] - rank, last[1] - number) for rank, number in self.turns):
             stage = self.stages[number]
-            known = _of(stage.nodes, parameters), _of(stage.reads, values), _of(stage.writes, values)
+            known = (
+                _of(stage.nodes, parameters),
+                _of(stage.reads, values),
+                _of(stage.writes, values),
+            )
             errors = {name: self._error(upstream[name], name, back) for name in stage.writes}
-            back[number] = _turn(rank, partial(self._pulled, number), back[number], known, kept[number], errors, states[number])
+            back[number] = _turn(
+                rank,
+                partial(self._pulled, number),
+                back[number],
+                known,
+                kept[number],
+                errors,
+                states[number],
+            )
             states[number] = self._handed(back[number][2], rank, rank - 1)
-        by_given = {name: self._error(jnp.zeros_like(values[name]), name, back) for name in self.reads}
+        by_given = {
+            name: self._error(jnp.zeros_like(values[name]), name, back) for name in self.reads
+        }
         return {node: own for by_own, _, _ in back for node, own in by_own.items()}, by_given
 
-    def _pulled(self, number: int, known: Any, leaves: list[Value], errors: Values, state: Any) -> tuple[Parameters, Values, Any]:
+    def _pulled(
+        self, number: int, known: Any, leaves: list[Value], errors: Values, state: Any
+    ) -> tuple[Parameters, Values, Any]:
         """Gradients by a stage's parameters, by what it reads and by the state that it began with."""
-        found: tuple[Parameters, Values, Any] = self.forms[number].pullback(leaves, known)((errors, state))
+        found: tuple[Parameters, Values, Any] = self.forms[number].pullback(leaves, known)(
+            (errors, state)
+        )
         return found
 
     def _error(self, behind: Value, name: str, back: list[Any]) -> Value:
         """The gradient by a value: from behind the wave, and from the stages that read it."""
-        return sum((by_read[name] for _, by_read, _ in filter(None, back) if name in by_read), behind)
+        return sum(
+            (by_read[name] for _, by_read, _ in filter(None, back) if name in by_read), behind
+        )
 
     def _handed(self, state: Any, rank: int, to: int) -> Any:
         """The state of one device in another; elsewhere it is 0, and nobody looks at it."""
         pairs = [(rank, to)] if 0 <= to < self.parts.ranks else []
-        return jax.tree_util.tree_map(lambda leaf: jax.lax.ppermute(leaf, RANKS, pairs), state) if pairs else state
+        return (
+            jax.tree_util.tree_map(lambda leaf: jax.lax.ppermute(leaf, RANKS, pairs), state)
+            if pairs
+            else state
+        )
 
 
 def _turn(rank: int, work: Callable[..., Any], kept: Any, *given: Any) -> Any:
@@ -203,7 +274,9 @@ def _turn(rank: int, work: Callable[..., Any], kept: Any, *given: Any) -> Any:
         shapes = jax.eval_shape(work, *given)
         kept = jax.tree_util.tree_map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     mine = jax.lax.axis_index(RANKS) == rank
-    return jax.lax.cond(mine, lambda kept, *given: work(*given), lambda kept, *given: kept, kept, *given)
+    return jax.lax.cond(
+        mine, lambda kept, *given: work(*given), lambda kept, *given: kept, kept, *given
+    )
 
 
 def _of(names: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:

@@ -38,12 +38,20 @@ class Updates:
         zeros = {"first": jax.tree_util.tree_map(jnp.zeros_like, parameters)}
         if self.own.second is None:
             return zeros
-        return {**zeros, "second": jax.tree_util.tree_map(jnp.zeros_like, parameters), "steps": jnp.zeros((), jnp.int32)}
+        return {
+            **zeros,
+            "second": jax.tree_util.tree_map(jnp.zeros_like, parameters),
+            "steps": jnp.zeros((), jnp.int32),
+        }
 
-    def update(self, parameters: Tree, states: dict[str, Any], gradients: Tree) -> tuple[Tree, dict[str, Any]]:
+    def update(
+        self, parameters: Tree, states: dict[str, Any], gradients: Tree
+    ) -> tuple[Tree, dict[str, Any]]:
         """(parameters, states) after a step."""
         moved: Tree = {node: {} for node in parameters}
-        after: dict[str, Any] = {kind: {node: {} for node in parameters} for kind in states if kind != "steps"}
+        after: dict[str, Any] = {
+            kind: {node: {} for node in parameters} for kind in states if kind != "steps"
+        }
         steps = states["steps"] + 1 if "steps" in states else None
         for node, named in parameters.items():
             for name, p in named.items():
@@ -54,7 +62,9 @@ class Updates:
                     after[kind][node][name] = state
         return moved, after if steps is None else {**after, "steps": steps}
 
-    def _step(self, node: str, g: Any, states: dict[str, Any], steps: Any) -> tuple[Any, dict[str, Any]]:
+    def _step(
+        self, node: str, g: Any, states: dict[str, Any], steps: Any
+    ) -> tuple[Any, dict[str, Any]]:
         """By how much a parameter of `node` goes down, and its states then."""
         scale = self.scales.get(node, 1.0)
         if self.own is None:
@@ -64,5 +74,8 @@ class Updates:
         if self.own.second is None:
             return rate * first, {"first": first}
         second = self.own.second * states["second"] + (1 - self.own.second) * g * g
-        mean, square = (state / (1 - kept**steps) for state, kept in ((first, self.own.first), (second, self.own.second)))
+        mean, square = (
+            state / (1 - kept**steps)
+            for state, kept in ((first, self.own.first), (second, self.own.second))
+        )
         return rate * mean / (jnp.sqrt(square) + epsilon), {"first": first, "second": second}

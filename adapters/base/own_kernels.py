@@ -46,13 +46,34 @@ def own_kernels(
         for spelling, (name, dtype) in product(spellings, FORMATS.items()):
             given = spelling, dtype, shape, device
             yield OwnKernel("lif forward", spelling, name, shape, 0.0, partial(_forward, *given))
-            yield OwnKernel("lif backward", spelling, name, shape, 0.0, partial(_backward, False, *given))
+            yield OwnKernel(
+                "lif backward", spelling, name, shape, 0.0, partial(_backward, False, *given)
+            )
             if dtype == torch.float32:
-                yield OwnKernel("lif backward", spelling, f"{name}, split", shape, 0.0, partial(_backward, True, *given))
+                yield OwnKernel(
+                    "lif backward",
+                    spelling,
+                    f"{name}, split",
+                    shape,
+                    0.0,
+                    partial(_backward, True, *given),
+                )
         flops = 2.0 * shape[0] * shape[1] * shape[2] ** 2
-        for (name, operands), what in product(PRODUCTS.items(), ("currents", "by weight", "by input")):
-            if (operands, what) != ("fp32", "by input"):  # which the library multiplies as without a split
-                yield OwnKernel(what, "library", name, shape, flops, partial(_product, what, operands, shape, device))
+        for (name, operands), what in product(
+            PRODUCTS.items(), ("currents", "by weight", "by input")
+        ):
+            if (operands, what) != (
+                "fp32",
+                "by input",
+            ):  # which the library multiplies as without a split
+                yield OwnKernel(
+                    what,
+                    "library",
+                    name,
+                    shape,
+                    flops,
+                    partial(_product, what, operands, shape, device),
+                )
 
 
 def _normal(shape: Sequence[int], device: str, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -69,16 +90,24 @@ def _bytes(tensors: Iterable[Tensor | None]) -> int:
     return sum(tensor.nbytes for tensor in tensors if tensor is not None)
 
 
-def _forward(spelling: str, dtype: torch.dtype, shape: Shape, device: str) -> tuple[Callable[[], object], int]:
+def _forward(
+    spelling: str, dtype: torch.dtype, shape: Shape, device: str
+) -> tuple[Callable[[], object], int]:
     kernel, x = _kernel(spelling, dtype, device), _normal(shape, device, dtype)
     state = x.new_empty(shape[1:], dtype=torch.float32)
     call = Forward(
-        spec=NeuronSpec(), currents=x, spikes=torch.empty_like(x), final_state=state, checkpoints=_checkpoints(shape, device)
+        spec=NeuronSpec(),
+        currents=x,
+        spikes=torch.empty_like(x),
+        final_state=state,
+        checkpoints=_checkpoints(shape, device),
     )
     return partial(kernel.forward, call), _bytes(call.tensors().values())
 
 
-def _backward(parts: bool, spelling: str, dtype: torch.dtype, shape: Shape, device: str) -> tuple[Callable[[], object], int]:
+def _backward(
+    parts: bool, spelling: str, dtype: torch.dtype, shape: Shape, device: str
+) -> tuple[Callable[[], object], int]:
     kernel, x = _kernel(spelling, dtype, device), _normal(shape, device, dtype)
     call = Backward(
         spec=NeuronSpec(),
@@ -96,7 +125,9 @@ def _checkpoints(shape: Shape, device: str) -> Tensor:
     return torch.zeros(-(-shape[0] // CHECKPOINT_STEPS), *shape[1:], device=device)
 
 
-def _product(what: str, operands_name: str, shape: Shape, device: str) -> tuple[Callable[[], object], int]:
+def _product(
+    what: str, operands_name: str, shape: Shape, device: str
+) -> tuple[Callable[[], object], int]:
     """The product by the `currents`, or a gradient `by weight` or `by input`, of a layer of as many inputs as neurons."""
     rows, width = shape[0] * shape[1], shape[2]
     weight = _normal((width, width), device) / width**0.5

@@ -57,7 +57,12 @@ class Uncut(torch.nn.Module):
     """A neuron whose loop cannot be cut: `spikes(lif, currents)`, from rest, of a framework's module `lif`. `state` names the
     attribute of `lif` in which it keeps its state after a call, where it shows it."""
 
-    def __init__(self, lif: torch.nn.Module, spikes: Callable[[Any, Tensor], Tensor], state: str | None = None) -> None:
+    def __init__(
+        self,
+        lif: torch.nn.Module,
+        spikes: Callable[[Any, Tensor], Tensor],
+        state: str | None = None,
+    ) -> None:
         super().__init__()
         self.lif, self.spikes, self.state_name = lif, spikes, state
 

@@ -54,7 +54,9 @@ class TorchAdapter(Adapter):
     """Those of `constructions` that are a chain of layers called once for each step: no norms, no shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
-    def layer(self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str) -> "torch.nn.Module":
+    def layer(
+        self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
+    ) -> "torch.nn.Module":
         """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the neuron. `stepwise`: a Linear over
         the B rows of each step, then one step of the neuron. Raises Unsupported where the neuron is no TimeLoop."""
         from .time_loop import Stepwise, TimeLoop
@@ -64,7 +66,9 @@ class TorchAdapter(Adapter):
         if construction != "stepwise":
             return LinearNeuron(inputs, outputs, bias, neuron)
         if not isinstance(neuron, TimeLoop):
-            raise Unsupported(f"{self.name}'s neuron hands out no state: no linear layer fits into its loop over time")
+            raise Unsupported(
+                f"{self.name}'s neuron hands out no state: no linear layer fits into its loop over time"
+            )
         return Stepwise(inputs, outputs, bias, neuron)
 
     def native_layer(self, inputs: int, outputs: int, bias: bool) -> "torch.nn.Module":
@@ -83,10 +87,17 @@ class TorchAdapter(Adapter):
         if case.construction == "vanilla":
             return made
         for linear, neuron in network.neurons_behind("linear"):
-            options, (inputs,) = network.node(linear).options, network.shapes[network.node(linear).inputs[0]]
+            options, (inputs,) = (
+                network.node(linear).options,
+                network.shapes[network.node(linear).inputs[0]],
+            )
             sizes = inputs, options["outputs"], options["bias"]
             spec = network.node(neuron).options["neuron"]
-            made[linear, neuron] = self.native_layer(*sizes) if case.native else self.layer(spec, *sizes, case.construction)
+            made[linear, neuron] = (
+                self.native_layer(*sizes)
+                if case.native
+                else self.layer(spec, *sizes, case.construction)
+            )
         return made
 
     def cast_spikes(self, spikes: "torch.Tensor", dtype: "torch.dtype") -> "torch.Tensor":
@@ -120,7 +131,9 @@ class TorchAdapter(Adapter):
         if reason := super().refuses(case, network):
             return reason
         on_cpu, compiled = case.device == "cpu", case.mode in COMPILE_MODES
-        if case.construction in ("vanilla", "layers") and not any(node.kind in LAYERS for node in network.nodes):
+        if case.construction in ("vanilla", "layers") and not any(
+            node.kind in LAYERS for node in network.nodes
+        ):
             return f"{case.construction} is about the layers around a neuron, and this network has none"
         if reason := self._refuses_shape(case, network):
             return reason
@@ -128,11 +141,19 @@ class TorchAdapter(Adapter):
             return "mode graph is a CUDA graph, which needs a CUDA device"
         if compiled and case.mode != "compile" and on_cpu:
             return f"mode {case.mode} is for CUDA devices; on a CPU there is compile"
-        if case.mode == "compile" and on_cpu and shutil.which(cxx := os.environ.get("CXX") or CXX) is None:
+        if (
+            case.mode == "compile"
+            and on_cpu
+            and shutil.which(cxx := os.environ.get("CXX") or CXX) is None
+        ):
             return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
-        return cannot_share(self.name, case, network, self.handed_constructions) if case.ranks else None
+        return (
+            cannot_share(self.name, case, network, self.handed_constructions)
+            if case.ranks
+            else None
+        )
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
         """Why a construction cannot spell the network, whatever its neuron."""
@@ -141,10 +162,18 @@ class TorchAdapter(Adapter):
                 return f"{self.name}'s own layers are offered here without recurrent neurons"
             if case.construction in self.uncut_constructions:
                 return f"{self.name}'s neuron hands out no state: no recurrent linear fits into its loop"
-        kinds = {node.kind for node in network.nodes} if case.construction in self.chain_constructions else set()
+        kinds = (
+            {node.kind for node in network.nodes}
+            if case.construction in self.chain_constructions
+            else set()
+        )
         if "norm" in kinds:
             return f"{self.name}'s own container is called once for each step, and a norm's statistics are over all steps"
-        return f"{self.name}'s own container is a chain, and this network has shortcuts" if "add" in kinds else None
+        return (
+            f"{self.name}'s own container is a chain, and this network has shortcuts"
+            if "add" in kinds
+            else None
+        )
 
     def program(self, case: Case, network: Network) -> Program:
         if case.mode in COMPILE_MODES:

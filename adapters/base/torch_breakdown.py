@@ -42,7 +42,9 @@ class Stepped(Protocol):
     def unchanged(self) -> AbstractContextManager[None]: ...
 
 
-def breakdown(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None, staged: bool) -> Breakdown:
+def breakdown(
+    program: Stepped, x: Tensor, upstream: Tensor, trace: str | None, staged: bool
+) -> Breakdown:
     """What a step of `program` on x spends where. A trace of it is written to the file `trace`, if asked for: JSON that Perfetto
     opens. `staged`: modules are called one by one, so that marks can stand between them."""
     told = Breakdown()
@@ -56,7 +58,9 @@ def breakdown(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None, 
                 whole.append(program.seconds(start, program.clock()))
                 apart.append(stages.step(x, upstream))
             told.step_s = median(whole)
-            told.seconds = {name: median(step.get(name, 0.0) for step in apart) for name in apart[0]}
+            told.seconds = {
+                name: median(step.get(name, 0.0) for step in apart) for name in apart[0]
+            }
         told.bytes = _bytes(program, x, upstream, trace)
     return told
 
@@ -169,7 +173,11 @@ def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> 
         result = program.forward(x)
         marker()
         result = program.backward(result, upstream)
-        gradients = {leaf.grad.untyped_storage().data_ptr() for leaf in [*program.leaves, result.x] if leaf.grad is not None}
+        gradients = {
+            leaf.grad.untyped_storage().data_ptr()
+            for leaf in [*program.leaves, result.x]
+            if leaf.grad is not None
+        }
         if program.leaves:
             program.optimize(result)
         marker()
@@ -178,14 +186,22 @@ def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> 
     allocations, marks = _allocations(profiled, cuda)
     own = {"parameters": program.parameter_bytes, "optimizer": program.trainer.state_bytes}
     own |= {"feature maps": x.nbytes + (upstream.nbytes if program.trainer.loss is None else 0)}
-    return {**own, **{kind: own.get(kind, 0) + size for kind, size in at_peak(allocations, marks, gradients).items()}}
+    return {
+        **own,
+        **{
+            kind: own.get(kind, 0) + size
+            for kind, size in at_peak(allocations, marks, gradients).items()
+        },
+    }
 
 
 def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]) -> dict[str, int]:
     """Bytes by kind when most are in use. Feature maps are what lived at the first of the `marks`, gradients what has their
     addresses and lived at the second."""
     forward_end, step_end = marks
-    changes = sorted([(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations])
+    changes = sorted(
+        [(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations]
+    )
     total = most = peak = 0
     for moment, change in changes:
         total += change
@@ -211,7 +227,10 @@ def _allocations(profiled: Any, cuda: bool) -> tuple[list[Allocation], list[int]
     while ways:
         event = ways.pop()
         ways += event.children
-        if event.tag == _EventType.Allocation and (event.extra_fields.device.type == "cuda") == cuda:
+        if (
+            event.tag == _EventType.Allocation
+            and (event.extra_fields.device.type == "cuda") == cuda
+        ):
             events.append(event)
     events.sort(key=lambda event: event.start_time_ns)
     living, done, marks = dict[int, Allocation](), list[Allocation](), list[int]()

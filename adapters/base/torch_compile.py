@@ -50,14 +50,18 @@ class CompiledProgram(TorchProgram):
         mode = COMPILE_MODES[case.mode]
         self.compiled = compiled(self.network, case.time_steps, mode)
         if (loss := self.trainer.loss) is not None:
-            self.trainer.loss = torch.compile(lambda output, labels: loss(output, labels), dynamic=False, mode=mode)
+            self.trainer.loss = torch.compile(
+                lambda output, labels: loss(output, labels), dynamic=False, mode=mode
+            )
         if (optimizer := self.trainer.optimizer) is not None:
             self.trainer.update = in_one(optimizer, mode)
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron and the output. A forward always computes all borders: another set would be compiled again."""
         every = torch.is_grad_enabled()
-        if self.case.mode != "compile":  # torch's own CUDA graphs may write over what the last call handed out; else it guesses
+        if (
+            self.case.mode != "compile"
+        ):  # torch's own CUDA graphs may write over what the last call handed out; else it guesses
             torch.compiler.cudagraph_mark_step_begin()
         with self.compiling:
             borders, output = self.compiled(x, every)
@@ -74,7 +78,11 @@ class CompiledProgram(TorchProgram):
 
     def compile_facts(self) -> dict[str, Any]:
         seconds = self.compiling.seconds + (self.adapter.compile_seconds() or 0.0)
-        return {"compile_s": seconds, "graph_breaks": self.compiling.graph_breaks, "recompiles": self.compiling.recompiles}
+        return {
+            "compile_s": seconds,
+            "graph_breaks": self.compiling.graph_breaks,
+            "recompiles": self.compiling.recompiles,
+        }
 
 
 @cache
@@ -85,7 +93,9 @@ def set_up(device: torch.device) -> None:
         torch.compile(torch.neg, dynamic=False)(torch.zeros(8, device=device))
 
 
-def compiled(network: TorchNetwork, time_steps: int, mode: str) -> Callable[..., tuple[dict[str, Tensor], Tensor]]:
+def compiled(
+    network: TorchNetwork, time_steps: int, mode: str
+) -> Callable[..., tuple[dict[str, Tensor], Tensor]]:
     """What is called instead of `network.forward`; compiles at its first call. `mode` is torch.compile's."""
     if time_steps <= LONGEST_WHOLE or not time_loops(network):
         return Pieces(network.forward, mode)
@@ -111,7 +121,9 @@ def time_loops(module: torch.nn.Module) -> list[TimeLoop]:
     return [loop for loop in loops if loop not in inner]
 
 
-def in_chunks(scan: Callable[[Tensor, State], tuple[Tensor, State]], mode: str) -> Callable[[Tensor], Tensor]:
+def in_chunks(
+    scan: Callable[[Tensor, State], tuple[Tensor, State]], mode: str
+) -> Callable[[Tensor], Tensor]:
     """`TimeLoop.forward` made of compiled chunks, each taking over the state of the one before."""
     chunk_of = Pieces(scan, mode)
 
@@ -140,7 +152,9 @@ class Pieces:
             def piece(*arguments: Any) -> Any:
                 return self.function(*arguments)
 
-            piece.__code__ = piece.__code__.replace()  # of its own: torch keeps what it compiled by code object
+            piece.__code__ = (
+                piece.__code__.replace()
+            )  # of its own: torch keeps what it compiled by code object
             self.compiled[kind] = torch.compile(piece, dynamic=False, mode=self.mode)
         return self.compiled[kind](x, *more)
 
@@ -148,7 +162,9 @@ class Pieces:
 def complaint(text: str) -> str:
     """The first line that a C++ compiler calls an error, else the first line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return next((line for line in lines if re.search(r"\berror: ", line)), lines[0] if lines else "")
+    return next(
+        (line for line in lines if re.search(r"\berror: ", line)), lines[0] if lines else ""
+    )
 
 
 class DynamoClock:
@@ -167,9 +183,13 @@ class DynamoClock:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.listening = False
         if isinstance(error, TorchDynamoException):
-            raise BuildFailed(f"torch.compile: {complaint(str(error)) or type(error).__name__}") from error
+            raise BuildFailed(
+                f"torch.compile: {complaint(str(error)) or type(error).__name__}"
+            ) from error
         if isinstance(error, FailOnRecompileLimitHit):
-            raise BuildFailed(f"torch.compile: more than {MOST_VARIANTS} variants of one function, and no end") from error
+            raise BuildFailed(
+                f"torch.compile: more than {MOST_VARIANTS} variants of one function, and no end"
+            ) from error
 
     def _started(self, what: object = None) -> None:
         self.begun, self.breaks_before = time.perf_counter(), counters["graph_break"].total()

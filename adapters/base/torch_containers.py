@@ -11,10 +11,14 @@ from snnbench.core.network import Network, Node
 from .torch_network import Container, layer_of
 
 
-def own_modules(network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]) -> dict[str, nn.Module]:
+def own_modules(
+    network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]
+) -> dict[str, nn.Module]:
     """A module for every node in front of the mean over time, by name: what `spelled` makes of its kind, else torch's layer."""
     in_time = [node for node in network.nodes if network.steps(node.name, 2) == 2]
-    return {n.name: spelled[n.kind](n) if n.kind in spelled else layer_of(n, network) for n in in_time}
+    return {
+        n.name: spelled[n.kind](n) if n.kind in spelled else layer_of(n, network) for n in in_time
+    }
 
 
 class Chain(Container):
@@ -34,7 +38,9 @@ class Chain(Container):
         for name in set(neurons) - {list(own)[-1]}:
             own[name].register_forward_hook(partial(self._collect, name))
 
-    def _collect(self, name: str, module: nn.Module, inputs: object, output: Tensor | tuple[Tensor, object]) -> None:
+    def _collect(
+        self, name: str, module: nn.Module, inputs: object, output: Tensor | tuple[Tensor, object]
+    ) -> None:
         if name in self.seen:
             self.seen[name].append(output[0] if isinstance(output, tuple) else output)
 

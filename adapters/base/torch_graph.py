@@ -38,7 +38,9 @@ class GraphProgram(TorchProgram):
 
     def forward(self, x: Tensor) -> TorchResult:
         self._take(x=x)
-        replayed: TorchResult = self._replay("forward", self._run_forward, self._run_forward, self.pool)
+        replayed: TorchResult = self._replay(
+            "forward", self._run_forward, self._run_forward, self.pool
+        )
         # A leaf of its own for each call, so that gradients of earlier calls do not show up in this one.
         result = replace(replayed, x=replayed.x.detach())
         self.held = weakref.ref(result)
@@ -47,13 +49,19 @@ class GraphProgram(TorchProgram):
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         self._take(upstream=upstream)
         gradients = self._replay("backward", self._run_backward, self._run_both, self.pool)
-        return self._with_gradients(replace(result, loss=self.graphs["forward"].outputs.loss), gradients)
+        return self._with_gradients(
+            replace(result, loss=self.graphs["forward"].outputs.loss), gradients
+        )
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         self._take(x=x, upstream=upstream)
         result, gradients = self._replay("step", self._run_step, self._run_undone_step)
         graded = self._with_gradients(replace(result, x=result.x.detach()), gradients)
-        return replace(graded, gradients={}, updated=self.parameters, states=self.trainer.states()) if self.leaves else graded
+        return (
+            replace(graded, gradients={}, updated=self.parameters, states=self.trainer.states())
+            if self.leaves
+            else graded
+        )
 
     def optimize(self, result: TorchResult) -> TorchResult:
         self._replay("optimizer", self.trainer.update, self._undone_update)
@@ -81,7 +89,9 @@ class GraphProgram(TorchProgram):
         if self.trainer.loss is not None:
             result.loss, upstream = self.trainer.loss(given, upstream), None
             given = result.loss
-        return tuple(torch.autograd.grad(given, self._leaves_of(result), upstream, allow_unused=True))
+        return tuple(
+            torch.autograd.grad(given, self._leaves_of(result), upstream, allow_unused=True)
+        )
 
     def _run_backward(self) -> tuple[Tensor | None, ...]:
         return self._gradients_of(self.graphs["forward"].outputs)
@@ -116,17 +126,25 @@ class GraphProgram(TorchProgram):
         """What a graph reads, for autograd another tensor than what is written to: writes come between forward and backward."""
         return self.fixed_memory[name].data
 
-    def _replay(self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any = None) -> Any:
+    def _replay(
+        self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any = None
+    ) -> Any:
         """What `work` returns, done by the graph `name`. The first call captures it, after warm-ups that leave no trace in
         running statistics; its memory comes from `pool`, None: one of its own."""
         if name not in self.graphs:
             with torch.cuda.device(self.device):
-                self.graphs[name] = Captured(work, self.unchanged_statistics()(warm_up), pool or torch.cuda.graph_pool_handle())
+                self.graphs[name] = Captured(
+                    work,
+                    self.unchanged_statistics()(warm_up),
+                    pool or torch.cuda.graph_pool_handle(),
+                )
         self.replayed = self.graphs[name]
         self.replayed.replay()
         return self.replayed.outputs
 
-    def _with_gradients(self, result: TorchResult, gradients: tuple[Tensor | None, ...]) -> TorchResult:
+    def _with_gradients(
+        self, result: TorchResult, gradients: tuple[Tensor | None, ...]
+    ) -> TorchResult:
         for leaf, gradient in zip(self._leaves_of(result), gradients, strict=True):
             leaf.grad = gradient
         return self.graded(result)
@@ -155,7 +173,9 @@ class Captured:
         except torch.cuda.OutOfMemoryError:
             raise
         except RuntimeError as error:
-            raise Unsupported(f"cannot be captured as a CUDA graph: {str(error).splitlines()[0]}") from error
+            raise Unsupported(
+                f"cannot be captured as a CUDA graph: {str(error).splitlines()[0]}"
+            ) from error
         self.peak_bytes = torch.cuda.max_memory_allocated() - before
         self.kept_bytes = torch.cuda.memory_allocated() - before
 

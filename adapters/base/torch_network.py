@@ -83,11 +83,15 @@ def _window(options: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 ITEMWISE: dict[str, Callable[[Any, Mapping[str, Any], Shape], nn.Module]] = {
-    "linear": lambda of, options, features: of.Linear(features[0], options["outputs"], bias=options["bias"]),
-    "conv": lambda of, options, features: of.Conv2d(features[0], options["outputs"], *_window(options), bias=options["bias"]),
-    "norm": lambda of, options, features: (of.BatchNorm2d if len(features) == 3 else of.BatchNorm1d)(
-        features[0], options["epsilon"], options["momentum"]
+    "linear": lambda of, options, features: of.Linear(
+        features[0], options["outputs"], bias=options["bias"]
     ),
+    "conv": lambda of, options, features: of.Conv2d(
+        features[0], options["outputs"], *_window(options), bias=options["bias"]
+    ),
+    "norm": lambda of, options, features: (
+        of.BatchNorm2d if len(features) == 3 else of.BatchNorm1d
+    )(features[0], options["epsilon"], options["momentum"]),
     "max_pool": lambda of, options, features: of.MaxPool2d(*_window(options)),
     "avg_pool": lambda of, options, features: of.AvgPool2d(*_window(options)),
     "flatten": lambda of, options, features: of.Flatten(),
@@ -168,13 +172,17 @@ class TorchNetwork(nn.Module):
         self.parts = tuple(self._parts(case))
         self.layers = nn.ModuleList(part.module for part in self.parts)
 
-    def forward(self, x: Tensor, every_border: bool = True, parts: int | None = None) -> tuple[dict[str, Tensor], Tensor]:
+    def forward(
+        self, x: Tensor, every_border: bool = True, parts: int | None = None
+    ) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron, of all or of the last only, and the value of the last node, or after the first `parts`."""
         values, value = {INPUT: x}, x
         borders: dict[str, Tensor] = {}
         for part in self.parts[:parts]:
             inputs = [self.cast(values[name]) for name in part.reads]
-            value = part.module(*inputs, *([every_border] if isinstance(part.module, Container) else []))
+            value = part.module(
+                *inputs, *([every_border] if isinstance(part.module, Container) else [])
+            )
             if part.neuron is not None:
                 spikes, value = value if part.apart else (value, value)
                 own = spikes if isinstance(spikes, dict) else {part.neuron: spikes}
@@ -199,7 +207,11 @@ class TorchNetwork(nn.Module):
                     places[name] = {"decay": self._decay(part, self.network.node(name))}
                 elif wanted:
                     pair = self._weight_and_bias(_module_of(part, self.network.node(name)))
-                    places[name] = {key: value for key, value in zip(("weight", "bias"), pair, strict=True) if key in wanted}
+                    places[name] = {
+                        key: value
+                        for key, value in zip(("weight", "bias"), pair, strict=True)
+                        if key in wanted
+                    }
         return {name: places[name] for name in self.network.parameters}
 
     def _decay(self, part: Part, neuron: Node) -> nn.Parameter:
@@ -231,16 +243,30 @@ class TorchNetwork(nn.Module):
         backwards, so that it is known what is read later."""
         modules = dict(self.adapter.modules(case, self.network))
         run_of = {name: run for run in modules for name in run}
-        modules |= {(node.name,): self._module(node, case) for node in self.network.nodes if node.name not in run_of}
+        modules |= {
+            (node.name,): self._module(node, case)
+            for node in self.network.nodes
+            if node.name not in run_of
+        }
         parts: list[Part] = []
         read_later: set[str] = set()
-        for run in dict.fromkeys(run_of.get(node.name, (node.name,)) for node in reversed(self.network.nodes)):
+        for run in dict.fromkeys(
+            run_of.get(node.name, (node.name,)) for node in reversed(self.network.nodes)
+        ):
             members = [self.network.node(name) for name in run]
-            reads = tuple(dict.fromkeys(name for member in members for name in member.inputs if name not in run))
+            reads = tuple(
+                dict.fromkeys(
+                    name for member in members for name in member.inputs if name not in run
+                )
+            )
             neuron = next((member for member in reversed(members) if member.kind == "neuron"), None)
-            apart = isinstance(modules[run], Container) or (neuron is not None and bool(neuron.options["potentials"]))
+            apart = isinstance(modules[run], Container) or (
+                neuron is not None and bool(neuron.options["potentials"])
+            )
             unread = tuple(dict.fromkeys(name for name in reads if name not in read_later))
-            parts.append(Part(run, modules[run], reads, neuron.name if neuron else None, apart, unread))
+            parts.append(
+                Part(run, modules[run], reads, neuron.name if neuron else None, apart, unread)
+            )
             read_later |= set(reads)
         return parts[::-1]
 
@@ -251,7 +277,9 @@ class TorchNetwork(nn.Module):
         neuron = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):
-                raise Unsupported(f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop")
+                raise Unsupported(
+                    f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop"
+                )
             neuron = Recurrent(features[0], neuron)
         scaled = Operation(partial(torch.mul, other=self.scale))
         return nn.Sequential(scaled, neuron) if node.name in self.scaled_in_call else neuron
@@ -261,7 +289,11 @@ def _module_of(part: Part, node: Node) -> nn.Module:
     """What computes a node of a part: a module of several has its convolution and its norm under these names."""
     if isinstance(part.module, Container):
         return part.module.own[node.name]
-    return getattr(part.module, node.kind) if node.kind in ("conv", "norm") and hasattr(part.module, node.kind) else part.module
+    return (
+        getattr(part.module, node.kind)
+        if node.kind in ("conv", "norm") and hasattr(part.module, node.kind)
+        else part.module
+    )
 
 
 def _inner(module: nn.Module, kind: type[Kind]) -> Kind:

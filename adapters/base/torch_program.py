@@ -22,7 +22,13 @@ from .torch_network import TorchNetwork, TorchSpelling
 from .torch_state import STEPS, state_dtype
 from .torch_training import Trainer
 
-DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "amp-bf16": torch.float32}
+DTYPES = {
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "amp-bf16": torch.float32,
+}
 
 
 @dataclass(kw_only=True)
@@ -39,17 +45,25 @@ class TorchProgram(Program):
         self.device_clock = "events" if self.device.type == "cuda" else "process"
         self.dtype = DTYPES[case.precision]
         self.network = TorchNetwork(adapter, case, network).to(self.device, self.dtype)
-        self.called: Callable[[Tensor, bool], tuple[dict[str, Tensor], Tensor]] = self.network.forward
+        self.called: Callable[[Tensor, bool], tuple[dict[str, Tensor], Tensor]] = (
+            self.network.forward
+        )
         for norm in self.network.norms().values():
             norm.float()  # statistics of short formats are kept in float32, as torch's autocast does
         norms = self.network.norms().items()
-        self.running = {name: {"mean": norm.running_mean, "variance": norm.running_var} for name, norm in norms}
+        self.running = {
+            name: {"mean": norm.running_mean, "variance": norm.running_var} for name, norm in norms
+        }
         self.network.dtype = None if case.precision == "amp-bf16" else self.dtype
         self.parameters = self.network.parameters_by_node()
-        self.leaves = [parameter for named in self.parameters.values() for parameter in named.values()]
+        self.leaves = [
+            parameter for named in self.parameters.values() for parameter in named.values()
+        ]
         self.shapes, self.scales = network.parameters, network.scales(self.network.scale)
         capturable = self.device.type == "cuda"
-        self.trainer = Trainer(case.loss, case.optimizer, self.parameters, self.scales, LEARNING_RATE, capturable)
+        self.trainer = Trainer(
+            case.loss, case.optimizer, self.parameters, self.scales, LEARNING_RATE, capturable
+        )
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
@@ -68,7 +82,9 @@ class TorchProgram(Program):
             for name, parameter in named.items():
                 values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
                 if values.numel() != parameter.numel():
-                    raise OtherNetwork(f"the {name} of {node} has shape {(*parameter.shape,)}, not {(*values.shape,)}")
+                    raise OtherNetwork(
+                        f"the {name} of {node} has shape {(*parameter.shape,)}, not {(*values.shape,)}"
+                    )
                 with torch.no_grad():
                     parameter.copy_(values.reshape(parameter.shape))
         self.loaded = [leaf.detach().clone() for leaf in self.leaves]
@@ -119,7 +135,8 @@ class TorchProgram(Program):
     def graded(self, result: TorchResult) -> TorchResult:
         """The result with the gradients that a backward left."""
         result.gradients = {
-            node: {name: parameter.grad for name, parameter in named.items()} for node, named in self.parameters.items()
+            node: {name: parameter.grad for name, parameter in named.items()}
+            for node, named in self.parameters.items()
         }
         result.input_gradient = result.x.grad
         if result.loss is not None:
@@ -152,7 +169,9 @@ class TorchProgram(Program):
         """Raises TypeError for what is no plain tensor: what computes its values only when they are asked for is not timed."""
         for value in (*borders.values(), output):
             if type(value) is not Tensor:
-                raise TypeError(f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}")
+                raise TypeError(
+                    f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}"
+                )
         return TorchResult(x=x, borders=borders, output=output, running=self.running)
 
     @property
@@ -169,25 +188,42 @@ class TorchProgram(Program):
 
     def facts(self, result: TorchResult) -> dict[str, Any]:
         ours = {id(leaf) for leaf in self.leaves}
-        extra = [name for name, p in self.network.layers.named_parameters() if p.requires_grad and id(p) not in ours]
+        extra = [
+            name
+            for name, p in self.network.layers.named_parameters()
+            if p.requires_grad and id(p) not in ours
+        ]
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
         *_, spikes = result.borders.values()
-        dtypes = {"output_dtype": str(spikes.dtype).removeprefix("torch."), "state_dtype": self.state_dtype(result.x)}
-        scaled = {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
+        dtypes = {
+            "output_dtype": str(spikes.dtype).removeprefix("torch."),
+            "state_dtype": self.state_dtype(result.x),
+        }
+        scaled = (
+            {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
+        )
         return {**dtypes, **scaled, "warnings": warnings, **self.adapter.facts(self.case)}
 
     def state_dtype(self, x: Tensor) -> str | None:
         """Of the first neuron, run on a few steps; None where a compiler keeps the state between steps, which nobody sees."""
         if self.case.mode in COMPILE_MODES:
             return None
-        first = next(index for index, part in enumerate(self.network.parts) if part.neuron is not None)
+        first = next(
+            index for index, part in enumerate(self.network.parts) if part.neuron is not None
+        )
         with torch.no_grad(), self.autocast, self.unchanged_statistics():
-            return state_dtype(self.network.parts[first].module, lambda: self.network(x[:STEPS], parts=first + 1))
+            return state_dtype(
+                self.network.parts[first].module, lambda: self.network(x[:STEPS], parts=first + 1)
+            )
 
     @contextmanager
     def unchanged_statistics(self) -> Iterator[None]:
         """Calls meanwhile follow running statistics of their own. Not copied back: a graph of an earlier call may hold them."""
-        buffers = [(norm, *named) for norm in self.network.norms().values() for named in norm.named_buffers()]
+        buffers = [
+            (norm, *named)
+            for norm in self.network.norms().values()
+            for named in norm.named_buffers()
+        ]
         for norm, name, buffer in buffers:
             setattr(norm, name, buffer.clone())
         yield
@@ -263,7 +299,11 @@ class CudaMemory:
 
     def peak(self) -> tuple[int, int, int]:
         torch.cuda.synchronize(self.device)
-        return self.before, torch.cuda.max_memory_allocated(self.device), torch.cuda.max_memory_reserved(self.device)
+        return (
+            self.before,
+            torch.cuda.max_memory_allocated(self.device),
+            torch.cuda.max_memory_reserved(self.device),
+        )
 
 
 def _import_late_modules() -> None:

@@ -36,6 +36,10 @@ def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | Non
             run()
         finally:
             del loop.scan
-    tensors = [leaf for leaf in tree_leaves(states) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+    tensors = [
+        leaf
+        for leaf in tree_leaves(states)
+        if isinstance(leaf, Tensor) and leaf.is_floating_point()
+    ]
     names = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
     return ", ".join(sorted(names)) or None

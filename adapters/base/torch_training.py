@@ -22,14 +22,18 @@ def loss_of(name: str, output: Tensor, labels: Tensor) -> Tensor:
     return torch.nn.functional.cross_entropy(reduced(output.float(), 0), labels)
 
 
-def optimizer_of(name: str, by_scale: Mapping[float, list[Tensor]], capturable: bool) -> "Optimizer":
+def optimizer_of(
+    name: str, by_scale: Mapping[float, list[Tensor]], capturable: bool
+) -> "Optimizer":
     """torch's own optimizer for parameters, given by the factor that scales them. Imported where it is asked for: torch.optim
     takes half a second. `capturable`: its steps can be captured in a CUDA graph."""
     from torch.optim import SGD, Adam
 
     own = OPTIMIZERS[name]
     if own.second is None:
-        rated = [{"params": leaves, "lr": own.scaled(scale)[0]} for scale, leaves in by_scale.items()]
+        rated = [
+            {"params": leaves, "lr": own.scaled(scale)[0]} for scale, leaves in by_scale.items()
+        ]
         return SGD(rated, lr=own.rate, momentum=own.first)
     groups = ((*own.scaled(scale), leaves) for scale, leaves in by_scale.items())
     rated = [{"params": leaves, "lr": rate, "eps": epsilon} for rate, epsilon, leaves in groups]
@@ -49,7 +53,9 @@ class Trainer:
         rate: float,
         capturable: bool = False,
     ) -> None:
-        self.loss: Callable[[Tensor, Tensor], Tensor] | None = partial(loss_of, loss) if loss else None
+        self.loss: Callable[[Tensor, Tensor], Tensor] | None = (
+            partial(loss_of, loss) if loss else None
+        )
         self.parameters = parameters
         by_scale: dict[float, list[Tensor]] = {}
         for node, named in parameters.items():
@@ -72,7 +78,10 @@ class Trainer:
         kept, found = self.optimizer.state, dict[str, dict[str, dict[str, Any]]]()
         for kind, names in STATES.items():
             of_kind = {
-                node: {key: next((kept[leaf][own] for own in names if own in kept[leaf]), None) for key, leaf in named.items()}
+                node: {
+                    key: next((kept[leaf][own] for own in names if own in kept[leaf]), None)
+                    for key, leaf in named.items()
+                }
                 for node, named in self.parameters.items()
             }
             if any(state is not None for named in of_kind.values() for state in named.values()):

@@ -41,7 +41,10 @@ def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Memb
     count = getattr(case, size)
     own = parts(count, case.ranks)[rank]
     steps = own.stop - own.start
-    alone: Any = {"ranks": ABSENT, size: steps}  # `parallel` stays: a fused layer may have no place for a state
+    alone: Any = {
+        "ranks": ABSENT,
+        size: steps,
+    }  # `parallel` stays: a fused layer may have no place for a state
     program = adapter.program(replace(case, **alone), network)
     if not isinstance(program, TorchProgram):
         raise Unsupported(f"{adapter.name} has a program of its own, which ranks cannot share")
@@ -55,7 +58,9 @@ def share(program: TorchProgram, share: float) -> None:
     of a rank, of its own items or, behind a mean over time, the same in all, counts by its `share`."""
     synchronise(program.network, dist.group.WORLD)
     if program.leaves:
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of what replaces broadcast_buffers, not yet
+        with warnings.catch_warnings(
+            action="ignore", category=FutureWarning
+        ):  # of what replaces broadcast_buffers, not yet
             wrapped = DistributedDataParallel(program.network, broadcast_buffers=False)
         wrapped.register_comm_hook(None, summed)
         program.called = wrapped

@@ -15,7 +15,9 @@ class _Normalised(torch.autograd.Function):
     """(x − μ)·r of items (M, C, …) of all ranks, with μ and r = 1/√(variance + ε) of all: gradients by x are of the whole."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, epsilon: float, group: Group) -> tuple[Tensor, Tensor, Tensor, int]:
+    def forward(
+        ctx: Any, x: Tensor, epsilon: float, group: Group
+    ) -> tuple[Tensor, Tensor, Tensor, int]:
         others = [axis for axis in range(x.dim()) if axis != 1]
         variance, mean = torch.var_mean(x, others, correction=0)
         mean, variance, count = merged(mean, variance, x.numel() // x.shape[1], group)
@@ -30,7 +32,9 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, error: Tensor, *_: Any) -> tuple[Tensor, None, None]:
         normalised, rate = ctx.saved_tensors
-        sums = summed(torch.stack([error.sum(ctx.others), (error * normalised).sum(ctx.others)]), ctx.group)
+        sums = summed(
+            torch.stack([error.sum(ctx.others), (error * normalised).sum(ctx.others)]), ctx.group
+        )
         total, product = (each.view(ctx.shape) / ctx.count for each in sums)
         return (error - total - normalised * product) * rate.view(ctx.shape), None, None
 
@@ -40,7 +44,9 @@ class SynchronisedNorm(nn.modules.batchnorm._BatchNorm):
     parameters and running statistics of `norm`. (torch's own SyncBatchNorm takes no tensors of CPUs.)"""
 
     def __init__(self, norm: nn.modules.batchnorm._BatchNorm, group: Group) -> None:
-        super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
+        super().__init__(
+            norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats
+        )
         self.weight, self.bias, self.group = norm.weight, norm.bias, group
         self.running_mean, self.running_var = norm.running_mean, norm.running_var
         self.num_batches_tracked = norm.num_batches_tracked
@@ -65,5 +71,7 @@ def synchronise(network: nn.Module, group: Group) -> None:
                 continue
             elif isinstance(child, nn.modules.batchnorm._BatchNorm):
                 if not hasattr(child, "process_group"):
-                    raise Unsupported(f"{type(child).__name__} takes statistics of its own rank's items only")
+                    raise Unsupported(
+                        f"{type(child).__name__} takes statistics of its own rank's items only"
+                    )
                 child.process_group = group

@@ -63,7 +63,9 @@ class Ranks:
                 connection.send((method, dropped, (*common, *(each[rank] if each else ()))))
         until = time.monotonic() + self.start.patience * (LONGEST_START if method == "start" else 1)
         while len(answers) < self.start.count:
-            waiting = {one: rank for rank, one in enumerate(self.connections) if rank not in answers}
+            waiting = {
+                one: rank for rank, one in enumerate(self.connections) if rank not in answers
+            }
             heard = wait(list(waiting), max(until - time.monotonic(), 0.0))
             if not heard:
                 break
@@ -88,7 +90,9 @@ class Ranks:
     def _begin(self) -> None:
         from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-        logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # it is known that its thread hears no signals
+        logging.getLogger("torch.distributed.elastic").setLevel(
+            logging.CRITICAL
+        )  # it is known that its thread hears no signals
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         pairs = [multiprocessing.get_context("spawn").Pipe() for _ in range(self.start.count)]
         self.folder = tempfile.mkdtemp(prefix="ranks-")
@@ -135,16 +139,24 @@ class Ranks:
         if died:
             ended = self._joined()
             first = next((rank for rank in ended if rank in died), died[0])
-            self.lost = RankDied(f"rank {first} of {self.start.count} {ended.get(first, 'ended')} in {method}")
+            self.lost = RankDied(
+                f"rank {first} of {self.start.count} {ended.get(first, 'ended')} in {method}"
+            )
         elif absent and not raised:
             seconds = f"within {self.start.patience:.0f} s"
-            self.lost = RankAbsent(f"rank {absent[0]} of {self.start.count} gave no answer to {method} {seconds}")
+            self.lost = RankAbsent(
+                f"rank {absent[0]} of {self.start.count} gave no answer to {method} {seconds}"
+            )
         elif absent:
-            self.lost = RankAbsent(f"rank {absent[0]} of {self.start.count} waited in vain for rank {raised[0][0]}")
+            self.lost = RankAbsent(
+                f"rank {absent[0]} of {self.start.count} waited in vain for rank {raised[0][0]}"
+            )
         if raised:
             rank, (kind, text) = raised[0]
             known = {of.__name__: of for of in (*ACROSS, MemoryError)}
-            error = known[kind](text) if kind in known else RuntimeError(f"rank {rank}: {kind}: {text}")
+            error = (
+                known[kind](text) if kind in known else RuntimeError(f"rank {rank}: {kind}: {text}")
+            )
             if self.lost and not died:
                 self.lost = error
             elif not self.lost:
@@ -160,7 +172,10 @@ class Ranks:
         codes = {one.local_rank: one.exitcode for one in failures.values()}
         by_agent = (-signal.SIGTERM,)
         order = sorted(codes, key=lambda rank: codes[rank] in by_agent)
-        return {rank: f"was killed by {_signal(-codes[rank])}" if codes[rank] < 0 else "ended" for rank in order}
+        return {
+            rank: f"was killed by {_signal(-codes[rank])}" if codes[rank] < 0 else "ended"
+            for rank in order
+        }
 
     def _kill(self) -> None:
         """End who is left, without asking: who waits for somebody else hears nothing."""

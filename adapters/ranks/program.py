@@ -43,7 +43,9 @@ class RankedProgram(Program):
         (self.scales, *_) = ranks.ask("program", self.number, case, network)
         self.shapes = network.parameters
         self.fields: dict[str, dict[str, Any]] = {}
-        self.output_is_whole = case.parallel == "time" and network.steps(network.output.name, 2) == 1
+        self.output_is_whole = (
+            case.parallel == "time" and network.steps(network.output.name, 2) == 1
+        )
 
     def __del__(self) -> None:
         self.ranks.dropped.append(("programs", self.number))
@@ -56,7 +58,10 @@ class RankedProgram(Program):
         if axis is None:
             return [array] * self.case.ranks
         before: tuple[slice, ...] = (slice(None),) * axis
-        return [np.ascontiguousarray(array[(*before, own)]) for own in parts(array.shape[axis], self.case.ranks)]
+        return [
+            np.ascontiguousarray(array[(*before, own)])
+            for own in parts(array.shape[axis], self.case.ranks)
+        ]
 
     # -- data ------------------------------------------------------------------------------------------------
 
@@ -78,11 +83,15 @@ class RankedProgram(Program):
             axis = None
         return self._spread("put_upstream", (result.number,), axis, None, array)
 
-    def _spread(self, method: str, of: tuple[int, ...], axis: int | None, like: int | None, array: Array) -> Spread:
+    def _spread(
+        self, method: str, of: tuple[int, ...], axis: int | None, like: int | None, array: Array
+    ) -> Spread:
         key = next(NUMBERS)
 
         def send(array: Array, like: int | None = None) -> None:
-            if axis is None and self.case.loss is None:  # all go back from the same output, each for its share
+            if (
+                axis is None and self.case.loss is None
+            ):  # all go back from the same output, each for its share
                 array = array / np.float32(self.case.ranks)
             own = [(part,) for part in self._own(array, axis)]
             self.ranks.ask(method, self.number, key, like, *of, each=own)
@@ -119,14 +128,18 @@ class RankedProgram(Program):
         key = method if self.holds_borders else f"{method} alone"
         if key not in self.fields:
             self.fields[key] = self.ranks.ask("shape", number)[0]
-        values = {name: self._gathered(number, (name,), value) for name, value in self.fields[key].items()}
+        values = {
+            name: self._gathered(number, (name,), value) for name, value in self.fields[key].items()
+        }
         result = RankedResult(**values)
         result.number, result.ranks = number, self.ranks
         return result
 
     def _gathered(self, number: int, path: tuple[str, ...], there: Any) -> Any:
         if isinstance(there, dict):
-            return {name: self._gathered(number, (*path, name), item) for name, item in there.items()}
+            return {
+                name: self._gathered(number, (*path, name), item) for name, item in there.items()
+            }
         return None if there is None else Gathered(partial(self._read, number, path))
 
     # -- reading ---------------------------------------------------------------------------------------------
@@ -134,7 +147,9 @@ class RankedProgram(Program):
     def _read(self, number: int, path: tuple[str, ...]) -> Array | None:
         """An array of all ranks. Raises OtherNetwork if they should have it alike, and do not."""
         alike = path[0] in ALIKE or (path[0] == "output" and self.output_is_whole)
-        given = self.ranks.ask("read", number, path, each=[(not rank or not alike,) for rank in range(self.case.ranks)])
+        given = self.ranks.ask(
+            "read", number, path, each=[(not rank or not alike,) for rank in range(self.case.ranks)]
+        )
         if alike:
             return self._same(path, given)
         if any(part is None for part in given):
@@ -179,7 +194,9 @@ class RankedProgram(Program):
         return mean(self.ranks.ask("of_result", self.number, "result_bytes", result.number))
 
     def facts(self, result: RankedResult) -> dict[str, Any]:
-        told: list[dict[str, Any]] = self.ranks.ask("of_result", self.number, "facts", result.number)
+        told: list[dict[str, Any]] = self.ranks.ask(
+            "of_result", self.number, "facts", result.number
+        )
         return told[0]
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
@@ -190,11 +207,21 @@ class RankedProgram(Program):
         self.release()
         self.backward(self.forward(x), back)
         waits = self.ranks.ask("waited", self.number)
-        used = [known | {"wait_s": wait} for known, wait in zip(self.ranks.ask("used"), waits, strict=True)]
-        told: dict[str, Any] = {"launcher": "torch.distributed.elastic", "backend": "gloo", "ranks": used}
+        used = [
+            known | {"wait_s": wait}
+            for known, wait in zip(self.ranks.ask("used"), waits, strict=True)
+        ]
+        told: dict[str, Any] = {
+            "launcher": "torch.distributed.elastic",
+            "backend": "gloo",
+            "ranks": used,
+        }
         if self.case.parallel == "time":
             given = self.case, self.network
-            told["terms"] = self.ranks.ask("between", *given)[0] | self.ranks.ask("alone", *given, parameters, array, upstream)[0]
+            told["terms"] = (
+                self.ranks.ask("between", *given)[0]
+                | self.ranks.ask("alone", *given, parameters, array, upstream)[0]
+            )
             told["terms"]["layers"] = len(self.network.neurons)
         return told
 

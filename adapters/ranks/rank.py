@@ -61,11 +61,15 @@ class Rank:
         from .. import registry
 
         cores, count = self.given.cores, self.given.count
-        own = cores[self.rank * len(cores) // count : (self.rank + 1) * len(cores) // count] or cores
+        own = (
+            cores[self.rank * len(cores) // count : (self.rank + 1) * len(cores) // count] or cores
+        )
         os.sched_setaffinity(0, own)
         self.threads = len(own)
         patience = timedelta(seconds=self.given.patience)
-        dist.init_process_group("gloo", init_method=self.met, rank=self.rank, world_size=count, timeout=patience)
+        dist.init_process_group(
+            "gloo", init_method=self.met, rank=self.rank, world_size=count, timeout=patience
+        )
         self.adapter = registry.load(self.given.reference)
 
     def end(self) -> None:
@@ -114,13 +118,17 @@ class Rank:
 
         member = self.programs[number]
         given = [self.arrays[array] for array in arrays]
-        result = getattr(member.program, method)(*([] if of is None else [self.results[of]]), *given)
+        result = getattr(member.program, method)(
+            *([] if of is None else [self.results[of]]), *given
+        )
         settled(result)
         self.results[key] = result
 
     def shape(self, key: int) -> dict[str, Any]:
         """Which arrays a result has: by field what `call` gave, True in place of every array."""
-        return {name: _there(value) for name, value in vars(self.results[key]).items() if name != "x"}
+        return {
+            name: _there(value) for name, value in vars(self.results[key]).items() if name != "x"
+        }
 
     def read(self, key: int, path: tuple[str, ...], whole: bool) -> Array | str | None:
         """An array of a result as float32; of what all ranks have alike all but one give its hash alone."""
@@ -137,7 +145,9 @@ class Rank:
         return getattr(self.programs[number].program, method)(self.results[key])
 
     def features(self, number: int, array: int) -> dict[str, tuple[int, ...]]:
-        found: dict[str, tuple[int, ...]] = self.programs[number].program.features(self.arrays[array])
+        found: dict[str, tuple[int, ...]] = self.programs[number].program.features(
+            self.arrays[array]
+        )
         return found
 
     def holds_borders(self, number: int, holds: bool) -> None:

@@ -8,7 +8,9 @@ from snnbench.core.network import Network
 
 def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str]) -> str | None:
     """The reason, of the adapter `name`, to whose constructions `handed` a state is handed; None if they can."""
-    shared, count = ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
+    shared, count = (
+        ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
+    )
     if case.device != "cpu":
         return "several ranks are offered on CPUs: on GPUs they were never tried"
     if case.mode != "eager":
@@ -24,8 +26,14 @@ def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str])
         return f"{name}'s neurons {place} hand no state in and out: ranks cannot share their time steps"
     if any(network.node(neuron).options["potentials"] for neuron in network.neurons):
         return "a neuron that hands out potentials is offered to ranks with all its time steps"
-    if any(network.steps(node.inputs[0], 2) == 1 for node in network.nodes if node.kind in ("neuron", "norm")):
-        return "a neuron or a norm behind a mean over time is offered to ranks with all its time steps"
+    if any(
+        network.steps(node.inputs[0], 2) == 1
+        for node in network.nodes
+        if node.kind in ("neuron", "norm")
+    ):
+        return (
+            "a neuron or a norm behind a mean over time is offered to ranks with all its time steps"
+        )
     if case.loss and network.steps(network.output.name, 2) > 1:
         return f"loss {case.loss} is of all time steps together, of which no rank has all"
     return None

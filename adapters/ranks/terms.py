@@ -18,7 +18,14 @@ from snnbench.core.sharded import Array
 from .timed import CALLS, mean_of, numbers, quartiles, timed
 
 
-def alone(adapter: Adapter, case: Case, network: Network, parameters: Parameters, x: Array, upstream: Array) -> dict[str, Any]:
+def alone(
+    adapter: Adapter,
+    case: Case,
+    network: Network,
+    parameters: Parameters,
+    x: Array,
+    upstream: Array,
+) -> dict[str, Any]:
     """The terms of one rank: seconds of a whole forward and backward of all time steps, and of one layer's neurons alone."""
     own = replace(case, ranks=ABSENT)
     program: Any = adapter.program(own, network)
@@ -62,7 +69,10 @@ def between(rank: int, case: Case, network: Network) -> dict[str, Any]:
             dist.send(state, 0)
 
     found: dict[str, Any] = {"state_bytes": state.nbytes, "gradient_bytes": gradients.nbytes}
-    for name, call in (("handover", over_and_back), ("reduction", lambda: dist.all_reduce(gradients))):
+    for name, call in (
+        ("handover", over_and_back),
+        ("reduction", lambda: dist.all_reduce(gradients)),
+    ):
         seconds = []
         for _ in range(CALLS + 1):
             dist.barrier()

@@ -84,7 +84,9 @@ class Send(torch.autograd.Function):
 class HandedOn(nn.Module):
     """A neuron that begins with the state of the rank before, at rest without one, and hands its own to the rank after."""
 
-    def __init__(self, neuron: nn.Module, before: Neighbour | None, after: Neighbour | None) -> None:
+    def __init__(
+        self, neuron: nn.Module, before: Neighbour | None, after: Neighbour | None
+    ) -> None:
         super().__init__()
         self.neuron, self.before, self.after = neuron, before, after
         self.scan, self.seen = scan_of(neuron), dict[Any, tuple[Tensor, Any]]()
@@ -145,7 +147,9 @@ def scan_of(neuron: nn.Module) -> Scan:
     if isinstance(neuron, LIF) and not neuron.kind:
         own = LIF(neuron.spec, return_state=True, backend=neuron.backend)
         return lambda currents, state: own(currents, state)[:2]
-    raise Unsupported("its neuron starts at rest: no state goes in, so that ranks cannot share its time steps")
+    raise Unsupported(
+        "its neuron starts at rest: no state goes in, so that ranks cannot share its time steps"
+    )
 
 
 def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
@@ -154,7 +158,10 @@ def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
 
     def handed_on(neuron: nn.Module, tag: int) -> HandedOn:
         ranks = rank - 1, rank + 1
-        return HandedOn(neuron, *(Neighbour(post, other, tag) if 0 <= other < count else None for other in ranks))
+        return HandedOn(
+            neuron,
+            *(Neighbour(post, other, tag) if 0 <= other < count else None for other in ranks),
+        )
 
     parts = []
     for tag, part in enumerate(network.parts):
@@ -164,9 +171,15 @@ def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
             if isinstance(part.module, TimeLoop | LIF):
                 part = replace(part, module=handed_on(part.module, tag))
             else:
-                (place,) = [name for name, child in part.module.named_children() if isinstance(child, TimeLoop | LIF)] or [None]
+                (place,) = [
+                    name
+                    for name, child in part.module.named_children()
+                    if isinstance(child, TimeLoop | LIF)
+                ] or [None]
                 if place is None:
-                    raise Unsupported("its neuron stands within another module, into which no state goes")
+                    raise Unsupported(
+                        "its neuron stands within another module, into which no state goes"
+                    )
                 setattr(part.module, place, handed_on(getattr(part.module, place), tag))
         parts.append(part)
     network.parts = tuple(parts)

@@ -15,7 +15,11 @@ from .running import values_of
 
 
 def check(
-    *adapters: str | type, neuron: Any = tuple(NEURONS), device: str = "cpu", timeout: str = "2m", **axes: Any
+    *adapters: str | type,
+    neuron: Any = tuple(NEURONS),
+    device: str = "cpu",
+    timeout: str = "2m",
+    **axes: Any,
 ) -> "Verdict":
     """Prove that adapters compute the same network as the float64 oracle, without timing anything.
 
@@ -36,12 +40,18 @@ def check(
     except ValueError as error:
         raise ConfigError(f"check(timeout={shown(timeout)}): {error}") from None
     if "framework" in axes:
-        raise ConfigError(f"check(framework={shown(axes['framework'])}): frameworks have no keyword; put their names first")
+        raise ConfigError(
+            f"check(framework={shown(axes['framework'])}): frameworks have no keyword; put their names first"
+        )
     axes = {"neuron": neuron, "device": device, **axes}
-    points = points_to_check([Argument(f"grid.{axis}", values_of(value), "check") for axis, value in axes.items()])
+    points = points_to_check(
+        [Argument(f"grid.{axis}", values_of(value), "check") for axis, value in axes.items()]
+    )
     references = [reference_of(adapter) for adapter in adapters]
     given = [reference for reference in references if is_reference(reference)]
-    cases, left_out = plan_check([name for name in references if not is_reference(name)], points, given)
+    cases, left_out = plan_check(
+        [name for name in references if not is_reference(name)], points, given
+    )
     with checker(seconds) as proofs:
         return Verdict([proofs.prove(planned) for planned in cases], left_out)
 
@@ -57,7 +67,9 @@ class Verdict:
     def faults(self) -> dict[str, str]:
         """A sentence for each case that failed, by its name: `norse soft fp32`. What a framework says that it cannot compute is
         none."""
-        return {one.name: one.reason or one.status for one in self.checked if one.status not in WELL}
+        return {
+            one.name: one.reason or one.status for one in self.checked if one.status not in WELL
+        }
 
     def __bool__(self) -> bool:
         return not self.faults and any(one.status == "ok" for one in self.checked)
@@ -69,7 +81,10 @@ class Verdict:
         return iter(self.checked)
 
     def __repr__(self) -> str:
-        lines = [f"{one.name}: {one.verdict}{f': {one.reason}' if one.reason else ''}" for one in self.checked]
+        lines = [
+            f"{one.name}: {one.verdict}{f': {one.reason}' if one.reason else ''}"
+            for one in self.checked
+        ]
         return "\n".join(lines) or "nothing was proved"
 
     def _repr_html_(self) -> str:

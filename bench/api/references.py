@@ -12,10 +12,14 @@ def reference_of(adapter: str | type) -> str:
     if isinstance(adapter, str):
         return adapter
     if not isinstance(adapter, type):
-        raise ConfigError(f"{shown(adapter)}: must be the name of a framework, 'file.py:Class', or the class of an adapter")
+        raise ConfigError(
+            f"{shown(adapter)}: must be the name of a framework, 'file.py:Class', or the class of an adapter"
+        )
     name = adapter.__qualname__
     if not name.isidentifier():
-        raise ConfigError(f"{name}: is inside another class or a function, where no worker finds it; put it at the top of a file")
+        raise ConfigError(
+            f"{name}: is inside another class or a function, where no worker finds it; put it at the top of a file"
+        )
     if "." in adapter.__module__:
         return f"{adapter.__module__}:{name}"
     try:
@@ -24,7 +28,9 @@ def reference_of(adapter: str | type) -> str:
         file = Path()
     if file.suffix != ".py" or not file.is_file():
         example = f"in a notebook with %%writefile mine.py, then check('mine.py:{name}')"
-        raise ConfigError(f"{name}: has no file, and workers import it from there; write it to one, {example}")
+        raise ConfigError(
+            f"{name}: has no file, and workers import it from there; write it to one, {example}"
+        )
     return f"{file.resolve()}:{name}"
 
 
@@ -32,4 +38,6 @@ def is_reference(text: str) -> bool:
     """Whether a text names a class, and not a framework or a variant of one, such as `torch:compile`."""
     source, colon, _ = text.rpartition(":")
     words = source.split(".")
-    return bool(colon) and (source.endswith(".py") or (len(words) > 1 and all(word.isidentifier() for word in words)))
+    return bool(colon) and (
+        source.endswith(".py") or (len(words) > 1 and all(word.isidentifier() for word in words))
+    )

@@ -35,9 +35,13 @@ def load(*folders: str | Path) -> Results:
         results.frame.query("ranked and neuron == 'soft'")[["variant", "step_s", "ratio", "peak_memory_bytes"]]
     """
     if not folders:
-        raise ConfigError("load() needs the folder of at least one run, such as load('results/quickstart')")
+        raise ConfigError(
+            "load() needs the folder of at least one run, such as load('results/quickstart')"
+        )
     if not all(isinstance(folder, str | Path) for folder in folders):
-        raise ConfigError("load() takes each folder as an argument of its own: load('results/a', 'results/b'), or load(*folders)")
+        raise ConfigError(
+            "load() takes each folder as an argument of its own: load('results/a', 'results/b'), or load(*folders)"
+        )
     stores = [ResultFolder(Path(folder)) for folder in folders]
     for store in stores:
         store.must_exist()
@@ -83,7 +87,11 @@ class Results:
         `unreadable`, `missing` and `snnbench`, the version that read them. Raises ModuleNotFoundError without pandas: pip
         install 'snnbench[pandas]'."""
         frame = frame_of(self._table)
-        frame.attrs |= {"unreadable": list(self.unreadable), "missing": list(self.missing), "snnbench": __version__}
+        frame.attrs |= {
+            "unreadable": list(self.unreadable),
+            "missing": list(self.missing),
+            "snnbench": __version__,
+        }
         return frame
 
     def fastest(self) -> DataFrame:
@@ -93,13 +101,20 @@ class Results:
 
     def _repr_html_(self) -> str:
         table = self._table
-        parts = [f"<p>{len(self)} cases</p>", *(f"<p>{escape(told)}</p>" for told in self.unreadable)]
+        parts = [
+            f"<p>{len(self)} cases</p>",
+            *(f"<p>{escape(told)}</p>" for told in self.unreadable),
+        ]
         for title, group in table.comparison_groups():
             shown = table.told_of(group, SUMMARY)
             lines = [["framework", *(metric.head for metric in shown)]]
-            lines += [[entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group]
+            lines += [
+                [entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group
+            ]
             cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
-            parts.append(f"<h4>{escape(title)}</h4><table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>")
+            parts.append(
+                f"<h4>{escape(title)}</h4><table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
+            )
         return "\n".join(parts)
 
 

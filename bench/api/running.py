@@ -44,16 +44,30 @@ def run(
         results.fastest()[["neuron", "variant", "step_s"]]
     """
     if not isinstance(config, str | Path | Mapping):
-        raise ConfigError(f"run(): config is of type {type(config).__name__}: must be a TOML file, or its values as a dict")
+        raise ConfigError(
+            f"run(): config is of type {type(config).__name__}: must be a TOML file, or its values as a dict"
+        )
     if executor not in [*Where]:
-        raise ConfigError(f"run(executor={executor!r}): must be one of {', '.join(Where)}{nearest(executor, Where)}")
+        raise ConfigError(
+            f"run(executor={executor!r}): must be one of {', '.join(Where)}{nearest(executor, Where)}"
+        )
     settings = [Argument(f"grid.{axis}", values_of(value), "run") for axis, value in grid.items()]
     given = [reference_of(adapter) for adapter in adapters]
-    plan = load_plan(Path(config) if isinstance(config, str) else config, settings, only, given, Where(executor), shard, beside)
+    plan = load_plan(
+        Path(config) if isinstance(config, str) else config,
+        settings,
+        only,
+        given,
+        Where(executor),
+        shard,
+        beside,
+    )
     console = Console(file=sys.stderr, highlight=False, force_jupyter=False)
     for sentence in left_out_in_words(plan.left_out):
         console.print(sentence, soft_wrap=True, markup=False)
-    results, interrupted = execute_shown(plan, plan.folder(Path(out) if out else None), fresh, console)
+    results, interrupted = execute_shown(
+        plan, plan.folder(Path(out) if out else None), fresh, console
+    )
     if interrupted:
         raise KeyboardInterrupt("what is finished is kept, and the same call goes on from there")
     return Results(results, results.table.of_groups_with({planned.id for planned in plan.mine}))

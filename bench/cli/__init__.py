@@ -13,7 +13,11 @@ from typing import Any
 from .exit_codes import INTERNAL, INTERRUPTED, USAGE
 
 IN_THE_WAY = "; a file is where a folder must be"
-ADVICE = {errno.ENOSPC: "; make room there", errno.EDQUOT: "; make room there", errno.ENAMETOOLONG: "; choose a shorter name"}
+ADVICE = {
+    errno.ENOSPC: "; make room there",
+    errno.EDQUOT: "; make room there",
+    errno.ENAMETOOLONG: "; choose a shorter name",
+}
 ADVICE |= {errno.ENOTDIR: IN_THE_WAY, errno.EEXIST: IN_THE_WAY, errno.EISDIR: "; name a file"}
 ADVICE[errno.EFBIG] = "; allow larger files (ulimit -f)"
 NAMED = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
@@ -22,7 +26,9 @@ NAMED = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
 
 def main() -> None:
     """Entry point of the process: signals and streams, then the command. SIGTERM is taken for Ctrl-C."""
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as of what a shell starts in the background
+    ignored = (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    )  # as of what a shell starts in the background
     signals = [signal.SIGTERM] if ignored else [signal.SIGINT, signal.SIGTERM]
 
     def handle(handler: Callable[[int, FrameType | None], object]) -> None:
@@ -36,7 +42,13 @@ def main() -> None:
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             raw = io.BufferedWriter(_Left(stream.fileno(), "w", closefd=False))
             # A terminal without UTF-8 shows ? instead of nothing.
-            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "replace", line_buffering=stream.line_buffering))
+            setattr(
+                sys,
+                name,
+                io.TextIOWrapper(
+                    raw, stream.encoding, "replace", line_buffering=stream.line_buffering
+                ),
+            )
     try:
         run_command(imported=lambda: handle(signal.default_int_handler))
     except KeyboardInterrupt:  # once more, while the first was told
@@ -68,7 +80,9 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def run_command(arguments: list[str] | None = None, imported: Callable[[], None] = lambda: None) -> None:
+def run_command(
+    arguments: list[str] | None = None, imported: Callable[[], None] = lambda: None
+) -> None:
     """Run one verb with `arguments`, by default those of the process. `imported` is called when the verb is imported, before
     it begins. Raises SystemExit with the exit code.
 
@@ -94,6 +108,8 @@ def run_command(arguments: list[str] | None = None, imported: Callable[[], None]
         sys.exit(USAGE)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
-        text = clean(f"snnbench: {error.strerror or error}{where}{ADVICE.get(error.errno or 0, '')}")
+        text = clean(
+            f"snnbench: {error.strerror or error}{where}{ADVICE.get(error.errno or 0, '')}"
+        )
         print(cut(text, *SHOWN), file=sys.stderr)
         sys.exit(USAGE if error.errno in NAMED else INTERNAL)

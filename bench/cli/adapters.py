@@ -19,25 +19,39 @@ from .options import Adapters, Json
 
 
 def adapters(
-    names: Annotated[list[str] | None, typer.Argument(help="Of these, every variant.", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Of these, every variant.", show_default=False)
+    ] = None,
     adapter: Adapters = [],
-    ready: Annotated[bool, typer.Option("--ready", help="Only variants that can be run here.")] = False,
+    ready: Annotated[
+        bool, typer.Option("--ready", help="Only variants that can be run here.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List the adapters in one line each: version, how many constructions and modes, or why it is not here. For those that are
     named, list every variant: the neurons it is ready for, or what it lacks."""
-    inventory = take_inventory(adapter_files(adapter), variants.inquiry(), versions=versions_among(names or ()))
+    inventory = take_inventory(
+        adapter_files(adapter), variants.inquiry(), versions=versions_among(names or ())
+    )
     for name in names or ():
         if name not in inventory.adapters:
             raise ConfigError(f"no adapter {name!r}{others(name, inventory.adapters)}")
     known_variants = variants.survey_variants(inventory)
-    listed = [one for one in known_variants if (not names or one.framework in names) and not (ready and one.lacks)]
-    left = {one.framework for one in listed} if ready else {*names} if names else {*inventory.adapters}
+    listed = [
+        one
+        for one in known_variants
+        if (not names or one.framework in names) and not (ready and one.lacks)
+    ]
+    left = (
+        {one.framework for one in listed} if ready else {*names} if names else {*inventory.adapters}
+    )
     shown = [info for info in inventory.adapters.values() if info.name in left]
     if as_json:
         here = {"environment": inventory.default.name, "devices": inventory.default.devices}
         known = [info.as_dict() for info in shown]
-        print_json({**here, "adapters": known, "variants": [variant.as_dict() for variant in listed]})
+        print_json(
+            {**here, "adapters": known, "variants": [variant.as_dict() for variant in listed]}
+        )
         return
     console = output()
 
@@ -60,17 +74,23 @@ def adapters(
         if info.error and not info.lacking:
             line(f"  [red]{escape(info.error)}[/]")
         if info.loads_data:
-            line(f"  strategies of the workload data: {', '.join(f'{info.name}:{each}' for each in info.constructions)}")
+            line(
+                f"  strategies of the workload data: {', '.join(f'{info.name}:{each}' for each in info.constructions)}"
+            )
         width = max((len(variant.name) for variant in mine), default=0)
         for variant in mine:
             state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
-            line(f"  {variant.name:<{width}}  {state if variant.lacks is None else f'[dim]{escape(variant.lacks)}[/]'}")
+            line(
+                f"  {variant.name:<{width}}  {state if variant.lacks is None else f'[dim]{escape(variant.lacks)}[/]'}"
+            )
         for neurons, reason in _refusals(mine):
             line(f"  [dim]no {escape(neurons)}: {escape(reason)}[/]")
         line("")
     able = sum(variant.lacks is None for variant in listed)
     if listed:
-        line(f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode.")
+        line(
+            f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode."
+        )
 
 
 def _count(things: Sequence[str], of: str) -> str:

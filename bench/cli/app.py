@@ -70,7 +70,9 @@ def _verb(name: str) -> Any:
 
 def _lacking(verb: str, package: str) -> Callable[[list[str] | None], None]:
     def lacking(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
-        raise ConfigError(f"{verb} ranks and draws, which {package} is missing for: pip install 'snnbench[report]'")
+        raise ConfigError(
+            f"{verb} ranks and draws, which {package} is missing for: pip install 'snnbench[report]'"
+        )
 
     lacking.__doc__ = "Needs more packages: pip install 'snnbench[report]'."
     return lacking
@@ -83,13 +85,17 @@ class _Verb(TyperCommand):
         missing = any(one.name == "config" for one in self.params) and not any(
             word.startswith(("--config", "-c")) for word in args
         )
-        meant = next((word for word in args if missing and (word.endswith(".toml") or word in names())), None)
+        meant = next(
+            (word for word in args if missing and (word.endswith(".toml") or word in names())), None
+        )
         try:
             return super().parse_args(ctx, args)
         except Exception:
             if meant is None:
                 raise
-            raise ConfigError(f"{ctx.info_name} takes no argument {shown(meant)}; did you mean --config {meant}?") from None
+            raise ConfigError(
+                f"{ctx.info_name} takes no argument {shown(meant)}; did you mean --config {meant}?"
+            ) from None
 
 
 class _Group(TyperGroup):
@@ -104,7 +110,11 @@ class _Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What a verb needs is imported when it is called; an overview shows its help alone."""
-        return _verb(cmd_name) if cmd_name in VERBS and not self.overview else super().get_command(ctx, cmd_name)
+        return (
+            _verb(cmd_name)
+            if cmd_name in VERBS and not self.overview
+            else super().get_command(ctx, cmd_name)
+        )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.overview = True
@@ -152,6 +162,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """The options of snnbench itself; its help is that of `app`."""

@@ -17,9 +17,15 @@ from .options import Json
 
 def bundle(
     folder: Annotated[Path, typer.Argument(help="The result folder of a run.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="The file.", show_default=f"NAME{SUFFIX}, here")] = None,
-    by: Annotated[str, typer.Option(help="Who measured: your name on GitHub. It stands beside the results.")] = "",
-    note: Annotated[str, typer.Option(help="A sentence on the machine or the run, for readers.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="The file.", show_default=f"NAME{SUFFIX}, here")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="Who measured: your name on GitHub. It stands beside the results.")
+    ] = "",
+    note: Annotated[
+        str, typer.Option(help="A sentence on the machine or the run, for readers.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Write the results of a folder as one text file that others can verify and show.
@@ -28,31 +34,56 @@ def bundle(
     the same bytes. Of a run that has not come to its end it says what is missing, and ends with exit code 3.
     """
     if by and (len(by) > 39 or not by.replace("-", "").isalnum() or not by.isascii()):
-        raise ConfigError(f"--by {by}: must be a name on GitHub: letters, digits and dashes, at most 39")
+        raise ConfigError(
+            f"--by {by}: must be a name on GitHub: letters, digits and dashes, at most 39"
+        )
     if len(note) > 200:
         raise ConfigError(f"--note: has {len(note)} characters; at most 200")
     made, refused = bundle_of(ResultFolder(folder), by, note)
     for sentence in refused:
         say(sentence)
-    if own := sorted({record.case["network"].partition("@")[0] for record in made.records if record.case.get("network")}):
+    if own := sorted(
+        {
+            record.case["network"].partition("@")[0]
+            for record in made.records
+            if record.case.get("network")
+        }
+    ):
         raise ConfigError(
             f"{folder}: has cases of {', '.join(own)}, of your own: nobody else could verify them; bundle other runs"
         )
     if lacking := unfinished(made):
         say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")
-        say(f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is missing; then bundle again")
+        say(
+            f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is missing; then bundle again"
+        )
     target = out or Path(f"{made.header['name']}{SUFFIX}")
     if not target.name.endswith(SUFFIX):
-        raise ConfigError(f"--out {target}: must end with {SUFFIX}, by which verify and site know a bundle")
+        raise ConfigError(
+            f"--out {target}: must end with {SUFFIX}, by which verify and site know a bundle"
+        )
     if target.is_dir():
         raise ConfigError(f"--out {target}: is a folder; name a file")
     text = text_of(made)
     write_atomically(target, text)
     if as_json:
-        print_json({"file": str(target), "bytes": len(text), "unreadable": refused, "unfinished": lacking, **made.header})
+        print_json(
+            {
+                "file": str(target),
+                "bytes": len(text),
+                "unreadable": refused,
+                "unfinished": lacking,
+                **made.header,
+            }
+        )
     else:
-        statuses = ", ".join(f"{count} {status}" for status, count in made.header["statuses"].items())
+        statuses = ", ".join(
+            f"{count} {status}" for status, count in made.header["statuses"].items()
+        )
         size = f"{len(text) / 1e6:.2f} MB"
-        output().print(f"[bold]bundle[/] {target}: {len(made.records)} records ({statuses}), {size}", soft_wrap=True)
+        output().print(
+            f"[bold]bundle[/] {target}: {len(made.records)} records ({statuses}), {size}",
+            soft_wrap=True,
+        )
         output().print(f"next: snnbench verify {target}", soft_wrap=True)
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, [*refused, *lacking]))

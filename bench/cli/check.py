@@ -20,9 +20,13 @@ COLOURS = {"ok": "green", "unsupported": "dim"}
 
 def check(
     names: options.Names = None,
-    neuron: Annotated[list[str] | None, typer.Option(help=options.NEURON_HELP, show_default="all but native")] = None,
+    neuron: Annotated[
+        list[str] | None, typer.Option(help=options.NEURON_HELP, show_default="all but native")
+    ] = None,
     device: options.Device = "cpu",
-    precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = ["fp32"],
+    precision: Annotated[list[str], typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = [
+        "fp32"
+    ],
     workload: options.WorkloadName = "linear-lif",
     input: options.InputKind = "spikes",
     layers: options.Size = 1,
@@ -35,7 +39,9 @@ def check(
     norm: options.Norm = True,
     bias: bool = True,
     samples: Annotated[int, typer.Option(min=1, help="Recordings, with --workload data.")] = 2000,
-    dataset: Annotated[str, typer.Option(help="Recordings of synthetic-ssc, -shd, -nmnist or -dvsgesture.")] = FRAMED[0],
+    dataset: Annotated[
+        str, typer.Option(help="Recordings of synthetic-ssc, -shd, -nmnist or -dvsgesture.")
+    ] = FRAMED[0],
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: options.Adapters = [],
     as_json: options.Json = False,
@@ -46,10 +52,17 @@ def check(
     """
     seconds = options.timeout_given(timeout)
     specs = neuron or (["soft"] if workload == DATA else list(NEURONS))
-    sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
+    sizes: dict[str, Any] = {
+        "layers": layers,
+        "neurons": neurons,
+        "time_steps": time_steps,
+        "batch": batch,
+    }
     sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "bias": bias}
     sizes |= {"samples": samples, "dataset": dataset}
-    given = options.axes_given(specs, device=device, precision=precision, workload=workload, input=input, **sizes)
+    given = options.axes_given(
+        specs, device=device, precision=precision, workload=workload, input=input, **sizes
+    )
     cases, left_out = plan_check(names or [], points_to_check(given), adapter)
     options.tell_left_out(left_out)
     progress = messages()
@@ -77,10 +90,14 @@ def check(
         console.print(_table(results))
         for reason, failed in faults.items():
             console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
-            if traceback := next((one.traceback for one in results if one.name in failed and one.traceback), None):
+            if traceback := next(
+                (one.traceback for one in results if one.name in failed and one.traceback), None
+            ):
                 console.print(traceback, soft_wrap=True, markup=False)
     raise typer.Exit(
-        exit_codes.INTERRUPTED if interrupted else exit_codes.of_statuses([r.status for r in results], named=bool(names))
+        exit_codes.INTERRUPTED
+        if interrupted
+        else exit_codes.of_statuses([r.status for r in results], named=bool(names))
     )
 
 
@@ -90,7 +107,10 @@ def _table(results: list[Checked]) -> Table:
     columns = ("framework", "neuron", "precision", "verdict", *FIGURES, *["reason"] * refused)
     table = new_table(*columns, whole=("framework",), right=FIGURES)
     for result in results:
-        case, reason = result.case, escape(result.reason or "") if result.status == "unsupported" else ""
+        case, reason = (
+            result.case,
+            escape(result.reason or "") if result.status == "unsupported" else "",
+        )
         verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
         names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
         table.add_row(*names, verdict, *result.figures, *[reason] * refused)

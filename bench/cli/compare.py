@@ -11,7 +11,15 @@ from rich.markup import escape
 from ..common.files import write_atomically
 from ..common.mistakes import ConfigError
 from ..records.changes import NOISE
-from ..records.compare import OTHER_MACHINE, PAIRED, STORED, Comparison, compare_sets, compare_variants, compare_with_copies
+from ..records.compare import (
+    OTHER_MACHINE,
+    PAIRED,
+    STORED,
+    Comparison,
+    compare_sets,
+    compare_variants,
+    compare_with_copies,
+)
 from ..records.rows import Row
 from ..records.store import ResultFolder
 from ..report.comparison import COLUMNS, junit_text, markdown_text, rows, summary
@@ -20,21 +28,37 @@ from . import exit_codes
 from .console import new_table, output, print_json, say
 from .options import Json
 
-COLOURS = {"worse": "red", "slower": "red", "better": "green", "faster": "green", "ambiguous": "yellow"}
+COLOURS = {
+    "worse": "red",
+    "slower": "red",
+    "better": "green",
+    "faster": "green",
+    "ambiguous": "yellow",
+}
 
 
 def compare(
-    base: Annotated[Path, typer.Argument(help="The result folder to measure up to.", show_default=False)],
-    new: Annotated[Path | None, typer.Argument(help="The result folder in question.", show_default=False)] = None,
+    base: Annotated[
+        Path, typer.Argument(help="The result folder to measure up to.", show_default=False)
+    ],
+    new: Annotated[
+        Path | None, typer.Argument(help="The result folder in question.", show_default=False)
+    ] = None,
     pair: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            metavar="BASE NEW", help="In place of a second folder: two framework variants of the first.", show_default=False
+            metavar="BASE NEW",
+            help="In place of a second folder: two framework variants of the first.",
+            show_default=False,
         ),
     ] = None,
     beside: Annotated[
         str,
-        typer.Option(metavar="ENVIRONMENT", help="Or each variant with its copy there, of run --beside.", show_default=False),
+        typer.Option(
+            metavar="ENVIRONMENT",
+            help="Or each variant with its copy there, of run --beside.",
+            show_default=False,
+        ),
     ] = "",
     factor: Annotated[
         float | None,
@@ -46,14 +70,26 @@ def compare(
         ),
     ] = None,
     relative: Annotated[
-        bool, typer.Option("--relative", help="Compare times as if the machines were different: by their ratios in each run.")
+        bool,
+        typer.Option(
+            "--relative",
+            help="Compare times as if the machines were different: by their ratios in each run.",
+        ),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 7 if it is not known of each time whether it changed.")
+        bool,
+        typer.Option(
+            "--strict", help="Exit with 7 if it is not known of each time whether it changed."
+        ),
     ] = False,
     as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for pull requests.")] = False,
-    junit: Annotated[Path | None, typer.Option(help="Also write JUnit's XML to this file, for CI.", show_default=False)] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown, for pull requests.")
+    ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(help="Also write JUnit's XML to this file, for CI.", show_default=False),
+    ] = None,
 ) -> None:
     """Compare statuses, proofs, memory and the times of all phases, case by case: of two result sets, or of two variants in one.
 
@@ -65,14 +101,18 @@ def compare(
     A case that only one of the two has is neither better nor worse: it is counted, and with --strict one of BASE is not known.
     """
     if [new is not None, pair is not None, bool(beside)].count(True) != 1:
-        raise ConfigError("compare: name a second result folder, or two framework variants with --pair, or --beside")
+        raise ConfigError(
+            "compare: name a second result folder, or two framework variants with --pair, or --beside"
+        )
     refused: list[str] = []
     if pair:
         comparison = compare_variants(_rows(base, refused), *pair, factor)
     elif beside:
         comparison = compare_with_copies(_rows(base, refused), beside, factor)
     else:
-        comparison = compare_sets(_rows(base, refused), _rows(new, refused) if new else [], factor, relative)
+        comparison = compare_sets(
+            _rows(base, refused), _rows(new, refused) if new else [], factor, relative
+        )
     if junit:
         write_atomically(junit, junit_text(comparison))
     if as_json:

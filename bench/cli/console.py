@@ -26,7 +26,11 @@ def messages() -> Console:
 def _console(stream: TextIO) -> Console:
     """As wide as the terminal, or wide enough for whole tables where the stream goes elsewhere."""
     console = Console(file=stream, highlight=False)
-    return console if console.is_terminal else Console(file=stream, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    return (
+        console
+        if console.is_terminal
+        else Console(file=stream, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    )
 
 
 def say(sentence: str) -> None:

@@ -22,10 +22,15 @@ SHARES = {"train": 1, "valid": 8, "test": 8}
 def make(
     name: Name,
     samples: Annotated[
-        int, typer.Option(min=1, help="Recordings of the training split; the others have an eighth of it.")
+        int,
+        typer.Option(
+            min=1, help="Recordings of the training split; the others have an eighth of it."
+        ),
     ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 0,
-    out: Annotated[Path, typer.Option(help="The folder that holds data sets; give it to tonic as save_to.")] = Path("data"),
+    out: Annotated[
+        Path, typer.Option(help="The folder that holds data sets; give it to tonic as save_to.")
+    ] = Path("data"),
 ) -> None:
     """Write synthetic recordings with the statistics of a real data set, in files that tonic reads unchanged: it wants at
     least 10,000 recordings of each split of nmnist, and 100 of dvsgesture.
@@ -33,7 +38,9 @@ def make(
     A folder that already holds the same is left as it is; an interrupted command leaves nothing.
     """
     if name not in DATA_SETS:
-        raise ConfigError(f"there is no data set {name!r} (there are {', '.join(DATA_SETS)}){nearest(name, DATA_SETS)}")
+        raise ConfigError(
+            f"there is no data set {name!r} (there are {', '.join(DATA_SETS)}){nearest(name, DATA_SETS)}"
+        )
     chosen = DATA_SETS[name]
     counts = {split: max(1, samples // SHARES[split]) for split in chosen.splits}
     console = messages()

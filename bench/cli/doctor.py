@@ -18,9 +18,15 @@ from .options import Json
 
 
 def doctor(
-    calibrate: Annotated[bool, typer.Option("--calibrate", help="Measure what the device can do at best (seconds).")] = False,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure what the device can do at best (seconds).")
+    ] = False,
     kernels: Annotated[
-        bool, typer.Option("--kernels", help="Calibrate a GPU and time our kernels there (minutes: they are compiled first).")
+        bool,
+        typer.Option(
+            "--kernels",
+            help="Calibrate a GPU and time our kernels there (minutes: they are compiled first).",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -35,26 +41,43 @@ def doctor(
         say("--kernels: the default environment reaches no CUDA device here")
         raise typer.Exit(exit_codes.NOTHING)
     try:
-        rates, timed = timed_kernels() if kernels else (measured_ceilings(device) if calibrate else {}, [])
+        rates, timed = (
+            timed_kernels() if kernels else (measured_ceilings(device) if calibrate else {}, [])
+        )
     except RuntimeError as error:
         say(f"nothing could be measured: {error}")
         raise typer.Exit(exit_codes.FAILED) from None
     ceilings = {device: rates} if rates else {}
-    failed = dict.fromkeys(f"{one['spelling']} {one['name']}: {one['reason']}" for one in timed if one.get("reason"))
+    failed = dict.fromkeys(
+        f"{one['spelling']} {one['name']}: {one['reason']}" for one in timed if one.get("reason")
+    )
     for each, rates in ceilings.items():
         best_rates(machine["hash"], each, len(usable_cores()), rates, keep=True)
     advice = measuring_advice(machine, now)
     if as_json:
-        facts = {"machine": machine, "load": now, "environment": home.facts, "environments": environments}
-        measured = {"ceilings": ceilings} | ({"kernels": timed} if kernels else {}) if ceilings else {}
+        facts = {
+            "machine": machine,
+            "load": now,
+            "environment": home.facts,
+            "environments": environments,
+        }
+        measured = (
+            {"ceilings": ceilings} | ({"kernels": timed} if kernels else {}) if ceilings else {}
+        )
         print_json({**facts, **measured, "advice": advice})
         raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
     console = output()
-    console.print(f"machine      {machine_label(machine)}, {machine['system']}, hash {machine['hash']}")
-    console.print(f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}")
+    console.print(
+        f"machine      {machine_label(machine)}, {machine['system']}, hash {machine['hash']}"
+    )
+    console.print(
+        f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}"
+    )
     for own in known().values():
         console.print(f"             {own.name}: {own.shown_state}")
-    console.print(f"load         {now['load_average'][0]:.2f} programs ran or waited in the last minute, on average")
+    console.print(
+        f"load         {now['load_average'][0]:.2f} programs ran or waited in the last minute, on average"
+    )
     for rates in ceilings.values():
         for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):
             for size, rate in rates.get(kind, {}).items():
@@ -70,11 +93,31 @@ def doctor(
 
 def _table(timed: list[dict[str, Any]]) -> Table:
     figures = ("bytes", "cold", "of copies", "warm", "of copies", "per s")
-    table = new_table("kernel", "spelling", "format", "T × B × N", *figures, whole=("kernel", "format"), right=figures)
+    table = new_table(
+        "kernel",
+        "spelling",
+        "format",
+        "T × B × N",
+        *figures,
+        whole=("kernel", "format"),
+        right=figures,
+    )
     for one in timed:
         took = one.get("cold_s") or one.get("warm_s")
         rate = f"{one['flops'] / took / 1e12:.1f} TFLOP" if one.get("flops") and took else ""
-        cold, warm = ([units.seconds(one.get(f"{kind}_s")), units.share(one.get(f"{kind}_share"))] for kind in ("cold", "warm"))
+        cold, warm = (
+            [units.seconds(one.get(f"{kind}_s")), units.share(one.get(f"{kind}_share"))]
+            for kind in ("cold", "warm")
+        )
         shape = " × ".join(map(str, one["shape"]))
-        table.add_row(one["name"], one["spelling"], one["format"], shape, units.size(one.get("bytes")), *cold, *warm, rate)
+        table.add_row(
+            one["name"],
+            one["spelling"],
+            one["format"],
+            shape,
+            units.size(one.get("bytes")),
+            *cold,
+            *warm,
+            rate,
+        )
     return table

@@ -36,7 +36,9 @@ def list_(as_json: Json = False) -> None:
         return
     table = new_table("environment", "for", "state", "what it is", whole=("environment",))
     for own, _, _ in states:
-        table.add_row(own.name, ", ".join(own.recipe.adapters), own.shown_state, own.recipe.description)
+        table.add_row(
+            own.name, ", ".join(own.recipe.adapters), own.shown_state, own.recipe.description
+        )
     output().print(table)
     for own, _, reason in states:
         if reason:
@@ -58,7 +60,9 @@ def _entry(own: Environment, state: str, reason: str | None) -> dict[str, Any]:
 @env.command()
 def create(
     names: Names,
-    here: Annotated[bool, typer.Option("--here", help="Install their packages beside snnbench itself instead.")] = False,
+    here: Annotated[
+        bool, typer.Option("--here", help="Install their packages beside snnbench itself instead.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept.
@@ -86,7 +90,9 @@ def create_shown(own: Environment, here: bool = False) -> None:
             for progress in install_here(own.name, own.recipe) if here else make(own):
                 line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "damaged":
-                    console.print(escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True)
+                    console.print(
+                        escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True
+                    )
                 elif progress.kind == "line":
                     status.update(escape(f"{line}: {progress.line}")[: console.width - 4])
                 elif progress.kind == "step":
@@ -102,7 +108,10 @@ def create_shown(own: Environment, here: bool = False) -> None:
 
 @env.command()
 def doctor(
-    names: Annotated[list[str] | None, typer.Argument(help="Environments.", show_default="all")] = None, as_json: Json = False
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Environments.", show_default="all")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Look whether environments are still as they were made: packages, files, Python, and what their adapters need."""
     chosen = [environment_named(name) for name in names] if names else _all()
@@ -115,7 +124,9 @@ def doctor(
             _print_faults(own, faults)
     if as_json:
         print_json(entries)
-    raise typer.Exit(exit_codes.FAILED if any(entry["faults"] for entry in entries) else exit_codes.FINE)
+    raise typer.Exit(
+        exit_codes.FAILED if any(entry["faults"] for entry in entries) else exit_codes.FINE
+    )
 
 
 def _print_faults(own: Environment, faults: list[str] | None) -> None:

@@ -4,7 +4,17 @@ TYPE_CHECKING = False  # as of `typing`, without its import: these numbers must 
 if TYPE_CHECKING:
     from ..records.rows import Row
 
-FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 7, 130
+FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    130,
+)
 
 
 def with_refused(code: int, refused: list[str]) -> int:
@@ -32,6 +42,8 @@ def of_rows(rows: "list[Row]") -> int:
         return REJECTED
     if statuses & set(RETRIED):
         return FAILED
-    if not any(row.estimates or (row.proved and not row.first.measure.get("timed", True)) for row in rows):
+    if not any(
+        row.estimates or (row.proved and not row.first.measure.get("timed", True)) for row in rows
+    ):
         return NOTHING
     return FINE

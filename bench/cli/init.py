@@ -13,7 +13,10 @@ from .console import print_json
 
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.toml"),
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of configs instead, for editors.")] = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON Schema of configs instead, for editors."),
+    ] = False,
 ) -> None:
     """Write a commented config to start from."""
     if schema:
@@ -23,5 +26,7 @@ def init(
         raise ConfigError(f"{path}: there is no folder {path.parent}")
     if path.exists():
         raise ConfigError(f"{path}: exists already; name another file")
-    path.write_text(files("snnbench").joinpath("starter.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    path.write_text(
+        files("snnbench").joinpath("starter.toml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     typer.echo(f"wrote {path}; now: snnbench run --config {path}")

@@ -15,7 +15,10 @@ from .results import print_results
 
 
 def merge(
-    folders: Annotated[list[Path], typer.Argument(help="Result folders of runs, e.g. of all shards.", show_default=False)],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Result folders of runs, e.g. of all shards.", show_default=False),
+    ],
     out: Annotated[Path, typer.Option(help="A new folder for all of it.", show_default=False)],
     as_json: Json = False,
 ) -> None:
@@ -34,5 +37,7 @@ def merge(
         raise typer.Exit(exit_codes.with_refused(exit_codes.NOTHING, results.unreadable))
     with whole.writing():
         write_report(whole, merged.name, results)
-    print_results(results.table, results, whole, as_json, remarks=merged.remarks, missing=results.missing)
+    print_results(
+        results.table, results, whole, as_json, remarks=merged.remarks, missing=results.missing
+    )
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(results.rows), results.unreadable))

@@ -28,7 +28,9 @@ def plan(
     as_json: options.Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
-    plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
+    plan = load_plan(
+        config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside
+    )
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     measure, folder = plan.experiment.measure, plan.folder(out)
@@ -41,7 +43,14 @@ def plan(
         say(sentence)
     if as_json:
         entries = [_entry(left) for left in cases]
-        print_json({"name": plan.experiment.name, "out": str(folder), "estimate_s": seconds, "cases": entries})
+        print_json(
+            {
+                "name": plan.experiment.name,
+                "out": str(folder),
+                "estimate_s": seconds,
+                "cases": entries,
+            }
+        )
         raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
     axes = ("framework", "neuron", "workload", "sizes", "precision", "device")
     table = new_table(*axes, "state", whole=axes)
@@ -51,12 +60,22 @@ def plan(
         state = left.state + (f": {reason}" if reason else blocks)
         size = f"{sizes(case)} {unusual(case)}".rstrip()
         workload = case.network or case.workload
-        table.add_row(case.framework_variant, case.neuron_label or "", workload, size, case.precision, case.device, state)
+        table.add_row(
+            case.framework_variant,
+            case.neuron_label or "",
+            workload,
+            size,
+            case.precision,
+            case.device,
+            state,
+        )
     console = output()
     console.print(table)
     for sentence in reasons(cases):
         console.print(sentence, soft_wrap=True, markup=False)
-    blocks = counted(measure.sure_blocks, "block") + (f" to {measure.most_blocks}" if measure.may_have_further_blocks else "")
+    blocks = counted(measure.sure_blocks, "block") + (
+        f" to {measure.most_blocks}" if measure.may_have_further_blocks else ""
+    )
     estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if measure.may_have_further_blocks else ''})"
     console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
     for sentence in busy_warning(load_average(), len(usable_cores())):
@@ -71,5 +90,10 @@ def counted(number: int, noun: str) -> str:
 
 def _entry(left: Left) -> dict[str, Any]:
     planned = left.planned
-    state = {"state": left.state, "reason": planned.reason, "blocks_left": left.blocks, "again": list(left.again)}
+    state = {
+        "state": left.state,
+        "reason": planned.reason,
+        "blocks_left": left.blocks,
+        "again": list(left.again),
+    }
     return {"case_id": planned.id, "case": planned.case.as_dict(), **state}

@@ -23,8 +23,12 @@ def profile(
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
     workload: options.WorkloadName = "mnist-mlp",
     input: options.InputKind = "spikes",
-    loss: Annotated[str, typer.Option(help=f"{', '.join((PLAIN['loss'], *LOSSES))}.")] = "spike-count",
-    optimizer: Annotated[str, typer.Option(help=f"{', '.join((PLAIN['optimizer'], *OPTIMIZERS))}.")] = "adam",
+    loss: Annotated[
+        str, typer.Option(help=f"{', '.join((PLAIN['loss'], *LOSSES))}.")
+    ] = "spike-count",
+    optimizer: Annotated[
+        str, typer.Option(help=f"{', '.join((PLAIN['optimizer'], *OPTIMIZERS))}.")
+    ] = "adam",
     layers: options.Size = 1,
     neurons: options.Size = 256,
     time_steps: options.Size = 50,
@@ -34,7 +38,9 @@ def profile(
     classes: options.Size = 10,
     norm: options.Norm = True,
     timeout: Annotated[str, typer.Option(help="Of one framework.")] = "5m",
-    out: Annotated[Path, typer.Option(help="The folder for traces.")] = Path("results/local/traces"),
+    out: Annotated[Path, typer.Option(help="The folder for traces.")] = Path(
+        "results/local/traces"
+    ),
     adapter: options.Adapters = [],
     as_json: options.Json = False,
 ) -> None:
@@ -43,9 +49,23 @@ def profile(
     Apart from any timing: a step that is taken apart is slower, and nothing here is ranked or recorded.
     """
     seconds = options.timeout_given(timeout)
-    sizes: dict[str, Any] = {"layers": layers, "neurons": neurons, "time_steps": time_steps, "batch": batch}
-    sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "loss": loss, "optimizer": optimizer}
-    given = options.axes_given([neuron], device=device, precision=precision, workload=workload, input=input, **sizes)
+    sizes: dict[str, Any] = {
+        "layers": layers,
+        "neurons": neurons,
+        "time_steps": time_steps,
+        "batch": batch,
+    }
+    sizes |= {
+        "width": width,
+        "image": image,
+        "classes": classes,
+        "norm": norm,
+        "loss": loss,
+        "optimizer": optimizer,
+    }
+    given = options.axes_given(
+        [neuron], device=device, precision=precision, workload=workload, input=input, **sizes
+    )
     cases, left_out = plan_check(names or [], points_to_check(given), adapter)
     options.tell_left_out(left_out)
     progress, results = messages(), []
@@ -57,7 +77,9 @@ def profile(
         print_json([result.as_dict() for result in results])
     else:
         _tell(results)
-    raise typer.Exit(exit_codes.of_statuses([result.status for result in results], named=bool(names)))
+    raise typer.Exit(
+        exit_codes.of_statuses([result.status for result in results], named=bool(names))
+    )
 
 
 def _tell(results: list[Profiled]) -> None:
@@ -65,13 +87,25 @@ def _tell(results: list[Profiled]) -> None:
     for title, parts, text in (("seconds", STAGES, units.seconds), ("bytes", KINDS, units.size)):
         told = [result for result in results if result.breakdown and result.breakdown[title]]
         if told:
-            console.print(_table(told, title, [part for part in parts if any(part in _of(one, title) for one in told)], text))
+            console.print(
+                _table(
+                    told,
+                    title,
+                    [part for part in parts if any(part in _of(one, title) for one in told)],
+                    text,
+                )
+            )
     for result in results:
         if reason := result.reason or (result.breakdown or {}).get("unknown"):
-            console.print(f"{escape(result.case.framework_variant)}: {escape(reason)}", soft_wrap=True)
+            console.print(
+                f"{escape(result.case.framework_variant)}: {escape(reason)}", soft_wrap=True
+            )
     for result in results:
         if result.trace:
-            console.print(f"{escape(result.case.framework_variant)}: {escape(str(result.trace))}", soft_wrap=True)
+            console.print(
+                f"{escape(result.case.framework_variant)}: {escape(str(result.trace))}",
+                soft_wrap=True,
+            )
 
 
 def _of(result: Profiled, title: str) -> dict[str, Any]:
@@ -84,5 +118,9 @@ def _table(results: list[Profiled], title: str, parts: list[str], text: Any) -> 
     for result in results:
         own = _of(result, title)
         total = (result.breakdown or {})["step_s"] if title == "seconds" else sum(own.values())
-        table.add_row(escape(result.case.framework_variant), text(total), *(text(own[p]) if p in own else "" for p in parts))
+        table.add_row(
+            escape(result.case.framework_variant),
+            text(total),
+            *(text(own[p]) if p in own else "" for p in parts),
+        )
     return table

@@ -30,10 +30,18 @@ def quick(
     layers: Size = 1,
     neuron: Annotated[str, typer.Option(help=NEURON_HELP)] = "soft",
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0.", show_default="the GPU if there is one")] = "",
-    blocks: Annotated[int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")] = USUAL,
+    device: Annotated[
+        str, typer.Option(help="cpu, cuda or cuda:0.", show_default="the GPU if there is one")
+    ] = "",
+    blocks: Annotated[
+        int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")
+    ] = USUAL,
     timeout: Annotated[
-        str, typer.Option(help="For all that a framework computes in a block; another one measures anew.", show_default="2m")
+        str,
+        typer.Option(
+            help="For all that a framework computes in a block; another one measures anew.",
+            show_default="2m",
+        ),
     ] = "",
     fresh: Fresh = False,
     out: Out = None,
@@ -60,9 +68,19 @@ def quick(
     sentences = answer(mine)
     if not interrupted:
         words = [*(names or []), *_options(neuron, precision, device, sizes)]
-        words += [word for reference in adapter for word in ("--adapter", reference)] + (["--out", str(out)] if out else [])
+        words += [word for reference in adapter for word in ("--adapter", reference)] + (
+            ["--out", str(out)] if out else []
+        )
         sentences += _what_next(mine, words, blocks, plan.experiment.measure.timeout, timeout)
-    print_results(Table(mine), results, folder, as_json, interrupted=interrupted, left_out=plan.left_out, answer=sentences)
+    print_results(
+        Table(mine),
+        results,
+        folder,
+        as_json,
+        interrupted=interrupted,
+        left_out=plan.left_out,
+        answer=sentences,
+    )
     if not as_json:
         for sentence in sentences:
             output().print(escape(sentence), soft_wrap=True)
@@ -72,12 +90,16 @@ def quick(
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
 
 
-def _what_next(rows: list[Row], words: list[str], blocks: int, seconds: float, timeout: str) -> Iterator[str]:
+def _what_next(
+    rows: list[Row], words: list[str], blocks: int, seconds: float, timeout: str
+) -> Iterator[str]:
     """Sentences with the commands that tell more: `words` are those of this one without blocks and timeout. Every framework had
     `seconds`, as `timeout` says if it is given."""
 
     def command(blocks: int, timeout: str) -> str:
-        more = ["--blocks", str(blocks)] * (blocks != USUAL) + ["--timeout", timeout] * bool(timeout)
+        more = ["--blocks", str(blocks)] * (blocks != USUAL) + ["--timeout", timeout] * bool(
+            timeout
+        )
         return shlex.join(["snnbench", "quick", *words, *more])
 
     if late := [row.case.framework_variant for row in rows if row.status == "timeout"]:

@@ -37,26 +37,54 @@ class Format(StrEnum):
 
 FIGURES = (*NAMES, ALL)
 FORMATS = tuple(suffix[1:] for suffix in DRAWING)
-TEXTS = {Format.MARKDOWN: markdown_text, Format.LATEX: latex_text, Format.COVERAGE: matrix_text, Format.CSV: csv_text}
+TEXTS = {
+    Format.MARKDOWN: markdown_text,
+    Format.LATEX: latex_text,
+    Format.COVERAGE: matrix_text,
+    Format.CSV: csv_text,
+}
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)],
-    format: Annotated[Format, typer.Option(help="What is printed; only with `table` files are written.")] = Format.TABLE,
-    out: Annotated[Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")] = None,
-    parquet: Annotated[bool, typer.Option("--parquet", help="Also write results.parquet, with typed columns.")] = False,
-    plots: Annotated[bool, typer.Option("--plots", help="Also write figures as PNG, SVG and PDF, in OUT/plots.")] = False,
+    folders: Annotated[
+        list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)
+    ],
+    format: Annotated[
+        Format, typer.Option(help="What is printed; only with `table` files are written.")
+    ] = Format.TABLE,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")
+    ] = None,
+    parquet: Annotated[
+        bool, typer.Option("--parquet", help="Also write results.parquet, with typed columns.")
+    ] = False,
+    plots: Annotated[
+        bool, typer.Option("--plots", help="Also write figures as PNG, SVG and PDF, in OUT/plots.")
+    ] = False,
     figure: Annotated[
-        list[str], typer.Option("--figure", help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}.")
+        list[str],
+        typer.Option(
+            "--figure", help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}."
+        ),
     ] = [],
-    phase: Annotated[list[str], typer.Option("--phase", help=f"Of the plots only those of {', '.join(PHASES)}.")] = [],
-    plot_format: Annotated[list[str], typer.Option("--plot-format", help=f"Of the plots only {', '.join(FORMATS)}.")] = [],
+    phase: Annotated[
+        list[str], typer.Option("--phase", help=f"Of the plots only those of {', '.join(PHASES)}.")
+    ] = [],
+    plot_format: Annotated[
+        list[str], typer.Option("--plot-format", help=f"Of the plots only {', '.join(FORMATS)}.")
+    ] = [],
     published: Annotated[
         Path | None,
-        typer.Option(help="Published figures to lay beside ours, e.g. results/published/published.csv.", show_default=False),
+        typer.Option(
+            help="Published figures to lay beside ours, e.g. results/published/published.csv.",
+            show_default=False,
+        ),
     ] = None,
     baseline: Annotated[
-        str, typer.Option(help="Framework that the figures compare times with.", show_default="the fastest")
+        str,
+        typer.Option(
+            help="Framework that the figures compare times with.", show_default="the fastest"
+        ),
     ] = "",
 ) -> None:
     """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.
@@ -66,12 +94,16 @@ def report(
     `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
     """
     if len(folders) > 1 and out is None and format is Format.TABLE:
-        raise ConfigError(f"report {' '.join(map(str, folders))}: needs --out FOLDER: the table of several is none of theirs")
+        raise ConfigError(
+            f"report {' '.join(map(str, folders))}: needs --out FOLDER: the table of several is none of theirs"
+        )
     choice = _choice(figure, phase, plot_format)
     plots = plots or choice != Choice()
     if (plots or parquet) and format is not Format.TABLE:
         what = "plots" if plots else "results.parquet"
-        raise ConfigError(f"report --format {format}: writes no files, and so no {what}; leave one of the two out")
+        raise ConfigError(
+            f"report --format {format}: writes no files, and so no {what}; leave one of the two out"
+        )
     for folder in folders:
         ResultFolder(folder).must_exist()
     results = read_results(folders, baseline)
@@ -86,7 +118,11 @@ def report(
     if format in TEXTS:
         print(TEXTS[format](results.table), end="")
     elif format is Format.JSON:
-        print(json.dumps({"rows": [entry.values for entry in results.table.entries]}, indent=1, default=str))
+        print(
+            json.dumps(
+                {"rows": [entry.values for entry in results.table.entries]}, indent=1, default=str
+            )
+        )
     else:
         theirs = read_published(published) if published else []
         target, console = ResultFolder(out or folders[0]), output()
@@ -94,7 +130,9 @@ def report(
         with target.writing():
             if parquet:
                 target.write(target.parquet, parquet_bytes(results.table))
-            write_report(target, " + ".join(folder.resolve().name for folder in folders), results, theirs)
+            write_report(
+                target, " + ".join(folder.resolve().name for folder in folders), results, theirs
+            )
             print_tables(results.table, console)
             console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
             if parquet:
@@ -102,23 +140,32 @@ def report(
             if plots:
                 figures = plotted(results, theirs)
                 count = counted(_write_plots(write_plots(target, results, figures, choice)), "file")
-                console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)
+                console.print(
+                    f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True
+                )
                 for sentence in choice.empty(figures):
                     say(sentence)
                 if left := choice.left_out(figures):
                     console.print(
-                        f"Of each figure and phase the first conditions; {left} more panels with --figure {ALL}", highlight=False
+                        f"Of each figure and phase the first conditions; {left} more panels with --figure {ALL}",
+                        highlight=False,
                     )
     raise typer.Exit(with_refused(FINE, results.unreadable))
 
 
 def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:
     """Raises ConfigError."""
-    known = {"--figure": (figures, FIGURES), "--phase": (phases, PHASES), "--plot-format": (formats, FORMATS)}
+    known = {
+        "--figure": (figures, FIGURES),
+        "--phase": (phases, PHASES),
+        "--plot-format": (formats, FORMATS),
+    }
     for option, (given, names) in known.items():
         for name in given:
             if name not in names:
-                raise ConfigError(f"{option} {name}: must be one of {', '.join(names)}{nearest(name, names)}")
+                raise ConfigError(
+                    f"{option} {name}: must be one of {', '.join(names)}{nearest(name, names)}"
+                )
     return Choice(tuple(figures), tuple(phases), tuple(formats))
 
 
@@ -133,7 +180,13 @@ def _write_plots(left: Iterator[int]) -> int:
 
 
 def _check_baseline(baseline: str, results: Results) -> None:
-    variants = sorted({row.case.framework_variant for row in results.rows if "step" in row.estimates})
+    variants = sorted(
+        {row.case.framework_variant for row in results.rows if "step" in row.estimates}
+    )
     if baseline and baseline not in variants:
-        timed = f"one that was timed: {', '.join(variants)}" if variants else "left out: nothing was timed"
+        timed = (
+            f"one that was timed: {', '.join(variants)}"
+            if variants
+            else "left out: nothing was timed"
+        )
         raise ConfigError(f"--baseline {baseline}: must be {timed}{nearest(baseline, variants)}")

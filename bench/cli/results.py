@@ -9,12 +9,25 @@ from ..report.tables.terminal import print_tables
 from .console import output, print_json
 
 
-def print_results(table: Table, results: Results, folder: ResultFolder, as_json: bool, **told: Any) -> None:
+def print_results(
+    table: Table, results: Results, folder: ResultFolder, as_json: bool, **told: Any
+) -> None:
     """Print a table and where the rest lies; or one JSON document: where that is, `told`, and rows with the columns of
     results.csv."""
     if as_json:
-        places = {"folder": str(folder.path), "report": str(folder.page), "table": str(folder.table)}
-        print_json({**places, **told, "unreadable": results.unreadable, "rows": [entry.values for entry in table.entries]})
+        places = {
+            "folder": str(folder.path),
+            "report": str(folder.page),
+            "table": str(folder.table),
+        }
+        print_json(
+            {
+                **places,
+                **told,
+                "unreadable": results.unreadable,
+                "rows": [entry.values for entry in table.entries],
+            }
+        )
         return
     console = output()
     print_tables(table, console)

@@ -29,8 +29,15 @@ def run(
     executor: options.ExecutorOption = Where.LOCAL,
     shard: options.ShardOption = "1/1",
     beside: options.Beside = "",
-    detach: Annotated[bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")] = False,
-    create: Annotated[bool, typer.Option("--create", help="First make the environments of versions that are not there.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")
+    ] = False,
+    create: Annotated[
+        bool,
+        typer.Option(
+            "--create", help="First make the environments of versions that are not there."
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
@@ -40,14 +47,23 @@ def run(
         raise ConfigError("--detach: only --executor slurm has something to leave behind")
     if create:
         _create(config, settings)
-    plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside)
+    plan = load_plan(
+        config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside
+    )
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     folder = plan.folder(out)
     results, interrupted = execute_shown(plan, folder, fresh, messages())
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if plan.holds(row.first)]
-    print_results(results.table.of_groups_with(asked), results, folder, as_json, interrupted=interrupted, left_out=plan.left_out)
+    print_results(
+        results.table.of_groups_with(asked),
+        results,
+        folder,
+        as_json,
+        interrupted=interrupted,
+        left_out=plan.left_out,
+    )
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)

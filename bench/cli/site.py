@@ -20,8 +20,15 @@ MARKED = "A site of snnbench: all files in this folder are its own, and are repl
 
 
 def site(
-    bundles: Annotated[list[Path], typer.Argument(help="Bundles, or folders with bundles.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The folder of the site; all that is in it is replaced.", show_default=False)],
+    bundles: Annotated[
+        list[Path], typer.Argument(help="Bundles, or folders with bundles.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The folder of the site; all that is in it is replaced.", show_default=False
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Make a static site that answers which framework is fastest on which machine. It needs no server and asks for nothing.
@@ -54,7 +61,10 @@ def site(
         places = {"folder": str(out), "page": str(out / "index.html")}
         print_json({**places, "files": len(files), "bytes": size, "left_out": left_out})
     else:
-        output().print(f"[bold]site[/] {out / 'index.html'}: {len(files)} files, {size / 1e3:.0f} kB", soft_wrap=True)
+        output().print(
+            f"[bold]site[/] {out / 'index.html'}: {len(files)} files, {size / 1e3:.0f} kB",
+            soft_wrap=True,
+        )
     raise typer.Exit(exit_codes.REJECTED if left_out else exit_codes.FINE)
 
 
@@ -63,4 +73,6 @@ def _must_be_ours(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: is a file; name a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
-        raise ConfigError(f"--out {out}: has files that are no site of snnbench; choose another folder, or empty it")
+        raise ConfigError(
+            f"--out {out}: has files that are no site of snnbench; choose another folder, or empty it"
+        )

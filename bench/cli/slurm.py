@@ -42,27 +42,38 @@ def run_on_slurm(
     """Submit the parts of a run as an array job, or attach to the one that runs, follow it, and report; with `detach` only
     submit. Always raises: typer.Exit with the exit code of `run`, or ConfigError if nothing can be submitted."""
     if shard != "1/1":
-        raise ConfigError(f"--shard {shard}: --executor slurm deals out the parts itself; set slurm.parts in the config")
+        raise ConfigError(
+            f"--shard {shard}: --executor slurm deals out the parts itself; set slurm.parts in the config"
+        )
     config = located(config)
     experiment = load_config(config, [*map(parse_setting, settings)])
     files = adapter_files(adapters)
     # A config that is copied elsewhere names its files by where they are.
     placed = [f"adapters={json.dumps(experiment.adapters)}"] if experiment.adapters else []
-    placed += [f"data.folder={json.dumps(experiment.data.folder)}"] if experiment.data.folder else []
+    placed += (
+        [f"data.folder={json.dumps(experiment.data.folder)}"] if experiment.data.folder else []
+    )
     arguments = [word for setting in [*settings, *placed] for word in ("--set", setting)]
     arguments += ["--only", only] * bool(only)
     arguments += [word for reference in files for word in ("--adapter", reference)]
-    arguments += ["--beside", str(Path(beside).absolute()) if Path(beside).is_dir() else beside] * bool(beside)
+    arguments += [
+        "--beside",
+        str(Path(beside).absolute()) if Path(beside).is_dir() else beside,
+    ] * bool(beside)
     folder, asked = out or Path("results/local") / experiment.name, experiment.slurm.parts
     parts = min(asked, most_groups(experiment, only))
     if parts < asked:
-        say(f"slurm.parts = {asked}: cases that differ in framework only stay together, so there are {parts} parts")
+        say(
+            f"slurm.parts = {asked}: cases that differ in framework only stay together, so there are {parts} parts"
+        )
     array = ArrayRun(folder, Wanted(config.read_bytes(), arguments, experiment.slurm, fresh), parts)
     whole, followed = ResultFolder(folder), Followed(array)
     whole.must_be_of(experiment.name)
     try:
         there = array.start(whole.make, lambda: not _unfinished(array))
-        followed.tell(f"{array.job} {'was there already' if there else 'is submitted'}: {_counted(parts)}, into {folder}")
+        followed.tell(
+            f"{array.job} {'was there already' if there else 'is submitted'}: {_counted(parts)}, into {folder}"
+        )
         if detach:
             followed.tell("the same command without --detach follows it and reports")
             if as_json:
@@ -88,10 +99,14 @@ class Followed:
 
     def show(self, tasks: list[Task], complaint: str) -> None:
         states = Counter(map(str, tasks))
-        words = [f"{count} {state}" for state, count in states.items()] or [f"no answer, asking again: {complaint}"]
+        words = [f"{count} {state}" for state, count in states.items()] or [
+            f"no answer, asking again: {complaint}"
+        ]
         planned = {id for part in self.array.parts for id in ResultFolder(part).read_planned()[0]}
         done = len({name.split("-")[0] for name in self.array.recorded()} & planned)
-        self.tell(f"{', '.join(words)} · {f'{done} of {len(planned)}' if planned else 'no'} cases have a record")
+        self.tell(
+            f"{', '.join(words)} · {f'{done} of {len(planned)}' if planned else 'no'} cases have a record"
+        )
 
     def tell(self, line: str) -> None:
         if line != self.last:
@@ -106,16 +121,29 @@ def _counted(parts: int) -> str:
 def _unfinished(array: ArrayRun) -> list[int]:
     """Numbers of the parts that have not come to their end."""
     folders = [ResultFolder(part) for part in array.parts]
-    return [number for number, part in enumerate(folders, 1) if not part.planned.exists() or part.running.exists()]
+    return [
+        number
+        for number, part in enumerate(folders, 1)
+        if not part.planned.exists() or part.running.exists()
+    ]
 
 
-def _report(array: ArrayRun, whole: ResultFolder, name: str, tasks: list[Task], interrupted: bool, as_json: bool) -> int:
+def _report(
+    array: ArrayRun,
+    whole: ResultFolder,
+    name: str,
+    tasks: list[Task],
+    interrupted: bool,
+    as_json: bool,
+) -> int:
     """Merge what the parts found, write and print the report, name what is missing; the exit code."""
     unfinished = _unfinished(array)
     for number in () if interrupted else unfinished:
         say(_why(array, number, next((task for task in tasks if task.number == number), None)))
     there = [ResultFolder(part) for part in array.parts if part.is_dir()]
-    busy = ConfigError(f"{whole}: another command is writing there; merge the parts later: snnbench merge {whole}/parts/*")
+    busy = ConfigError(
+        f"{whole}: another command is writing there; merge the parts later: snnbench merge {whole}/parts/*"
+    )
     with whole.locked(busy, LONGEST_MERGE_S):
         merged = merge_folders(there, whole)
         results = results_of([whole])
@@ -128,7 +156,15 @@ def _report(array: ArrayRun, whole: ResultFolder, name: str, tasks: list[Task], 
             array.note_collected()
     if results.rows or as_json:
         told = {"interrupted": interrupted, "job": array.number, "unfinished_parts": unfinished}
-        print_results(results.table, results, whole, as_json, **told, remarks=merged.remarks, missing=results.missing)
+        print_results(
+            results.table,
+            results,
+            whole,
+            as_json,
+            **told,
+            remarks=merged.remarks,
+            missing=results.missing,
+        )
     if not results.rows:
         say(f"{whole}: no part has left a record")
     if interrupted:

@@ -21,7 +21,9 @@ MOST_SHOWN = 5
 
 
 def verify(
-    bundles: Annotated[list[Path], typer.Argument(help="Bundles, or folders with bundles.", show_default=False)],
+    bundles: Annotated[
+        list[Path], typer.Argument(help="Bundles, or folders with bundles.", show_default=False)
+    ],
     as_json: Json = False,
 ) -> None:
     """Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible times.
@@ -36,7 +38,9 @@ def verify(
     else:
         for verdict in verdicts:
             _print(verdict)
-    raise typer.Exit(exit_codes.FINE if all(verdict.sound for verdict in verdicts) else exit_codes.REJECTED)
+    raise typer.Exit(
+        exit_codes.FINE if all(verdict.sound for verdict in verdicts) else exit_codes.REJECTED
+    )
 
 
 def checked(bundles: list[Path]) -> list[Verdict]:
@@ -51,7 +55,9 @@ def shortened(faults: list[Fault]) -> list[str]:
     """The first faults of each kind in words, how many follow from each, and how many more there are."""
     kinds: dict[str, list[str]] = {}
     for fault, following in folded(faults):
-        kinds.setdefault(fault.kind, []).append(f"{fault}{f' (and {following} that follow from it)' if following else ''}")
+        kinds.setdefault(fault.kind, []).append(
+            f"{fault}{f' (and {following} that follow from it)' if following else ''}"
+        )
     told = []
     for kind, same in kinds.items():
         more = len(same) - MOST_SHOWN
@@ -63,7 +69,10 @@ def _print(verdict: Verdict) -> None:
     console, bundle = output(), verdict.bundle
     count = f"{len(verdict.faults)} fault{'s' * (len(verdict.faults) != 1)}"
     word = "[green]no fault[/]" if verdict.sound else f"[red]{count}[/]"
-    console.print(f"[bold]{escape(str(verdict.path))}[/]: {len(bundle.records)} records, {word}", soft_wrap=True)
+    console.print(
+        f"[bold]{escape(str(verdict.path))}[/]: {len(bundle.records)} records, {word}",
+        soft_wrap=True,
+    )
     for sentence in shortened(verdict.faults):
         console.print(f"  [red]✗[/] {escape(sentence)}", soft_wrap=True)
     for sentence in verdict.remarks:
@@ -72,5 +81,14 @@ def _print(verdict: Verdict) -> None:
 
 def _as_json(verdict: Verdict) -> dict[str, Any]:
     faults = [vars(fault) for fault in verdict.faults]
-    header = {name: verdict.bundle.header[name] for name in ("by", "name", "sha256", "snnbench", "records")}
-    return {"file": str(verdict.path), "sound": verdict.sound, **header, "faults": faults, "remarks": verdict.remarks}
+    header = {
+        name: verdict.bundle.header[name]
+        for name in ("by", "name", "sha256", "snnbench", "records")
+    }
+    return {
+        "file": str(verdict.path),
+        "sound": verdict.sound,
+        **header,
+        "faults": faults,
+        "remarks": verdict.remarks,
+    }

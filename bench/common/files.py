@@ -27,7 +27,9 @@ def node_folder(otherwise: Path) -> Path:
     if own := os.environ.get("SNNBENCH_SCRATCH"):
         return Path(own).expanduser()
     named = [Path(text) for name in ("SLURM_TMPDIR", "TMPDIR") if (text := os.environ.get(name))]
-    return next((path for path in named if path.is_dir() and os.access(path, os.W_OK | os.X_OK)), otherwise)
+    return next(
+        (path for path in named if path.is_dir() and os.access(path, os.W_OK | os.X_OK)), otherwise
+    )
 
 
 def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:
@@ -35,8 +37,15 @@ def write_atomically(path: Path, content: str | bytes, through: Path | None = No
     in the folder `through` first, if that is on the same disk. An OSError names `path`."""
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        elsewhere = through is None or not through.is_dir() or through.stat().st_dev != path.parent.stat().st_dev
-        temporary = Path(path.parent if through is None or elsewhere else through, f".snnbench-{secrets.token_hex(8)}.tmp")
+        elsewhere = (
+            through is None
+            or not through.is_dir()
+            or through.stat().st_dev != path.parent.stat().st_dev
+        )
+        temporary = Path(
+            path.parent if through is None or elsewhere else through,
+            f".snnbench-{secrets.token_hex(8)}.tmp",
+        )
         try:
             with open(temporary, "xb") as stream:
                 stream.write(content.encode() if isinstance(content, str) else content)
@@ -78,7 +87,9 @@ def own_folder(parent: Path) -> Iterator[Path]:
     with naming(parent):
         own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent.resolve()))
     try:
-        with FileLock(own / "lock", timeout=0):  # held before the marker is there: nobody takes it for a leftover
+        with FileLock(
+            own / "lock", timeout=0
+        ):  # held before the marker is there: nobody takes it for a leftover
             with naming(own):
                 (own / MARKER).write_text(TAG)
                 (own / "files").mkdir()
@@ -90,7 +101,12 @@ def own_folder(parent: Path) -> Iterator[Path]:
 def _is_ours(folder: Path) -> bool:
     """Also if it was killed while it wrote its marker, and had nothing else yet."""
     marker = folder / MARKER
-    if folder.is_symlink() or marker.is_symlink() or not marker.is_file() or folder.stat().st_uid != os.getuid():
+    if (
+        folder.is_symlink()
+        or marker.is_symlink()
+        or not marker.is_file()
+        or folder.stat().st_uid != os.getuid()
+    ):
         return False
     if marker.stat().st_size > len(TAG):
         return False

@@ -40,7 +40,11 @@ def wanted(first: dict[str, Any]) -> str:
     kind, context = first["type"], first.get("ctx", {})
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
-        known = f"one of {', '.join(words)}{nearest(shown(first['input']), words)}" if words else context["expected"]
+        known = (
+            f"one of {', '.join(words)}{nearest(shown(first['input']), words)}"
+            if words
+            else context["expected"]
+        )
         return f"must be {known}"
     if kind == "value_error":
         return str(context["error"])
@@ -80,6 +84,9 @@ def shown(value: Any) -> str:
     """A value as a message quotes it, cut where it is long."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # Python writes no integer of more than 4,300 digits, and nothing too deep
+    except (
+        ValueError,
+        RecursionError,
+    ):  # Python writes no integer of more than 4,300 digits, and nothing too deep
         return f"{'an integer' if isinstance(value, int) else 'a value'} too long to show"
     return text if len(text) <= 60 else anonymous(text)[:57] + "..."

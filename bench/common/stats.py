@@ -22,4 +22,6 @@ def crossing(sizes, first, second) -> tuple[float, float]:
     """(size, time) where two power laws meet, each through its times at the two `sizes`. They must not be parallel."""
     size, time, gap = np.log(sizes), np.log(first), np.log(first) - np.log(second)
     share = gap[0] / (gap[0] - gap[1])
-    return float(np.exp(size[0] + share * (size[1] - size[0]))), float(np.exp(time[0] + share * (time[1] - time[0])))
+    return float(np.exp(size[0] + share * (size[1] - size[0]))), float(
+        np.exp(time[0] + share * (time[1] - time[0]))
+    )

@@ -35,7 +35,10 @@ def clean(value: Any) -> Any:
 
 def anonymous(value: Any) -> Any:
     """`value`, of JSON, with `~` for the user's home folder and USER for the user's name in all its texts, keys included."""
-    homes, names = _of(os.environ.get("HOME", ""), *(os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")))
+    homes, names = _of(
+        os.environ.get("HOME", ""),
+        *(os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")),
+    )
     return _every_text(value, lambda text: names.sub("USER", homes.sub("~", text)))
 
 
@@ -71,7 +74,10 @@ def brief(text: str, width: int) -> str:
     'TypeError: no … (whole in the record)'
     """
     lines = text.splitlines()
-    return "\n".join(f"{cut(line, 3 * width)} (whole in the record)" if len(line) > 3 * width else line for line in lines)
+    return "\n".join(
+        f"{cut(line, 3 * width)} (whole in the record)" if len(line) > 3 * width else line
+        for line in lines
+    )
 
 
 def unplaced(value: Any, folders: Iterable[Path]) -> Any:
@@ -81,7 +87,11 @@ def unplaced(value: Any, folders: Iterable[Path]) -> Any:
     'mine.py:3'
     """
     home = Path(os.environ.get("HOME", "/"))
-    told = {str(folder) for folder in folders if len(folder.parts) > 2 and not home.is_relative_to(folder)}
+    told = {
+        str(folder)
+        for folder in folders
+        if len(folder.parts) > 2 and not home.is_relative_to(folder)
+    }
     known = _any_of(told, r"(?<![\w.-])", r"(/|(?![\w.-]))")
     return _every_text(value, lambda text: known.sub(lambda found: "" if found[1] else ".", text))
 
@@ -100,10 +110,23 @@ def _every_text(value: Any, change: Callable[[str], str]) -> Any:
 def _of(home: str, *names: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What matches the home folder of the process's user, as a path, a part of a URL or escaped, and the user's names."""
     account = _account()
-    folders = {folder.rstrip("/") for path in (home, account[1]) if path for folder in (path, os.path.realpath(path))}
-    folders = {folder for folder in folders if folder.startswith("/") and len(Path(folder).parts) > 1}
-    spelled = {spelling for folder in folders for spelling in (folder, quote(folder), ascii(folder)[1:-1])}
-    known = {name for name in (*names, account[0]) if len(name) > 1 and name.lower() not in NAME_NOBODY.split()}
+    folders = {
+        folder.rstrip("/")
+        for path in (home, account[1])
+        if path
+        for folder in (path, os.path.realpath(path))
+    }
+    folders = {
+        folder for folder in folders if folder.startswith("/") and len(Path(folder).parts) > 1
+    }
+    spelled = {
+        spelling for folder in folders for spelling in (folder, quote(folder), ascii(folder)[1:-1])
+    }
+    known = {
+        name
+        for name in (*names, account[0])
+        if len(name) > 1 and name.lower() not in NAME_NOBODY.split()
+    }
     return _any_of(spelled, "", r"(?![\w-])"), _any_of(known, r"(?<![^\W_])", r"(?![^\W_])")
 
 
@@ -118,4 +141,6 @@ def _account() -> tuple[str, str]:
 
 def _any_of(words: set[str], before: str, behind: str) -> re.Pattern[str]:
     longest_first = sorted(words, key=len, reverse=True)
-    return re.compile(before + f"(?:{'|'.join(map(re.escape, longest_first))})" + behind if words else r"(?!)")
+    return re.compile(
+        before + f"(?:{'|'.join(map(re.escape, longest_first))})" + behind if words else r"(?!)"
+    )

@@ -55,7 +55,9 @@ def error(value: float | None) -> str:
     return "" if value is None else "0" if value == 0 else f"{value:.1e}"
 
 
-def ratio(value: float, low: float | None = None, high: float | None = None, sign: str = "×") -> str:
+def ratio(
+    value: float, low: float | None = None, high: float | None = None, sign: str = "×"
+) -> str:
     """With its interval, or with what it is at least, all with as many decimals: two, and more below one, for three digits.
 
     >>> ratio(1.484, 1.46, 1.51), ratio(0.1032, 0.1, 0.1068), ratio(2.31, 2.0)
@@ -65,7 +67,11 @@ def ratio(value: float, low: float | None = None, high: float | None = None, sig
     text = f"{value:.{digits}f}{sign}"
     if low is None:
         return text
-    return f"{text} (≥ {low:.{digits}f})" if high is None else f"{text} ({low:.{digits}f}–{high:.{digits}f})"
+    return (
+        f"{text} (≥ {low:.{digits}f})"
+        if high is None
+        else f"{text} ({low:.{digits}f}–{high:.{digits}f})"
+    )
 
 
 def _scaled(value: float, units: dict[str, float]) -> str:

@@ -48,7 +48,12 @@ def neuron_kind(neuron: Mapping[str, Any] | None) -> str:
     """
     if neuron is None:
         return DATA
-    return ", ".join([neuron.get("reset", "native"), *(name for name in OTHER_EQUATIONS if neuron.get(name) is not None)])
+    return ", ".join(
+        [
+            neuron.get("reset", "native"),
+            *(name for name in OTHER_EQUATIONS if neuron.get(name) is not None),
+        ]
+    )
 
 
 def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
@@ -107,12 +112,16 @@ def endings_in(text: str, where: str) -> dict[str, list[str]]:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
-        raise ConfigError(f"{where}: is not what snnbench check --json prints: {place}: {first['msg']}") from None
+        raise ConfigError(
+            f"{where}: is not what snnbench check --json prints: {place}: {first['msg']}"
+        ) from None
     if not checked:
         raise ConfigError(f"{where}: nothing was checked")
     endings: dict[str, list[str]] = {}
     for one in checked:
-        endings.setdefault(neuron_kind(one.case.neuron), []).append(PROVED if one.status == "ok" else one.status)
+        endings.setdefault(neuron_kind(one.case.neuron), []).append(
+            PROVED if one.status == "ok" else one.status
+        )
     return endings
 
 

@@ -66,15 +66,29 @@ def bundle_of(folder: ResultFolder, by: str = "", note: str = "") -> tuple[Bundl
     if not records:
         raise ConfigError(f"{folder}: no records there")
     if len(records) > MOST_RECORDS:
-        raise ConfigError(f"{folder}: has {len(records)} records, and a bundle at most {MOST_RECORDS}; bundle its shards")
+        raise ConfigError(
+            f"{folder}: has {len(records)} records, and a bundle at most {MOST_RECORDS}; bundle its shards"
+        )
     if words := sorted({word for record in records for word in leaks(record)}):
-        raise ConfigError(f"{folder}: the name of an adapter says whose machine this is ({', '.join(words)}); rename it")
+        raise ConfigError(
+            f"{folder}: the name of an adapter says whose machine this is ({', '.join(words)}); rename it"
+        )
     planned, refused = folder.read_planned()
     experiment, refused_too = folder.read_experiment()
     told = scrubbed_experiment(experiment)
     public = sorted((RECORD.validate_python(scrubbed(record)) for record in records), key=_place)
-    known = {"by": by, "note": harmless(note), "name": told.get("name") or public[0].set.rpartition("-")[0]}
-    bundle = Bundle(known, told, {case: harmless(name) for case, name in planned.items()}, results_of(rows_of(public)), public)
+    known = {
+        "by": by,
+        "note": harmless(note),
+        "name": told.get("name") or public[0].set.rpartition("-")[0],
+    }
+    bundle = Bundle(
+        known,
+        told,
+        {case: harmless(name) for case, name in planned.items()},
+        results_of(rows_of(public)),
+        public,
+    )
     bundle.header = header_of(bundle)
     return bundle, [*unreadable, *refused, *refused_too]
 
@@ -104,7 +118,9 @@ def text_of(bundle: Bundle) -> str:
     """The file. Raises ConfigError if it is too large."""
     text = "".join([line(bundle.header), *_body(bundle)])
     if len(text) > MOST_BYTES:
-        raise ConfigError(f"a bundle of {len(text) / 1e6:.1f} MB: {MOST_BYTES / 1e6:g} MB are allowed; bundle shards of the run")
+        raise ConfigError(
+            f"a bundle of {len(text) / 1e6:.1f} MB: {MOST_BYTES / 1e6:g} MB are allowed; bundle shards of the run"
+        )
     return text
 
 
@@ -115,15 +131,30 @@ def line(value: dict[str, Any]) -> str:
 
 def results_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The figures that a bundle claims, of each row with a time: seconds of a step with their interval, ranks, ratio, bytes."""
-    return sorted((_result(row) for row in rows if "step" in row.estimates), key=lambda result: line(result))
+    return sorted(
+        (_result(row) for row in rows if "step" in row.estimates), key=lambda result: line(result)
+    )
 
 
 def _result(row: Row) -> dict[str, Any]:
     step, standing = row.estimates["step"], row.standing
-    numbers = {"step_s": step.seconds, "low_s": step.low, "high_s": step.high, "ratio": standing and standing.ratio}
+    numbers = {
+        "step_s": step.seconds,
+        "low_s": step.low,
+        "high_s": step.high,
+        "ratio": standing and standing.ratio,
+    }
     ranks = {"rank_low": standing.best, "rank_high": standing.worst} if standing else {}
-    known = {name: float(f"{value:.{DIGITS}g}") for name, value in numbers.items() if value is not None}
-    return {"case_id": row.first.case_id, "variant": row.case.framework_variant, "set": row.first.set, **known, **ranks}
+    known = {
+        name: float(f"{value:.{DIGITS}g}") for name, value in numbers.items() if value is not None
+    }
+    return {
+        "case_id": row.first.case_id,
+        "variant": row.case.framework_variant,
+        "set": row.first.set,
+        **known,
+        **ranks,
+    }
 
 
 def _body(bundle: Bundle) -> list[str]:
@@ -136,12 +167,20 @@ def _body(bundle: Bundle) -> list[str]:
             shared[name][key], values[name] = values[name], key
         records.append(line({"record": values}))
     first = {"experiment": bundle.experiment, "planned": bundle.planned}
-    return [line(first), line({"shared": shared}), *(line({"result": result}) for result in bundle.results), *records]
+    return [
+        line(first),
+        line({"shared": shared}),
+        *(line({"result": result}) for result in bundle.results),
+        *records,
+    ]
 
 
 def record_values(record: Record) -> dict[str, Any]:
     """A record as a bundle writes it."""
-    return {"schema": record.schema_version, **record.model_dump(by_alias=True, exclude_defaults=True)}
+    return {
+        "schema": record.schema_version,
+        **record.model_dump(by_alias=True, exclude_defaults=True),
+    }
 
 
 def _place(record: Record) -> tuple[str, int, str]:
@@ -154,6 +193,8 @@ def bundle_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         own = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
         if not own or not own[0].is_file():
-            raise ConfigError(f"{path}: {'holds no *' + SUFFIX if path.is_dir() else 'there is no such file'}")
+            raise ConfigError(
+                f"{path}: {'holds no *' + SUFFIX if path.is_dir() else 'there is no such file'}"
+            )
         found |= dict.fromkeys(own)
     return list(found)

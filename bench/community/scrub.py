@@ -29,7 +29,19 @@ INSIDE = {
     "adapter": ("name", "version", "reference", "source_sha256", "closure"),
     "environment": ("name", "hash", "python", "devices", "image"),
     "machine": (
-        *("cpu", "usable_threads", "memory_bytes", "gpus", "hash", "cores", "threads", "system", "container", "node", "node_of"),
+        *(
+            "cpu",
+            "usable_threads",
+            "memory_bytes",
+            "gpus",
+            "hash",
+            "cores",
+            "threads",
+            "system",
+            "container",
+            "node",
+            "node_of",
+        ),
     ),
     "monitor": ("null_s", "load_average", "foreign_cores", "throttle_reasons", "canary"),
     "facts": tuple(KnownFacts.__annotations__),
@@ -46,7 +58,12 @@ _PRIVATE = (
     (re.compile(r"(?<![\w.+-])[\w.+-]+:[^\s:@/]+@(?=[\w-])"), "<login>@"),
     (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "<address>"),
     (re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]|\w)"), "<address>"),
-    (re.compile(r"(?<![\w:/.<~-])(?:~|[A-Za-z]:)?(?:[/\\](?:[\w.+@-]| (?=[\w.+@ -]*[/\\]))+){2,}[/\\]?"), "<path>"),
+    (
+        re.compile(
+            r"(?<![\w:/.<~-])(?:~|[A-Za-z]:)?(?:[/\\](?:[\w.+@-]| (?=[\w.+@ -]*[/\\]))+){2,}[/\\]?"
+        ),
+        "<path>",
+    ),
     (re.compile(r"(?<![\w:/.<])~[/\\][^\s'\",;:)]*"), "<path>"),
 )
 """A version such as 0.0.0.0.14 is no address, and `and/or` is no path."""
@@ -93,9 +110,17 @@ def placeless(text: str) -> str:
 def private_words() -> tuple[str, ...]:
     """What the machine and its user are called here: the account, its home folder, the host."""
     named = [os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME")]
-    named += [Path(os.environ.get("HOME", "/")).name, platform.node(), platform.node().partition(".")[0]]
+    named += [
+        Path(os.environ.get("HOME", "/")).name,
+        platform.node(),
+        platform.node().partition(".")[0],
+    ]
     return tuple(
-        dict.fromkeys(word for word in named if len(word) > 2 and word.lower() not in (*NAME_NOBODY.split(), "localhost"))
+        dict.fromkeys(
+            word
+            for word in named
+            if len(word) > 2 and word.lower() not in (*NAME_NOBODY.split(), "localhost")
+        )
     )
 
 
@@ -116,7 +141,10 @@ def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str
         _tell_less(part, part.get("status") or record.status)
     _tell_less(kept, record.status)
     kept = {name: _texts(value, name, clean) for name, value in kept.items()}
-    return {"schema": record.schema_version, **{name: value for name, value in kept.items() if value not in ({}, [])}}
+    return {
+        "schema": record.schema_version,
+        **{name: value for name, value in kept.items() if value not in ({}, [])},
+    }
 
 
 def leaks(record: Record) -> list[str]:
@@ -124,7 +152,14 @@ def leaks(record: Record) -> list[str]:
     adapter, case = record.adapter, record.typed_case
     if adapter["reference"] in OWN.values():
         return []
-    names = [adapter["name"], adapter["reference"], case.framework, case.construction, case.mode, *adapter.get("closure", {})]
+    names = [
+        adapter["name"],
+        adapter["reference"],
+        case.framework,
+        case.construction,
+        case.mode,
+        *adapter.get("closure", {}),
+    ]
     return list(dict.fromkeys(_words(*private_words()).findall("\n".join(names))))
 
 
@@ -144,10 +179,16 @@ def _texts(value: Any, key: str, clean: Callable[[str], str]) -> Any:
         return clean(value) if key in FREE else value
     if isinstance(value, dict):
         return {name: _texts(item, name, clean) for name, item in value.items()}
-    return [_texts(item, key, clean) for item in value] if isinstance(value, list | tuple) else value
+    return (
+        [_texts(item, key, clean) for item in value] if isinstance(value, list | tuple) else value
+    )
 
 
 @cache
 def _words(*words: str) -> re.Pattern[str]:
     longest = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-    return re.compile(rf"(?<![^\W_])(?:{longest})(?![^\W_])", re.IGNORECASE) if words else re.compile(r"(?!)")
+    return (
+        re.compile(rf"(?<![^\W_])(?:{longest})(?![^\W_])", re.IGNORECASE)
+        if words
+        else re.compile(r"(?!)")
+    )

@@ -40,12 +40,35 @@ PARALLEL = ("data", "time")
 ABSENT: Any = None
 """In a field that the case's workload does not have."""
 
-SIZES = {"neurons": "N", "time_steps": "T", "batch": "B", "layers": "L", "width": "W", "image": "I", "classes": "K"}
+SIZES = {
+    "neurons": "N",
+    "time_steps": "T",
+    "batch": "B",
+    "layers": "L",
+    "width": "W",
+    "image": "I",
+    "classes": "K",
+}
 SIZES |= {"samples": "S"}
 """Fields that are counts, each with its letter: along them a case only gets bigger."""
 
-USUAL = {"input": "spikes", "firing": None, "norm": True, "bias": True, "input_grad": True, "seed": 0}
-USUAL |= {"loss": None, "optimizer": None, "dataset": None, "loaders": 0, "pinned": False, "augment": False, "behind": NO_NETWORK}
+USUAL = {
+    "input": "spikes",
+    "firing": None,
+    "norm": True,
+    "bias": True,
+    "input_grad": True,
+    "seed": 0,
+}
+USUAL |= {
+    "loss": None,
+    "optimizer": None,
+    "dataset": None,
+    "loaders": 0,
+    "pinned": False,
+    "augment": False,
+    "behind": NO_NETWORK,
+}
 USUAL |= {"parallel": None, "ranks": None}
 """Fields that a case's name leaves out, each with the value that most cases have."""
 
@@ -120,7 +143,11 @@ class Case:
     @property
     def framework_variant(self) -> str:
         """`framework:construction+mode`, defaults left out."""
-        parts = [part for part, default in ((self.construction, "default"), (self.mode, "eager")) if part != default]
+        parts = [
+            part
+            for part, default in ((self.construction, "default"), (self.mode, "eager"))
+            if part != default
+        ]
         return ":".join([self.framework, "+".join(parts)] if parts else [self.framework])
 
     @property
@@ -133,7 +160,11 @@ class Case:
         """The neuron. Raises TypeError where there is none, and for a native one, which has no equations here."""
         if isinstance(self.neuron, NeuronSpec):
             return self.neuron
-        raise TypeError("a native neuron has no spec" if self.neuron else "a case that delivers data has no neuron")
+        raise TypeError(
+            "a native neuron has no spec"
+            if self.neuron
+            else "a case that delivers data has no neuron"
+        )
 
     @property
     def neuron_label(self) -> str | None:
@@ -157,14 +188,18 @@ class Case:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Case":
         """The case of a canonical form. Raises KeyError or TypeError for what is none."""
-        absent = dict.fromkeys(WORKLOAD_AXES if "dataset" not in values else (*WORKLOAD_AXES, *NETWORK_FIELDS))
+        absent = dict.fromkeys(
+            WORKLOAD_AXES if "dataset" not in values else (*WORKLOAD_AXES, *NETWORK_FIELDS)
+        )
         given = {**absent, **values}
         if neuron := given["neuron"]:
             given["neuron"] = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
         return cls(**given)
 
 
-def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) -> list[tuple[str, str]]:
+def variants_of(
+    words: str, constructions: Sequence[str], modes: Sequence[str]
+) -> list[tuple[str, str]]:
     """The (construction, mode) pairs that `words`, the part of a framework's name after the colon, stand for. `stepwise+compile`
     is one pair, with what is not named at its default; `*` is every construction in eager mode. Raises KeyError with a word that
     is neither a construction nor a mode."""
@@ -181,10 +216,14 @@ def variants_of(words: str, constructions: Sequence[str], modes: Sequence[str]) 
     return [(construction, mode)]
 
 
-def missing_variant(name: str, case: Case, constructions: Sequence[str], modes: Sequence[str]) -> str | None:
+def missing_variant(
+    name: str, case: Case, constructions: Sequence[str], modes: Sequence[str]
+) -> str | None:
     """Which part of the case's variant the framework `name` with these constructions and modes does not have."""
     if case.construction not in constructions:
-        return f"{name} has no construction {case.construction!r} (it has {', '.join(constructions)})"
+        return (
+            f"{name} has no construction {case.construction!r} (it has {', '.join(constructions)})"
+        )
     if case.mode not in modes:
         return f"{name} has no mode {case.mode!r} (it has {', '.join(modes)})"
     return None
@@ -192,15 +231,35 @@ def missing_variant(name: str, case: Case, constructions: Sequence[str], modes: 
 
 def sizes(case: Case) -> str:
     """The sizes that a case has, in short: `N=256 T=50 B=16 L=1`."""
-    return " ".join(f"{letter}={size}" for name, letter in SIZES.items() if (size := getattr(case, name)) is not None)
+    return " ".join(
+        f"{letter}={size}"
+        for name, letter in SIZES.items()
+        if (size := getattr(case, name)) is not None
+    )
 
 
 def full_name(case: Case) -> str:
     """Tells a case from all others: what its grid may vary, left out where it is as usual."""
     network = (case.neuron_label, case.workload, case.network)
-    return " ".join(filter(None, (case.framework_variant, *network, sizes(case), unusual(case), case.precision, case.device)))
+    return " ".join(
+        filter(
+            None,
+            (
+                case.framework_variant,
+                *network,
+                sizes(case),
+                unusual(case),
+                case.precision,
+                case.device,
+            ),
+        )
+    )
 
 
 def unusual(case: Case) -> str:
     """What its grid may vary beside, where it is not as usual: `firing=0.02 input_grad=False`."""
-    return " ".join(f"{name}={value}" for name, usual in USUAL.items() if (value := getattr(case, name)) not in (None, usual))
+    return " ".join(
+        f"{name}={value}"
+        for name, usual in USUAL.items()
+        if (value := getattr(case, name)) not in (None, usual)
+    )

@@ -13,7 +13,16 @@ class NoAdapter(TypeError):
 
 
 LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
-CAN_BE_LEFT_OUT = (*BY_HARNESS, "features", "optimize", "breakdown", "release", "memory_probe", "facts", "compile_facts")
+CAN_BE_LEFT_OUT = (
+    *BY_HARNESS,
+    "features",
+    "optimize",
+    "breakdown",
+    "release",
+    "memory_probe",
+    "facts",
+    "compile_facts",
+)
 """Methods of Program whose own bodies are an answer, for those who inherit them."""
 CONTRACT = "snnbench.core.contract.Program"
 
@@ -22,30 +31,50 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
     """`value`, which `reference` names, if it is the class of an adapter. Raises NoAdapter."""
     if not (isinstance(value, type) and issubclass(value, Adapter)):
         raise NoAdapter(f"{reference} is not a subclass of TorchAdapter or JaxAdapter")
-    if not isinstance(name := getattr(value, "name", ""), str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
-        raise NoAdapter(f"{reference} needs a name of letters, digits, dots, dashes and underscores")
+    if not isinstance(name := getattr(value, "name", ""), str) or not re.fullmatch(
+        r"[A-Za-z0-9_.-]+", name
+    ):
+        raise NoAdapter(
+            f"{reference} needs a name of letters, digits, dots, dashes and underscores"
+        )
     for field in LISTS:
         texts = getattr(value, field)
-        if not isinstance(texts, tuple | list) or not all(isinstance(text, str) and text for text in texts):
-            raise NoAdapter(f"{reference}: {field} = {texts!r} must be a tuple of texts, like ({str(texts)!r},)")
+        if not isinstance(texts, tuple | list) or not all(
+            isinstance(text, str) and text for text in texts
+        ):
+            raise NoAdapter(
+                f"{reference}: {field} = {texts!r} must be a tuple of texts, like ({str(texts)!r},)"
+            )
         if not texts and field in ("constructions", "modes", "devices"):
             raise NoAdapter(f"{reference}: {field} must name at least one")
     if not isinstance(value.refusal, str | None):
-        raise NoAdapter(f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing, as a text")
+        raise NoAdapter(
+            f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing, as a text"
+        )
     if missing := sorted(value.__abstractmethods__):
-        raise NoAdapter(f"{reference} does not define {', '.join(missing)}; subclass TorchAdapter or JaxAdapter, which do")
+        raise NoAdapter(
+            f"{reference} does not define {', '.join(missing)}; subclass TorchAdapter or JaxAdapter, which do"
+        )
     return value
 
 
 def whole(program: Any) -> Any:
     """`program` if it has everything of Program. Raises TypeError, which names what it lacks."""
-    lacking = [_spelled(name, it) for name, it in vars(Program).items() if name[0] != "_" and _lacks(program, name, it)]
+    lacking = [
+        _spelled(name, it)
+        for name, it in vars(Program).items()
+        if name[0] != "_" and _lacks(program, name, it)
+    ]
     words = [f"lacks {', '.join(lacking)} of {CONTRACT}"] * bool(lacking)
     if ReadByHarness not in type(program).__mro__:
         words.insert(0, f"must inherit from {CONTRACT}")
     if words:
         raise TypeError(f"{type(program).__name__} {' and '.join(words)}")
-    if own := [name for name in BY_HARNESS if getattr(getattr(program, name), "__func__", None) is not vars(ReadByHarness)[name]]:
+    if own := [
+        name
+        for name in BY_HARNESS
+        if getattr(getattr(program, name), "__func__", None) is not vars(ReadByHarness)[name]
+    ]:
         raise TypeError(f"{type(program).__name__} must not define `{own[0]}`: {OWN}")
     return program
 
@@ -59,4 +88,8 @@ def _lacks(program: Any, name: str, wanted: Any) -> bool:
 
 def _spelled(name: str, wanted: Any) -> str:
     """`step(x, upstream)`, or the name of what is no method."""
-    return f"{name}({', '.join([*inspect.signature(wanted).parameters][1:])})" if inspect.isfunction(wanted) else name
+    return (
+        f"{name}({', '.join([*inspect.signature(wanted).parameters][1:])})"
+        if inspect.isfunction(wanted)
+        else name
+    )

@@ -134,7 +134,9 @@ class Adapter(ABC):
 
     def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Any:
         """Optional: like `lif`, from currents to (spikes, potentials before the spike), both (T, B, *features)."""
-        raise NotImplementedError(f"{type(self).__name__} does not define potentials(spec, features, construction)")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define potentials(spec, features, construction)"
+        )
 
     def native(self, features: tuple[int, ...]) -> Any:
         """The tutorial's neuron with its defaults, spelled like `neuron`: its own surrogate, reset, scaling and output.
@@ -165,7 +167,9 @@ class Adapter(ABC):
         """`refusal` and `supports`, plus what the harness itself can tell from the declarations above and from `network`."""
         if case.workload == DATA:
             return f"{self.name} computes networks; it loads no data"
-        if reason := self.refusal or missing_variant(self.name, case, self.constructions, self.modes):
+        if reason := self.refusal or missing_variant(
+            self.name, case, self.constructions, self.modes
+        ):
             return reason
         if case.device.split(":")[0] not in self.devices:
             return f"{self.name} does not run on {case.device}"
@@ -180,29 +184,47 @@ class Adapter(ABC):
         neurons = [replace(case, neuron=spec) for spec in network.specs or (case.spec,)]
         if len({self.scale_of(each) for each in neurons}) > 1:
             return f"{self.name} scales its input by its decay, and this network's neurons have several"
-        return next((reason for each in neurons if (reason := self._refuses_neuron(each, network))), None)
+        return next(
+            (reason for each in neurons if (reason := self._refuses_neuron(each, network))), None
+        )
 
     def _refuses_neuron(self, case: Case, network: Network) -> str | None:
         """Why this framework cannot compute `network` with neurons that are those of `case`."""
-        if case.spec.current_decay is not None and case.construction not in self.synaptic_constructions:
+        if (
+            case.spec.current_decay is not None
+            and case.construction not in self.synaptic_constructions
+        ):
             return f"{self.name}'s neurons are offered without a synaptic current in construction {case.construction!r}"
-        if case.spec.adaptation is not None and case.construction not in self.adaptive_constructions:
+        if (
+            case.spec.adaptation is not None
+            and case.construction not in self.adaptive_constructions
+        ):
             return f"{self.name}'s neurons are offered without an adaptive threshold in construction {case.construction!r}"
         if case.spec.learned_decay and (wrong := self._refuses_learned(case, network)):
             return wrong
         reason = self.supports(case)
         if not isinstance(reason, str | None):
-            raise TypeError(f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}")
+            raise TypeError(
+                f"{self.name}.supports must return None, or the reason why not as a text, not {reason!r}"
+            )
         if reason is None and case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
             reason = "a hard reset after a count of spikes is not defined"
         if reason is None and frexp(scale := self.scale_of(case))[0] != 0.5:
             reason = f"{self.name} scales its input by 1/{scale:.6g}; only a power of two can be undone exactly"
         options = [network.node(name).options for name in network.neurons]
-        if reason is None and any(o["potentials"] for o in options) and type(self).potentials is Adapter.potentials:
+        if (
+            reason is None
+            and any(o["potentials"] for o in options)
+            and type(self).potentials is Adapter.potentials
+        ):
             reason = f"{self.name} is not offered here with neurons that hand out potentials"
         if reason is None and any(o["potentials"] and o["recurrent"] for o in options):
             reason = "a recurrent neuron that hands out potentials is not offered"
-        if reason is None and case.spec.current_decay is not None and any(o["recurrent"] for o in options):
+        if (
+            reason is None
+            and case.spec.current_decay is not None
+            and any(o["recurrent"] for o in options)
+        ):
             reason = "a recurrent neuron with a synaptic current is not offered"
         return reason
 
@@ -224,7 +246,11 @@ class Adapter(ABC):
             return f"a native neuron stands behind one Linear, as in construction {self.constructions[0]!r}"
         if case.loss or case.optimizer:
             return "a native neuron is measured with a given gradient and plain gradient descent"
-        if any(network.node(name).options[kind] for name in network.neurons for kind in ("recurrent", "potentials")):
+        if any(
+            network.node(name).options[kind]
+            for name in network.neurons
+            for kind in ("recurrent", "potentials")
+        ):
             return "a native neuron has no recurrent linear, and hands out spikes alone"
         return None
 

@@ -42,7 +42,11 @@ def imported_modules(reference: str) -> set[str]:
     for path in files_of(reference):
         if not _is_ours(path) and path.suffix == ".py":
             for node in _imports(path.read_bytes()):
-                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+                names = (
+                    [alias.name for alias in node.names]
+                    if isinstance(node, ast.Import)
+                    else [node.module or ""]
+                )
                 found |= {name.partition(".")[0] for name in names}
     return found - {"", "snnbench"}
 
@@ -63,7 +67,11 @@ def _imported(path: Path, folder: Path | None) -> Iterator[Path]:
                 places = [_place(alias.name, folder)]
             else:
                 words = (node.module or "").split(".")
-                package = path.parents[node.level - 1].joinpath(*words) if node.level else _place(".".join(words), folder)
+                package = (
+                    path.parents[node.level - 1].joinpath(*words)
+                    if node.level
+                    else _place(".".join(words), folder)
+                )
                 places = [package and package / alias.name, package]
             files = [file for place in places if place and (file := _module(place)).is_file()]
             yield from files[:1]
@@ -72,7 +80,11 @@ def _imported(path: Path, folder: Path | None) -> Iterator[Path]:
 @cache
 def _imports(source: bytes) -> list[ast.Import | ast.ImportFrom]:
     try:
-        return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        return [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
     except (SyntaxError, ValueError):
         return []
 
@@ -106,5 +118,7 @@ def _hash(path: Path) -> str:
 @cache
 def _kernels() -> str:
     folder = _origin("snnbench.kernels").parent
-    files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu"))
+    files = sorted(
+        file for file in folder.rglob("*") if file.suffix in (".py", ".h", ".cpp", ".cu")
+    )
     return hashlib.sha256("".join(map(_hash, files)).encode()).hexdigest()

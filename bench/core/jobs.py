@@ -34,7 +34,11 @@ class Task:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON of the worker's job."""
-        return {**asdict(self), **{name: str(getattr(self, name)) for name in PATHS}, "case": self.case.as_dict()}
+        return {
+            **asdict(self),
+            **{name: str(getattr(self, name)) for name in PATHS},
+            "case": self.case.as_dict(),
+        }
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Task":

@@ -70,17 +70,23 @@ class Node:
 
     def __post_init__(self) -> None:
         if self.kind not in OPTIONS:
-            raise ValueError(f"node {self.name}: there is no kind {self.kind!r} (there are {', '.join(OPTIONS)})")
+            raise ValueError(
+                f"node {self.name}: there is no kind {self.kind!r} (there are {', '.join(OPTIONS)})"
+            )
         known = OPTIONS[self.kind]
         for option in self.options:
             if option not in known:
-                raise ValueError(f"node {self.name}: {self.kind} has no option {option!r} (it has {', '.join(known) or 'none'})")
+                raise ValueError(
+                    f"node {self.name}: {self.kind} has no option {option!r} (it has {', '.join(known) or 'none'})"
+                )
         filled = {**known, **self.options}
         for option, value in filled.items():
             if value is REQUIRED:
                 raise ValueError(f"node {self.name}: {self.kind} needs the option {option!r}")
         if len(self.inputs) != (reads := 2 if self.kind == "add" else 1):
-            raise ValueError(f"node {self.name}: {self.kind} reads {reads} nodes, not {len(self.inputs)}")
+            raise ValueError(
+                f"node {self.name}: {self.kind} reads {reads} nodes, not {len(self.inputs)}"
+            )
         object.__setattr__(self, "options", filled)
 
 
@@ -104,18 +110,24 @@ class Network:
         for node in self.nodes:
             for name in node.inputs:
                 if name not in seen:
-                    raise ValueError(f"node {node.name}: reads {name!r}, which does not stand before it")
+                    raise ValueError(
+                        f"node {node.name}: reads {name!r}, which does not stand before it"
+                    )
             if node.name in seen:
                 raise ValueError(f"node {node.name}: the name stands twice")
             seen.add(node.name)
             before = None if node.inputs[0] == INPUT else self.node(node.inputs[0])
             if node.kind == "norm" and before is not None and before.options.get("bias"):
-                raise ValueError(f"node {before.name}: has a bias in front of a norm, whose gradient is exactly 0")
+                raise ValueError(
+                    f"node {before.name}: has a bias in front of a norm, whose gradient is exactly 0"
+                )
         self.shapes  # noqa: B018 raises for shapes that do not fit
         for name, arrays in self.given.items():
             expected = self.parameters.get(name, {})
             if {key: tuple(array.shape) for key, array in arrays.items()} != expected:
-                raise ValueError(f"node {name}: the parameters that are given do not have the shapes {expected}")
+                raise ValueError(
+                    f"node {name}: the parameters that are given do not have the shapes {expected}"
+                )
 
     def node(self, name: str) -> Node:
         """The node of that name. Raises KeyError."""
@@ -152,14 +164,23 @@ class Network:
     def neurons_behind(self, kind: str) -> list[tuple[str, str]]:
         """(node, neuron) of every neuron behind a node of a kind that does not hand out potentials. A linear and such a neuron
         are what frameworks spell as one layer."""
-        pairs = ((self.only_before(name, kind), name) for name in self.neurons if not self.node(name).options["potentials"])
+        pairs = (
+            (self.only_before(name, kind), name)
+            for name in self.neurons
+            if not self.node(name).options["potentials"]
+        )
         return [(before.name, name) for before, name in pairs if before]
 
     def only_before(self, name: str, kind: str) -> Node | None:
         """The node of a kind whose only reader is the node `name`, unless that is a neuron that adds currents of its own."""
         node = self.node(name)
         before = self._by_name.get(node.inputs[0])
-        if before is None or before.kind != kind or node.options.get("recurrent") or len(self.readers[before.name]) > 1:
+        if (
+            before is None
+            or before.kind != kind
+            or node.options.get("recurrent")
+            or len(self.readers[before.name]) > 1
+        ):
             return None
         return before
 
@@ -220,15 +241,22 @@ def _shape(node: Node, inputs: list[Shape]) -> Shape:
     options, (first, *others) = node.options, inputs
     if node.kind == "linear":
         if len(first) != 1:
-            raise ValueError(f"node {node.name}: linear reads features (N,), not {first}; put a flatten before it")
+            raise ValueError(
+                f"node {node.name}: linear reads features (N,), not {first}; put a flatten before it"
+            )
         return (options["outputs"],)
     if node.kind in ("conv", "max_pool", "avg_pool"):
         if len(first) != 3:
             raise ValueError(f"node {node.name}: {node.kind} reads features (C, H, W), not {first}")
         channels = options.get("outputs", first[0])
-        sides = [(side + 2 * options["padding"] - options["kernel"]) // options["stride"] + 1 for side in first[1:]]
+        sides = [
+            (side + 2 * options["padding"] - options["kernel"]) // options["stride"] + 1
+            for side in first[1:]
+        ]
         if min(sides) < 1:
-            raise ValueError(f"node {node.name}: a kernel of {options['kernel']} does not fit into {first[1:]}")
+            raise ValueError(
+                f"node {node.name}: a kernel of {options['kernel']} does not fit into {first[1:]}"
+            )
         return (channels, *sides)
     if node.kind == "add" and first != others[0]:
         raise ValueError(f"node {node.name}: cannot add {first} and {others[0]}")
@@ -242,7 +270,9 @@ def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
     if node.kind == "norm":
         return {"weight": features[:1], "bias": features[:1]}
     if node.kind == "neuron":
-        own: dict[str, Shape] = {"recurrent": (features[0], features[0])} if options["recurrent"] else {}
+        own: dict[str, Shape] = (
+            {"recurrent": (features[0], features[0])} if options["recurrent"] else {}
+        )
         return {**own, "decay": (1,)} if getattr(options["neuron"], "learned_decay", None) else own
     if node.kind not in ("linear", "conv"):
         return {}

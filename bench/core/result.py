@@ -85,8 +85,14 @@ def _array(value: Any) -> Array | None:
     kind, torch, jax = type(value), sys.modules.get("torch"), sys.modules.get("jax._src.array")
     if kind is np.ndarray and not value.dtype.hasobject:
         return np.array(value, np.float32)
-    if torch and kind in (torch.Tensor, torch.nn.Parameter) and torch.Tensor.device.__get__(value).type in ("cpu", "cuda"):
-        copy: Array = torch.Tensor.to(torch.Tensor.detach(value), "cpu", torch.float32, copy=True).numpy()
+    if (
+        torch
+        and kind in (torch.Tensor, torch.nn.Parameter)
+        and torch.Tensor.device.__get__(value).type in ("cpu", "cuda")
+    ):
+        copy: Array = torch.Tensor.to(
+            torch.Tensor.detach(value), "cpu", torch.float32, copy=True
+        ).numpy()
         return copy
     if kind is Gathered:  # each part of it was there before the call came back
         gathered: Array | None = value.read()
@@ -166,17 +172,26 @@ class ReadByHarness(Protocol):
 
     def gradients(self, result: Any) -> Gradients:
         """What `backward` or `step` gave, as new arrays, scale factors undone."""
-        given, by_input, updated = (held(result, name) for name in ("gradients", "input_gradient", "updated"))
+        given, by_input, updated = (
+            held(result, name) for name in ("gradients", "input_gradient", "updated")
+        )
         scales, shapes = self.scales, self.shapes
 
         def own(named: dict[str, Any], power: int) -> dict[str, dict[str, Array | None]]:
-            return {node: {name: scaled(array, node, power, name) for name, array in of.items()} for node, of in named.items()}
+            return {
+                node: {name: scaled(array, node, power, name) for name, array in of.items()}
+                for node, of in named.items()
+            }
 
         def scaled(array: Array | None, node: str, power: int, name: str = "") -> Array | None:
             if array is None:
                 return None
-            return (array * np.float32(scales.get(node, 1.0) ** power)).reshape(shapes.get(node, {}).get(name, array.shape))
+            return (array * np.float32(scales.get(node, 1.0) ** power)).reshape(
+                shapes.get(node, {}).get(name, array.shape)
+            )
 
         states = {kind: own(named, POWERS[kind]) for kind, named in held(result, "states").items()}
         moved = None if updated is None else own(updated, -1)
-        return Gradients(own(given, 1), scaled(by_input, INPUT, 1), moved, states, held(result, "loss"))
+        return Gradients(
+            own(given, 1), scaled(by_input, INPUT, 1), moved, states, held(result, "loss")
+        )

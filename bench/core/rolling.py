@@ -38,13 +38,17 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
     by = shifts(turn, tuple(given.shape))
     if jax and isinstance(given, jax.Array):
         moved = _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by)
-        return jax.device_put(moved, given.sharding).block_until_ready()  # where it was: devices may share it
+        return jax.device_put(
+            moved, given.sharding
+        ).block_until_ready()  # where it was: devices may share it
     if torch and isinstance(given, torch.Tensor):
         buffer = torch.empty_like(given) if buffer is None else buffer
     elif isinstance(given, np.ndarray):
         buffer = np.empty_like(given) if buffer is None else buffer
     else:
-        raise TypeError(f"an input on the device must be an array of NumPy, torch or JAX, not a {type(given).__name__}")
+        raise TypeError(
+            f"an input on the device must be an array of NumPy, torch or JAX, not a {type(given).__name__}"
+        )
     pieces = [
         ((slice(shift, None), slice(size - shift)), (slice(shift), slice(size - shift, None)))
         for shift, size in zip(by, given.shape, strict=True)
@@ -57,7 +61,9 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
 def alike(one: Any, other: Any) -> bool:
     """Whether two tensors of torch are of one class, shape, layout and format of numbers, and on one device."""
     fields = ("shape", "dtype", "device", "layout")
-    same = type(one) is type(other) and all(getattr(one, name, None) == getattr(other, name, "") for name in fields)
+    same = type(one) is type(other) and all(
+        getattr(one, name, None) == getattr(other, name, "") for name in fields
+    )
     return same and one.stride() == other.stride()
 
 

@@ -25,7 +25,12 @@ RESULTS = ("ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout")
 RETRIED = ("env_error", "import_error", "build_error", "crash", "error", "interrupted")
 """Statuses that a resumed run tries again."""
 
-_GPU_MEMORY = ("CUDA out of memory", "out of memory on device", "CUBLAS_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation")
+_GPU_MEMORY = (
+    "CUDA out of memory",
+    "out of memory on device",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "cudaErrorMemoryAllocation",
+)
 _HOST_MEMORY = (
     "can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate",
     "Memory allocation still failed", "cannot allocate memory for thread-local data", "out of memory allocating",

@@ -20,7 +20,10 @@ class Epoch:
         """Every recording once."""
         random = Random(seed)
         numbers = random.sample(range(samples), samples)
-        return cls(numbers, [random.randint(-LARGEST_SHIFT, LARGEST_SHIFT) for _ in numbers] if augmented else None)
+        return cls(
+            numbers,
+            [random.randint(-LARGEST_SHIFT, LARGEST_SHIFT) for _ in numbers] if augmented else None,
+        )
 
     def first(self, count: int) -> "Epoch":
         """Its first recordings."""

@@ -24,7 +24,9 @@ class EventFiles(Recordings):
             raise ConfigError(f"{path}: there is no such folder")
         self.paths = sorted(path.glob(f"*/*{self.suffix}"), key=self.place)
         if not self.paths:
-            raise ConfigError(f"{path}: holds no folders with *{self.suffix} files, as those of {data.name} do")
+            raise ConfigError(
+                f"{path}: holds no folders with *{self.suffix} files, as those of {data.name} do"
+            )
         self.labels = np.array([self._label(file) for file in self.paths], np.int64)
 
     @staticmethod
@@ -38,7 +40,9 @@ class EventFiles(Recordings):
     def _label(self, path: Path) -> int:
         name = self._class_name(path)
         if not name.isdecimal() or int(name) >= self.data.classes:
-            raise ConfigError(f"{path}: {name!r} must be the number of a class, 0 to {self.data.classes - 1}")
+            raise ConfigError(
+                f"{path}: {name!r} must be the number of a class, 0 to {self.data.classes - 1}"
+            )
         return int(name)
 
     @abstractmethod
@@ -63,7 +67,9 @@ class Saccades(EventFiles):
         path = self.paths[number]
         content = np.fromfile(path, np.uint8).astype(np.int64)
         if len(content) % 5:
-            raise ConfigError(f"{path}: is damaged: {len(content):,} bytes are no whole number of events, five bytes each")
+            raise ConfigError(
+                f"{path}: is damaged: {len(content):,} bytes are no whole number of events, five bytes each"
+            )
         x, y, high, middle, low = content.reshape(-1, 5).T
         t = (high & 127) << 16 | middle << 8 | low
         told = y == OVERFLOW_Y
@@ -90,9 +96,21 @@ class Gestures(EventFiles):
             content = np.load(path)
         except (OSError, ValueError, EOFError) as error:
             raise ConfigError(f"{path}: is damaged, or no array of NumPy: {error}") from None
-        if getattr(content, "ndim", 0) != 2 or content.shape[1] != 4 or content.dtype.kind not in "fiu":
-            form = f"an array of {content.dtype}, {content.shape}" if isinstance(content, np.ndarray) else "an archive"
-            raise ConfigError(f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and milliseconds")
+        if (
+            getattr(content, "ndim", 0) != 2
+            or content.shape[1] != 4
+            or content.dtype.kind not in "fiu"
+        ):
+            form = (
+                f"an array of {content.dtype}, {content.shape}"
+                if isinstance(content, np.ndarray)
+                else "an archive"
+            )
+            raise ConfigError(
+                f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and milliseconds"
+            )
         x, y, p, t = content.T
-        events = Events((t * 1000).astype(np.float64), *(each.astype(np.int64) for each in (x, y, p)))
+        events = Events(
+            (t * 1000).astype(np.float64), *(each.astype(np.int64) for each in (x, y, p))
+        )
         return self._checked(events, str(path))

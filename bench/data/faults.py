@@ -22,7 +22,9 @@ def faults_told(case: Case, folder: Path) -> Iterator[None]:
     except Exception as error:
         if full := full_disk.said_by(error):
             where = "written where the run's scratch is (SNNBENCH_SCRATCH names another place)"
-            raise ConfigError(f"{full.strerror}: what {case.framework_variant} keeps is {where}") from error
+            raise ConfigError(
+                f"{full.strerror}: what {case.framework_variant} keeps is {where}"
+            ) from error
         if damage := _damage(case, folder):
             raise ConfigError(damage) from error
         raise

@@ -28,14 +28,18 @@ def made(data: DataSet, samples: Mapping[str, int], seed: int) -> dict[str, Any]
     return {"dataset": data.name, "samples": dict(samples), "seed": seed, "generator": GENERATOR}
 
 
-def make(data: DataSet, samples: Mapping[str, int], seed: int, out: Path) -> Iterator[tuple[str, int, int]]:
+def make(
+    data: DataSet, samples: Mapping[str, int], seed: int, out: Path
+) -> Iterator[tuple[str, int, int]]:
     """Write the splits of `data` with so many recordings each below `out`, all or nothing; (split, recording, of how many) for
     each that is done. A folder that is there and holds the same is left as it is. Raises ConfigError for any other that is there,
     and OSError."""
     folder, wanted = out / data.folder, made(data, samples, seed)
     if folder.exists():
         if _marker(folder) != wanted:
-            raise ConfigError(f"{folder} is there and was not made with these options; give another folder as --out")
+            raise ConfigError(
+                f"{folder} is there and was not made with these options; give another folder as --out"
+            )
         return
     with own_folder(out) as scratch, naming(folder), full_disk.told():
         for split, count in samples.items():
@@ -56,7 +60,9 @@ def _marker(folder: Path) -> Any:
 Written = Iterator[tuple[str, int, int]]
 
 
-def _write_sounds(data: DataSet, path: Path, count: int, recordings: Iterable[Recording]) -> Written:
+def _write_sounds(
+    data: DataSet, path: Path, count: int, recordings: Iterable[Recording]
+) -> Written:
     """HDF5 as zenkelab.org has it: seconds in float16. It is made in memory: where HDF5 itself finds the disk full, it crashes
     the process some time later."""
     try:
@@ -80,7 +86,9 @@ def _write_sounds(data: DataSet, path: Path, count: int, recordings: Iterable[Re
     path.with_name(f"{path.name}.zip").touch()
 
 
-def _write_saccades(data: DataSet, path: Path, count: int, recordings: Iterable[Recording]) -> Written:
+def _write_saccades(
+    data: DataSet, path: Path, count: int, recordings: Iterable[Recording]
+) -> Written:
     """Five bytes for each event: x, y, and 23 bits of microseconds behind the polarity. tonic wants 10,000 files of a split."""
     for number, each in enumerate(recordings):
         t = np.rint(each.t * 1e6).astype(np.int64)
@@ -92,14 +100,18 @@ def _write_saccades(data: DataSet, path: Path, count: int, recordings: Iterable[
     path.with_name(f"{path.name.lower()}.zip").touch()
 
 
-def _write_gestures(data: DataSet, path: Path, count: int, recordings: Iterable[Recording]) -> Written:
+def _write_gestures(
+    data: DataSet, path: Path, count: int, recordings: Iterable[Recording]
+) -> Written:
     """One array (events, 4) of x, y, polarity and milliseconds for each recording, its file called by the class. tonic wants
     100 files of a split."""
     for number, each in enumerate(recordings):
         file = path / f"user{number:05d}_synthetic" / f"{each.label}.npy"
         file.parent.mkdir(parents=True, exist_ok=True)
         array = np.stack([each.x, each.y, each.p, np.rint(each.t * 1e3)], 1).astype(np.float64)
-        with open(file, "wb") as stream:  # of a file itself NumPy would not say why a write is short
+        with open(
+            file, "wb"
+        ) as stream:  # of a file itself NumPy would not say why a write is short
             np.lib.format.write_array(cast(Any, SimpleNamespace(write=stream.write)), array)
         yield path.name, number + 1, count
     path.with_name(f"{path.name}.tar.gz").touch()

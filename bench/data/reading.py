@@ -22,5 +22,7 @@ def opened(dataset: str, folder: Path, samples: int) -> Recordings:
     data = form_of(dataset)
     recordings = READERS[data.name](data, data.file(folder))
     if len(recordings) < samples:
-        raise ConfigError(f"{recordings.path}: has {len(recordings):,} recordings, and grid.samples asks for {samples:,}")
+        raise ConfigError(
+            f"{recordings.path}: has {len(recordings):,} recordings, and grid.samples asks for {samples:,}"
+        )
     return recordings

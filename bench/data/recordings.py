@@ -51,5 +51,7 @@ class Recordings(ABC):
         for name, values, size in zip("xyp", events[1:], self.data.sensor, strict=True):
             if values is not None and len(values) and not 0 <= values.min() <= values.max() < size:
                 wrong = values.min() if values.min() < 0 else values.max()
-                raise ConfigError(f"{where} has an event at {name} = {wrong}: the sensor of {self.data.name} has {size}")
+                raise ConfigError(
+                    f"{where} has an event at {name} = {wrong}: the sensor of {self.data.name} has {size}"
+                )
         return events

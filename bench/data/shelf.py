@@ -27,7 +27,11 @@ class Shelf:
             assert self.real is not None, "load_config wants a folder for real recordings"
             return self.real
         data = form_of(case.dataset)
-        folder = cache_folder() / "recordings" / f"{data.name}-{case.samples}-seed-{case.seed}-generator-{GENERATOR}"
+        folder = (
+            cache_folder()
+            / "recordings"
+            / f"{data.name}-{case.samples}-seed-{case.seed}-generator-{GENERATOR}"
+        )
         for _, done, count in make(data, {"train": case.samples}, case.seed, folder):
             if done % 100 == 0 or done == count:
                 self.tell(f"{folder.name}: {done} of {count} recordings made")

@@ -11,7 +11,11 @@ from ..core.datasets import DataSet
 from .recordings import Events, Recordings
 
 TIMES, UNITS, LABELS = "spikes/times", "spikes/units", "labels"
-FORMS = {TIMES: "lists of floats (seconds)", UNITS: "lists of whole numbers (channels)", LABELS: "whole numbers"}
+FORMS = {
+    TIMES: "lists of floats (seconds)",
+    UNITS: "lists of whole numbers (channels)",
+    LABELS: "whole numbers",
+}
 """The data sets of a file, and what each holds for every recording."""
 CHUNK = 256
 """Recordings that are read at once."""
@@ -25,18 +29,24 @@ class Sounds(Recordings):
         try:
             import h5py
         except ImportError:
-            raise ConfigError(f"{path}: reading it needs h5py: pip install 'snnbench[data]'") from None
+            raise ConfigError(
+                f"{path}: reading it needs h5py: pip install 'snnbench[data]'"
+            ) from None
         if not path.is_file():
             raise ConfigError(f"{path}: there is no such file")
         try:
             self.file = h5py.File(path, "r")
         except OSError as error:
             raise ConfigError(f"{path}: is damaged, or no HDF5 file: {error}") from None
-        self._times, self._units = (self._list(name, kind) for name, kind in ((TIMES, "f"), (UNITS, "iu")))
+        self._times, self._units = (
+            self._list(name, kind) for name, kind in ((TIMES, "f"), (UNITS, "iu"))
+        )
         self.labels = self._labels()
         if not len(self._times) == len(self._units) == len(self.labels):
             counts = ", ".join(f"{name} {len(self.file[name])}" for name in FORMS)
-            raise ConfigError(f"{path}: its data sets are of different numbers of recordings: {counts}")
+            raise ConfigError(
+                f"{path}: its data sets are of different numbers of recordings: {counts}"
+            )
 
     def one(self, number: int) -> Events:
         (events,) = self._between(number, number + 1)
@@ -50,10 +60,15 @@ class Sounds(Recordings):
         return [self.path]
 
     def _between(self, first: int, last: int) -> Iterator[Events]:
-        times, units = self._read(TIMES, self._times, first, last), self._read(UNITS, self._units, first, last)
+        times, units = (
+            self._read(TIMES, self._times, first, last),
+            self._read(UNITS, self._units, first, last),
+        )
         for number, (t, x) in enumerate(zip(times, units, strict=True), start=first):
             if len(t) != len(x):
-                raise ConfigError(f"{self.path}: {TIMES} of recording {number} has {len(t)} events, {UNITS} {len(x)}")
+                raise ConfigError(
+                    f"{self.path}: {TIMES} of recording {number} has {len(t)} events, {UNITS} {len(x)}"
+                )
             events = Events(t.astype(np.float64) * 1e6, x.astype(np.int64))
             yield self._checked(events, f"{self.path}: {UNITS} of recording {number}")
 
@@ -61,7 +76,9 @@ class Sounds(Recordings):
         try:
             return data[first:last]
         except OSError as error:
-            raise ConfigError(f"{self.path}: {name} is damaged at recordings {first} to {last - 1}: {error}") from None
+            raise ConfigError(
+                f"{self.path}: {name} is damaged at recordings {first} to {last - 1}: {error}"
+            ) from None
 
     def _list(self, name: str, kinds: str) -> Any:
         import h5py
@@ -86,4 +103,6 @@ class Sounds(Recordings):
 
     def _foreign(self, name: str) -> ConfigError:
         what = "is missing" if name not in self.file else "has another form"
-        return ConfigError(f"{self.path}: {name} {what}: it must hold {FORMS[name]} for every recording")
+        return ConfigError(
+            f"{self.path}: {name} {what}: it must hold {FORMS[name]} for every recording"
+        )

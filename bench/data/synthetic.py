@@ -30,38 +30,61 @@ def recording(data: DataSet, split: str, number: int, seed: int) -> Recording:
     """Recording `number` of a split."""
     random = np.random.default_rng([seed, [*data.splits].index(split), number])
     label = int(random.integers(data.classes))
-    count = int(np.clip(random.lognormal(np.log(data.events), data.spread), data.events / 10, data.events * 4))
+    count = int(
+        np.clip(
+            random.lognormal(np.log(data.events), data.spread), data.events / 10, data.events * 4
+        )
+    )
     duration = random.uniform(*data.seconds)
     # Syllables, or movements: events come in waves.
     beats = random.uniform(0.0, 1.0, 12)
-    t = np.sort((beats[random.integers(len(beats), size=count)] + random.normal(0, 0.07, count)) % 1.0)
+    t = np.sort(
+        (beats[random.integers(len(beats), size=count)] + random.normal(0, 0.07, count)) % 1.0
+    )
     pattern = _sound if data.sensor[1] == 1 else _movement
     x, y = pattern(data, label, t, random)
     noise = random.random(count) < NOISE
     width, height, polarities = data.sensor
-    x[noise], y[noise] = random.integers(width, size=noise.sum()), random.integers(height, size=noise.sum())
+    x[noise], y[noise] = (
+        random.integers(width, size=noise.sum()),
+        random.integers(height, size=noise.sum()),
+    )
     p = random.integers(polarities, size=count) if polarities > 1 else np.ones(count, np.int64)
     return Recording(t * duration, x.clip(0, width - 1), y.clip(0, height - 1), p, label)
 
 
-def _sound(data: DataSet, label: int, t: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _sound(
+    data: DataSet, label: int, t: np.ndarray, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Five formants of a class, each rising or falling over the recording."""
     of_class = np.random.default_rng([label, data.classes])
     start, end = of_class.uniform(0.05, 0.95, (2, 5)) * data.sensor[0]
     formant = random.integers(5, size=len(t))
     middle = start[formant] + (end - start)[formant] * t
-    return np.rint(middle + random.normal(0, 0.016 * data.sensor[0], len(t))).astype(np.int64), np.zeros(len(t), np.int64)
+    return np.rint(middle + random.normal(0, 0.016 * data.sensor[0], len(t))).astype(
+        np.int64
+    ), np.zeros(len(t), np.int64)
 
 
-def _movement(data: DataSet, label: int, t: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _movement(
+    data: DataSet, label: int, t: np.ndarray, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """The outline of a class's shape, moving as its own."""
     of_class = np.random.default_rng([label, data.classes])
-    radius, petals, turns = of_class.uniform(0.15, 0.35), of_class.integers(1, 6), of_class.uniform(-2, 2)
+    radius, petals, turns = (
+        of_class.uniform(0.15, 0.35),
+        of_class.integers(1, 6),
+        of_class.uniform(-2, 2),
+    )
     angle = random.uniform(0, 2 * np.pi, len(t))
     distance = radius * (1 + 0.4 * np.cos(petals * angle))
     moved = 2 * np.pi * (angle / (2 * np.pi) + turns * t)
     along = 0.1 * np.sin(2 * np.pi * (3 * t + of_class.random()))
     side = min(data.sensor[:2])
-    x, y = (0.5 + shift + distance * wave(moved) for shift, wave in ((along, np.cos), (-along, np.sin)))
+    x, y = (
+        0.5 + shift + distance * wave(moved) for shift, wave in ((along, np.cos), (-along, np.sin))
+    )
     jitter = random.normal(0, 0.02, (2, len(t)))
-    return np.rint((x + jitter[0]) * side).astype(np.int64), np.rint((y + jitter[1]) * side).astype(np.int64)
+    return np.rint((x + jitter[0]) * side).astype(np.int64), np.rint((y + jitter[1]) * side).astype(
+        np.int64
+    )

@@ -36,7 +36,9 @@ def beside(where: str, files: list[str], inquiry: Inquiry) -> Inventory:
         raise ConfigError(f"--beside {where}: no worker runs there: {error}") from None
     there = json.loads(subprocess.check_output([python, "-I", "-c", PLACES, *PACKAGES], text=True))
     if _sources(there) != _sources(locations().values()):
-        raise ConfigError(f"--beside {where}: has another snnbench installed, in {there[0]}; both must be measured by one")
+        raise ConfigError(
+            f"--beside {where}: has another snnbench installed, in {there[0]}; both must be measured by one"
+        )
     inventory.default = replace(inventory.default, facts={**inventory.default.facts, "name": name})
     return inventory
 
@@ -58,8 +60,13 @@ def _located(where: str) -> tuple[str, Path]:
             raise ConfigError(f"--beside {where}: {lacking}")
         return where, environment.python
     folder = Path(where).resolve()
-    for python in (folder / "bin" / "python", *(folder / name / "bin" / "python" for name in VIRTUAL)):
+    for python in (
+        folder / "bin" / "python",
+        *(folder / name / "bin" / "python" for name in VIRTUAL),
+    ):
         if python.exists():
             name = (folder.parent if folder.name in VIRTUAL else folder).name
             return re.sub(r"[^\w.-]", "-", anonymous(name)), python
-    raise ConfigError(f"--beside {where}: must be a virtual environment, or one of {', '.join(known())}")
+    raise ConfigError(
+        f"--beside {where}: must be a virtual environment, or one of {', '.join(known())}"
+    )

@@ -30,12 +30,18 @@ def create(environment: Environment) -> Iterator[CreationProgress]:
             yield from install(environment)
             link(environment.site_packages)
             _check_adapters(environment)
-            marker = {"steps": environment.recipe.keys, "source": locations(), "snnbench": snnbench.__version__}
+            marker = {
+                "steps": environment.recipe.keys,
+                "source": locations(),
+                "snnbench": snnbench.__version__,
+            }
             marker["beneath"] = [*environment.beneath]
             write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        raise NotMade(f"{environment.name}: {error.strerror or error}{where}; what is finished is kept") from None
+        raise NotMade(
+            f"{environment.name}: {error.strerror or error}{where}; what is finished is kept"
+        ) from None
 
 
 def _check_adapters(environment: Environment) -> None:
@@ -46,7 +52,11 @@ def _check_adapters(environment: Environment) -> None:
     if not served:
         return
     for entry in ask_environment(environment, Inquiry(tuple(served)))["adapters"]:
-        missing = [name for name in entry.get("missing", ()) if not (environment.beneath and "." in name)]
+        missing = [
+            name for name in entry.get("missing", ()) if not (environment.beneath and "." in name)
+        ]
         if "error" in entry or missing:
             lack = entry.get("error") or f"{', '.join(missing)} is not there"
-            raise NotMade(f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}")
+            raise NotMade(
+                f"{environment.name}: every step went well, but for {entry.get('name', entry['reference'])}: {lack}"
+            )

@@ -17,7 +17,9 @@ from .environment import Environment, NotMade
 TIMEOUT_S = 120.0
 
 
-def ask_environment(environment: Environment, inquiry: Inquiry, executor: Executor | None = None) -> dict[str, Any]:
+def ask_environment(
+    environment: Environment, inquiry: Inquiry, executor: Executor | None = None
+) -> dict[str, Any]:
     """The answer of a worker in the environment about it and about adapters. Raises NotMade if there is none."""
     job = replace(inquiry, environment=environment.name).as_dict()
     executor = executor or LocalExecutor(str(environment.python))
@@ -37,20 +39,35 @@ def damage(environment: Environment) -> list[str]:
         answer = ask_environment(environment, Inquiry())
     except NotMade as error:
         return [*damages, str(error)]
-    versions = {canonicalize_name(name): version for name, version in answer["environment"]["packages"].items()}
+    versions = {
+        canonicalize_name(name): version
+        for name, version in answer["environment"]["packages"].items()
+    }
     for pin in environment.recipe.pins:
         version = versions.get(canonicalize_name(pin.name))
         if version is None or not pin.specifier.contains(version, prereleases=True):
-            damages.append(f"{pin.name} is {version or 'not there'}, not {str(pin.specifier).removeprefix('==')}")
+            damages.append(
+                f"{pin.name} is {version or 'not there'}, not {str(pin.specifier).removeprefix('==')}"
+            )
     return damages
 
 
 def lost_files(site_packages: Path) -> list[str]:
     """Packages that miss files of their own. `Distribution.files` would not do: it hides lost files from Python 3.12 on."""
     sentences = []
-    for package in sorted(distributions(path=[str(site_packages)]), key=lambda package: package.name):
-        names = [row[0] for row in csv.reader((package.read_text("RECORD") or "").splitlines()) if row]
-        lost = [name for name in names if not name.endswith(".pyc") and not (site_packages / name).exists()]
+    for package in sorted(
+        distributions(path=[str(site_packages)]), key=lambda package: package.name
+    ):
+        names = [
+            row[0] for row in csv.reader((package.read_text("RECORD") or "").splitlines()) if row
+        ]
+        lost = [
+            name
+            for name in names
+            if not name.endswith(".pyc") and not (site_packages / name).exists()
+        ]
         if lost:
-            sentences.append(f"{package.name}-{package.version} has lost {len(lost)} files, first {lost[0]}")
+            sentences.append(
+                f"{package.name}-{package.version} has lost {len(lost)} files, first {lost[0]}"
+            )
     return sentences

@@ -42,7 +42,11 @@ class Environment:
     @property
     def site_packages(self) -> Path:
         paths = sorted(self.folder.glob("lib/python3.*/site-packages"))
-        return paths[-1] if paths else self.folder / "lib" / "python{}.{}".format(*sys.version_info) / "site-packages"
+        return (
+            paths[-1]
+            if paths
+            else self.folder / "lib" / "python{}.{}".format(*sys.version_info) / "site-packages"
+        )
 
     @property
     def command(self) -> str:
@@ -61,9 +65,15 @@ class Environment:
         if marker.get("steps") != self.recipe.keys:
             return "stale", "its list of packages has changed since"
         if marker.get("source") != locations():
-            return "stale", f"it was made for the snnbench in {marker.get('source', {}).get('snnbench')}"
+            return (
+                "stale",
+                f"it was made for the snnbench in {marker.get('source', {}).get('snnbench')}",
+            )
         if marker.get("beneath", []) != [*self.beneath]:
-            return "stale", f"it was made over the packages in {', '.join(marker.get('beneath', []))}"
+            return (
+                "stale",
+                f"it was made over the packages in {', '.join(marker.get('beneath', []))}",
+            )
         return "ready", None
 
     @property
@@ -86,7 +96,10 @@ class Environment:
 
 def known() -> dict[str, Environment]:
     """Every environment that there is a recipe for, made or not. Raises ConfigError."""
-    return {name: Environment(name, recipe, environments_folder() / name) for name, recipe in load_recipes().items()}
+    return {
+        name: Environment(name, recipe, environments_folder() / name)
+        for name, recipe in load_recipes().items()
+    }
 
 
 def named(name: str) -> Environment:
@@ -94,7 +107,9 @@ def named(name: str) -> Environment:
     environments = known()
     if name not in environments:
         names = ", ".join(environments)
-        raise ConfigError(f"unknown environment {name!r}{nearest(name, environments)} (there are {names})")
+        raise ConfigError(
+            f"unknown environment {name!r}{nearest(name, environments)} (there are {names})"
+        )
     return environments[name]
 
 
@@ -118,11 +133,21 @@ def locked(environment: Environment) -> Iterator[None]:
     """Keep other commands from making or removing it. Raises ConfigError if one is at it, or where the folder is not ours."""
     lock = environment.folder.with_name(f".{environment.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(lock, ConfigError(f"{environment.folder}: another snnbench is making or removing it; wait for it")):
-        folder, advice = environment.folder, "move it away, or choose another folder in SNNBENCH_ENVIRONMENTS"
+    with exclusive(
+        lock,
+        ConfigError(
+            f"{environment.folder}: another snnbench is making or removing it; wait for it"
+        ),
+    ):
+        folder, advice = (
+            environment.folder,
+            "move it away, or choose another folder in SNNBENCH_ENVIRONMENTS",
+        )
         try:
             empty = not folder.exists() or not any(folder.iterdir())
-            if folder.is_symlink() or not (empty or any((folder / name).is_file() for name in (MARKER, FINISHED))):
+            if folder.is_symlink() or not (
+                empty or any((folder / name).is_file() for name in (MARKER, FINISHED))
+            ):
                 raise ConfigError(f"{folder}: is no environment that snnbench made; {advice}")
             yield
         finally:

@@ -39,7 +39,11 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
     recipe, folder = environment.recipe, environment.folder
     finished = read_json(folder / FINISHED)
     count = len(recipe.steps) + 1
-    if not isinstance(finished, list) or finished != recipe.keys[: len(finished)] or not environment.python.exists():
+    if (
+        not isinstance(finished, list)
+        or finished != recipe.keys[: len(finished)]
+        or not environment.python.exists()
+    ):
         if folder.exists() and any(folder.iterdir()):
             discard(environment)
         yield from _do("python", 1, count, partial(_make_venv, environment))
@@ -48,7 +52,9 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
     else:
         yield CreationProgress("kept", "python", 1, count)
     if environment.beneath:
-        (environment.site_packages / "_snnbench_beneath.pth").write_text("".join(f"{folder}\n" for folder in environment.beneath))
+        (environment.site_packages / "_snnbench_beneath.pth").write_text(
+            "".join(f"{folder}\n" for folder in environment.beneath)
+        )
     for number, step in enumerate(recipe.steps, 2):
         if step.key in finished:
             yield CreationProgress("kept", step.name, number, count)
@@ -57,7 +63,9 @@ def install(environment: Environment) -> Iterator[CreationProgress]:
             remove_half_installed(environment.site_packages, environment.folder)
             target = Target(environment.name, recipe, environment.python, environment.folder)
             yield from _do(step.name, number, count, partial(install_packages, target, step))
-        if unmet := requirements.unmet_after(recipe.needs, environment.python, environment.site_packages):
+        if unmet := requirements.unmet_after(
+            recipe.needs, environment.python, environment.site_packages
+        ):
             discard(environment)
             raise NotMade(f"{environment.name} needs {unmet}; what was installed is removed again")
         finished = [*finished, step.key]
@@ -72,10 +80,14 @@ def install_here(name: str, recipe: Recipe) -> Iterator[CreationProgress]:
         target = Target(name, recipe, Path(sys.executable), Path(scratch))
         for number, step in enumerate(recipe.steps, 1):
             if not step.gpu or requirements.nvidia():
-                yield from _do(step.name, number, len(recipe.steps), partial(install_packages, target, step))
+                yield from _do(
+                    step.name, number, len(recipe.steps), partial(install_packages, target, step)
+                )
 
 
-def _do(name: str, number: int, count: int, work: Callable[[], Iterator[str]]) -> Iterator[CreationProgress]:
+def _do(
+    name: str, number: int, count: int, work: Callable[[], Iterator[str]]
+) -> Iterator[CreationProgress]:
     yield CreationProgress("step", name, number, count)
     start = time.monotonic()
     for line in work():

@@ -71,8 +71,13 @@ class Inventory:
 
     def add(self, entry: dict[str, Any], home: str = "default") -> str:
         """Take in a worker's entry for one adapter, in place of an earlier one of the same name, which is returned."""
-        adapter = AdapterInfo.from_answer(entry, declared_name(entry["reference"]) if "error" in entry else "", home)
-        self.adapters[adapter.name], self.refusals[adapter.name] = adapter, entry.get("refusals", {})
+        adapter = AdapterInfo.from_answer(
+            entry, declared_name(entry["reference"]) if "error" in entry else "", home
+        )
+        self.adapters[adapter.name], self.refusals[adapter.name] = (
+            adapter,
+            entry.get("refusals", {}),
+        )
         return adapter.name
 
 
@@ -83,7 +88,10 @@ def default_home() -> Home:
 
 
 def take_inventory(
-    files: list[str], inquiry: Inquiry = Inquiry(), executor: Executor = LocalExecutor(), versions: Sequence[str] = ()
+    files: list[str],
+    inquiry: Inquiry = Inquiry(),
+    executor: Executor = LocalExecutor(),
+    versions: Sequence[str] = (),
 ) -> Inventory:
     """Ask about installed adapters and those in `files`, which win over installed ones of the same name, and about the `versions`
     of them, `NAME@VERSION`, beside those that the inquiry names.
@@ -97,17 +105,33 @@ def take_inventory(
     """
     asked = tuple(reference for name, reference in OWN.items() if inquiry.is_about(name))
     answer = _answer(replace(inquiry, references=asked), executor)
-    inventory = Inventory(_home(answer, executor), {name: AdapterInfo(reference, name) for name, reference in OWN.items()})
-    strangers = [*(reference for reference in references().values() if reference not in OWN.values()), *files]
+    inventory = Inventory(
+        _home(answer, executor),
+        {name: AdapterInfo(reference, name) for name, reference in OWN.items()},
+    )
+    strangers = [
+        *(reference for reference in references().values() if reference not in OWN.values()),
+        *files,
+    ]
     given: dict[str, str] = {}
-    for entry in [*answer["adapters"], *(_ask_stranger(reference, inquiry, executor) for reference in strangers)]:
+    for entry in [
+        *answer["adapters"],
+        *(_ask_stranger(reference, inquiry, executor) for reference in strangers),
+    ]:
         if entry.get("no_adapter") and entry["reference"] in files:
             raise ConfigError(entry["error"])
         name = inventory.add(entry)
-        if entry["reference"] in files and (other := given.setdefault(name, entry["reference"])) != entry["reference"]:
-            raise ConfigError(f"{other} and {entry['reference']}: both have the name {name!r}; give one of them another `name`")
+        if (
+            entry["reference"] in files
+            and (other := given.setdefault(name, entry["reference"])) != entry["reference"]
+        ):
+            raise ConfigError(
+                f"{other} and {entry['reference']}: both have the name {name!r}; give one of them another `name`"
+            )
     for own in known().values():
-        lodgers = [inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters]
+        lodgers = [
+            inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters
+        ]
         lodgers = [adapter for adapter in lodgers if adapter.missing or adapter.error]
         if lodgers:
             _ask_at_home(inventory, own, lodgers, inquiry)
@@ -122,21 +146,43 @@ def _ask_version(inventory: Inventory, text: str, inquiry: Inquiry) -> None:
     constructions of the version that is installed here."""
     name, _, version = text.partition("@")
     own, usual = version_environment(text), inventory.adapters[name]
-    named = tuple(other.replace(text, name, 1) for other in inquiry.frameworks or () if other.partition(":")[0] == text)
-    entries, lacking = _asked(inventory, own, replace(inquiry, references=(usual.reference,), frameworks=named or None))
-    unknown: dict[str, Any] = {"missing": (), "closure": {}, "error": None, "lacking": lacking, "refusal": None}
+    named = tuple(
+        other.replace(text, name, 1)
+        for other in inquiry.frameworks or ()
+        if other.partition(":")[0] == text
+    )
+    entries, lacking = _asked(
+        inventory, own, replace(inquiry, references=(usual.reference,), frameworks=named or None)
+    )
+    unknown: dict[str, Any] = {
+        "missing": (),
+        "closure": {},
+        "error": None,
+        "lacking": lacking,
+        "refusal": None,
+    }
     info = replace(usual, name=text, version=version, home=text, **unknown)
     for entry in entries:
         inventory.refusals[text] = entry.get("refusals", {})
-        info = AdapterInfo.from_answer({**entry, "name": text, "version": entry.get("version") or version}, text, text)
-        if info.missing and all("." in module for module in info.missing):  # of a package that is there
-            info = replace(info, lacking=None, refusal=f"{name} {version} has no {', '.join(info.missing)}")
+        info = AdapterInfo.from_answer(
+            {**entry, "name": text, "version": entry.get("version") or version}, text, text
+        )
+        if info.missing and all(
+            "." in module for module in info.missing
+        ):  # of a package that is there
+            info = replace(
+                info, lacking=None, refusal=f"{name} {version} has no {', '.join(info.missing)}"
+            )
     inventory.adapters[text] = info
 
 
-def _ask_at_home(inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry) -> None:
+def _ask_at_home(
+    inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry
+) -> None:
     """Ask about adapters in the environment made for them; if it gives no answer, they lack it."""
-    entries, lacking = _asked(inventory, own, _about(inquiry, *(adapter.reference for adapter in lodgers)))
+    entries, lacking = _asked(
+        inventory, own, _about(inquiry, *(adapter.reference for adapter in lodgers))
+    )
     for entry in entries:
         inventory.add(entry, own.name)
     if lacking:
@@ -144,9 +190,13 @@ def _ask_at_home(inventory: Inventory, own: Environment, lodgers: list[AdapterIn
             inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
 
 
-def _asked(inventory: Inventory, own: Environment, inquiry: Inquiry) -> tuple[list[dict[str, Any]], str | None]:
+def _asked(
+    inventory: Inventory, own: Environment, inquiry: Inquiry
+) -> tuple[list[dict[str, Any]], str | None]:
     """What a worker in an environment says of adapters, or why there is none."""
-    home = OwnEnvironment(own.name, own.recipe.adapters, own.recipe.image, own.python, own.lacking())
+    home = OwnEnvironment(
+        own.name, own.recipe.adapters, own.recipe.image, own.python, own.lacking()
+    )
     try:
         executor = inventory.default.executor.at_home(home)
         answer = ask_environment(own, inquiry, executor)
@@ -164,7 +214,10 @@ def _ask_stranger(reference: str, inquiry: Inquiry, executor: Executor) -> dict[
         (entry,) = _answer(_about(inquiry, reference), executor)["adapters"]
         return entry
     except NoAnswerInTime:
-        return {"reference": reference, "error": f"the import of {reference} did not end within {TIMEOUT_S:g} s"}
+        return {
+            "reference": reference,
+            "error": f"the import of {reference} did not end within {TIMEOUT_S:g} s",
+        }
     except RuntimeError as error:
         return {"reference": reference, "error": str(error)}
 
@@ -182,7 +235,11 @@ def declared_name(reference: str) -> str:
         tree = ast.parse(Path(source).read_text()) if source.endswith(".py") else ast.Module([], [])
     except (OSError, SyntaxError, ValueError):
         return class_name
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == class_name]
+    classes = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name == class_name
+    ]
     for statement in itertools.chain.from_iterable(one.body for one in classes):
         match statement:
             case ast.Assign([ast.Name("name"), *_], ast.Constant(str(name))):
@@ -194,7 +251,9 @@ def declared_name(reference: str) -> str:
 
 def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
     """The best that the device can do: bytes copied per second by working-set size, flops per second by format."""
-    return launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")["ceilings"]
+    return launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")[
+        "ceilings"
+    ]
 
 
 def timed_kernels() -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
@@ -208,4 +267,6 @@ def _home(answer: dict[str, Any], executor: Executor) -> Home:
 
 
 def _answer(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
-    return launch_apart("describe", inquiry.as_dict(), "cuda", TIMEOUT_S, executor).answer("describe")
+    return launch_apart("describe", inquiry.as_dict(), "cuda", TIMEOUT_S, executor).answer(
+        "describe"
+    )

@@ -50,5 +50,7 @@ def link(site_packages: Path) -> None:
         rmtree(old)
     metadata = site_packages / f"snnbench-{snnbench.__version__}.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: snnbench\nVersion: {snnbench.__version__}\n")
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: snnbench\nVersion: {snnbench.__version__}\n"
+    )
     (metadata / "INSTALLER").write_text("snnbench\n")

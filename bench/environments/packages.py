@@ -42,7 +42,11 @@ CAUSES = {
     ),
     "the package index has no such package, or no such version of it": (
         "No matching distribution found",
-        *("there is no version of", "was not found in the package registry", "was not found in the provided"),
+        *(
+            "there is no version of",
+            "was not found in the package registry",
+            "was not found in the provided",
+        ),
     ),
 }
 """Why installing may fail, and the words in the output, which may be pages, that show it: of several the first, for pip does not
@@ -55,7 +59,10 @@ if sys.platform == "linux":
 if os.getppid() != {parent}:
     os._exit(1)
 """
-PIP, UV = "runpy.run_path({runner!r}, run_name='__main__')", "os.execv({runner!r}, ['uv', *sys.argv[1:]])"
+PIP, UV = (
+    "runpy.run_path({runner!r}, run_name='__main__')",
+    "os.execv({runner!r}, ['uv', *sys.argv[1:]])",
+)
 
 NOT_FOR_PIP = (
     *("PYTHONPATH", "PYTHONHOME", "PIP_PREFIX", "PIP_PYTHON", "PIP_ROOT", "PIP_TARGET", "PIP_USER"),
@@ -77,7 +84,11 @@ def pip_runner() -> Path | None:
 def uv() -> str | None:
     """The uv on PATH, if it runs; the shim of a version manager may be there without one."""
     found = shutil.which("uv")
-    return found if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0 else None
+    return (
+        found
+        if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0
+        else None
+    )
 
 
 UV_OPTIONS = {
@@ -88,7 +99,14 @@ UV_OPTIONS = {
     "constraint": "--constraint",
 }
 """By the settings of pip that say where packages are from, and which: uv does not read them."""
-OWN_OF_UV = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE")
+OWN_OF_UV = (
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX",
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+    "UV_CONFIG_FILE",
+)
 """A user who has set one of these has told uv itself."""
 
 
@@ -111,7 +129,9 @@ def uv_options(listed: str) -> list[str]:
 def install_packages(target: Target, step: Step) -> Iterator[str]:
     """Install the packages of one step and yield the output by line. Raises NotMade with its last lines if it fails."""
     variables = requirements.build_variables() if step.build else {}
-    temporary = target.scratch / "tmp"  # what is killed leaves gigabytes, which are removed with the environment
+    temporary = (
+        target.scratch / "tmp"
+    )  # what is killed leaves gigabytes, which are removed with the environment
     temporary.mkdir()
     try:
         yield from _run(target, step, {**variables, "TMPDIR": str(temporary)})
@@ -134,13 +154,22 @@ def _command(target: Target, step: Step) -> tuple[str, list[str]]:
     own = uv() if not step.ignore_python_bound else None  # which uv cannot
     if step.dependencies:
         constraints = target.scratch / "constraints.txt"
-        constraints.write_text("".join(f"{pin.name}{pin.specifier}\n" for pin in target.recipe.pins))
+        constraints.write_text(
+            "".join(f"{pin.name}{pin.specifier}\n" for pin in target.recipe.pins)
+        )
         chosen = ["--constraint", str(constraints)]
     else:
         chosen = ["--no-deps"]
     if own:
         # As pip does, the best version of all indexes is taken: that of torch for CPUs has few others.
-        options = ["--python", str(target.python), "--no-progress", "--index-strategy", "unsafe-best-match", *_settings()]
+        options = [
+            "--python",
+            str(target.python),
+            "--no-progress",
+            "--index-strategy",
+            "unsafe-best-match",
+            *_settings(),
+        ]
         # Pip compiles modules when it installs them; without that, the first import would, or every one, and be timed.
         options += ["--compile-bytecode", *["--no-build-isolation", "--no-cache"] * step.build]
         tool, code, runner = "uv", UV, own
@@ -153,7 +182,9 @@ def _command(target: Target, step: Step) -> tuple[str, list[str]]:
         arguments = ["install", *options, *chosen, *step.install]
         if not runner:
             advice = f"install uv, or: {sys.executable} -m ensurepip --upgrade"
-            raise NotMade(f"{target.name}: step {step.name}: snnbench's own Python has no pip 22.3 or newer: {advice}")
+            raise NotMade(
+                f"{target.name}: step {step.name}: snnbench's own Python has no pip 22.3 or newer: {advice}"
+            )
     child = AS_A_CHILD.format(parent=os.getpid()) + code.format(runner=runner)
     return tool, [str(target.python), "-P", "-c", child, *arguments]
 
@@ -162,7 +193,11 @@ def _settings() -> list[str]:
     """Pip's own settings, for uv."""
     if pip_runner() is None or any(name in os.environ for name in OWN_OF_UV):
         return []
-    return uv_options(subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout)
+    return uv_options(
+        subprocess.run(
+            [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True
+        ).stdout
+    )
 
 
 def _run(target: Target, step: Step, variables: dict[str, str]) -> Iterator[str]:
@@ -171,7 +206,14 @@ def _run(target: Target, step: Step, variables: dict[str, str]) -> Iterator[str]
     path = os.pathsep.join([str(target.python.parent), surroundings.get("PATH", os.defpath)])
     surroundings |= {"PATH": path, "PYTHONUNBUFFERED": "1", **variables}
     process = Popen(
-        command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, text=True, errors="replace", env=surroundings, start_new_session=True
+        command,
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=STDOUT,
+        text=True,
+        errors="replace",
+        env=surroundings,
+        start_new_session=True,
     )
     assert process.stdout is not None
     last: deque[str] = deque(maxlen=LAST_LINES)
@@ -180,7 +222,9 @@ def _run(target: Target, step: Step, variables: dict[str, str]) -> Iterator[str]
         for line in process.stdout:
             if line.strip():
                 last.append(line.rstrip())
-                causes += [cause for cause, marks in CAUSES.items() if any(mark in line for mark in marks)]
+                causes += [
+                    cause for cause, marks in CAUSES.items() if any(mark in line for mark in marks)
+                ]
                 yield line.strip()
         code = process.wait()
     finally:
@@ -194,4 +238,6 @@ def _run(target: Target, step: Step, variables: dict[str, str]) -> Iterator[str]
     if code:
         output = "".join(f"\n  {line}" for line in last)
         ended = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        raise NotMade(f"{target.name}: step {step.name}: {tool} {ended}; what is finished is kept. It said:{output}")
+        raise NotMade(
+            f"{target.name}: step {step.name}: {tool} {ended}; what is finished is kept. It said:{output}"
+        )

@@ -43,7 +43,9 @@ class Step(Table):
     def _pinned(cls, install: tuple[str, ...]) -> tuple[str, ...]:
         for package in install:
             if not pin_of(package) and not (Path(package).is_absolute() and Path(package).exists()):
-                raise ValueError(f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package")
+                raise ValueError(
+                    f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package"
+                )
         return install
 
     @property
@@ -69,7 +71,9 @@ class Recipe(Table):
         names = [step.name for step in self.steps]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two steps are called {name!r}; every step needs a name of its own")
+                raise ValueError(
+                    f"two steps are called {name!r}; every step needs a name of its own"
+                )
         return self
 
     @property
@@ -79,7 +83,13 @@ class Recipe(Table):
 
     def is_here(self) -> bool:
         """Whether all packages that the recipe pins, but those for GPUs alone, are in snnbench's own environment."""
-        pins = [pin for step in self.steps if not step.gpu for package in step.install if (pin := pin_of(package))]
+        pins = [
+            pin
+            for step in self.steps
+            if not step.gpu
+            for package in step.install
+            if (pin := pin_of(package))
+        ]
         return bool(pins) and all(_is_installed(pin) for pin in pins)
 
     @property
@@ -100,14 +110,20 @@ def pin_of(package: str) -> Requirement | None:
         requirement = Requirement(package)
     except InvalidRequirement:
         return None
-    exact = [one.operator == "==" and not one.version.endswith(".*") for one in requirement.specifier]
+    exact = [
+        one.operator == "==" and not one.version.endswith(".*") for one in requirement.specifier
+    ]
     return requirement if exact == [True] and not requirement.marker else None
 
 
 def environments_folder() -> Path:
     """Where environments are made: $SNNBENCH_ENVIRONMENTS, else in the user's folder for data (~/.local/share on Linux)."""
     given = os.environ.get("SNNBENCH_ENVIRONMENTS")
-    return Path(given).expanduser().absolute() if given else user_data_path("snnbench") / "environments"
+    return (
+        Path(given).expanduser().absolute()
+        if given
+        else user_data_path("snnbench") / "environments"
+    )
 
 
 def load_recipes() -> dict[str, Recipe]:
@@ -116,14 +132,19 @@ def load_recipes() -> dict[str, Recipe]:
     for path, tables in read_tables():
         users = _recipes(path, tables)
         served = {adapter for recipe in users.values() for adapter in recipe.adapters}
-        recipes = {name: recipe for name, recipe in recipes.items() if not served & set(recipe.adapters)} | users
+        recipes = {
+            name: recipe for name, recipe in recipes.items() if not served & set(recipe.adapters)
+        } | users
     return recipes
 
 
 def read_tables() -> list[tuple[Path, dict[str, Any]]]:
     """The tables of our environments.toml, and of the user's own if there is one, each with its file. Raises ConfigError."""
     own = environments_folder() / FILE
-    return [(path, _tables(path)) for path in (package_folder("snnbench.adapters") / FILE, *([own] if own.is_file() else []))]
+    return [
+        (path, _tables(path))
+        for path in (package_folder("snnbench.adapters") / FILE, *([own] if own.is_file() else []))
+    ]
 
 
 def _tables(path: Path) -> dict[str, Any]:
@@ -142,14 +163,18 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
         if name == VERSIONS:
             continue
         if not re.fullmatch(NAME, name) or name == "default":
-            raise ConfigError(f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, not 'default'")
+            raise ConfigError(
+                f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, not 'default'"
+            )
         try:
             recipes[name] = Recipe.model_validate(table)
         except ValidationError as error:
             raise ConfigError(f"{path}: {message(name, error, Recipe)}") from None
         for adapter in recipes[name].adapters:
             if adapter in served:
-                raise ConfigError(f"{path}: {name}.adapters = {adapter!r}: is served by {served[adapter]} already")
+                raise ConfigError(
+                    f"{path}: {name}.adapters = {adapter!r}: is served by {served[adapter]} already"
+                )
             served[adapter] = name
     return recipes
 
@@ -157,7 +182,9 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
 def message(name: str, error: ValidationError, kind: type[Table]) -> str:
     """One sentence for one of pydantic's errors about the table `name`; a misspelt key comes before the missing one."""
     first: Any = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    key = ".".join([name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])])
+    key = ".".join(
+        [name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])]
+    )
     if first["type"] == "extra_forbidden":
         known = Step.model_fields if "steps" in first["loc"][:-1] else kind.model_fields
         return f"{key}: unknown key{nearest(str(first['loc'][-1]), known)} (there are {', '.join(known)})"

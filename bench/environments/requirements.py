@@ -44,6 +44,8 @@ def build_variables() -> dict[str, str]:
     compiler = nvcc()
     if os.environ.get("CUDA_HOME") or not compiler:
         return {}
-    commands = subprocess.run([compiler, "-dryrun", "-x", "cu", os.devnull], capture_output=True, text=True).stderr
+    commands = subprocess.run(
+        [compiler, "-dryrun", "-x", "cu", os.devnull], capture_output=True, text=True
+    ).stderr
     top = re.search(r"^#\$ TOP=(.+)$", commands, re.MULTILINE)
     return {"CUDA_HOME": str(Path(top[1].strip()).resolve())} if top else {}

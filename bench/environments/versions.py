@@ -44,12 +44,24 @@ class Versions(Table):
 
     def recipe(self, name: str, version: str) -> Recipe:
         """What an environment of that version holds."""
-        changes = [change for text, change in self.when.items() if SpecifierSet(text).contains(version, prereleases=True)]
-        packages = tuple(text.replace("{version}", version) for text in self.packages) or (f"{name}=={version}",)
+        changes = [
+            change
+            for text, change in self.when.items()
+            if SpecifierSet(text).contains(version, prereleases=True)
+        ]
+        packages = tuple(text.replace("{version}", version) for text in self.packages) or (
+            f"{name}=={version}",
+        )
         first = tuple(package for change in changes for package in change.first)
         steps = [Step(name="first", install=first)] if first else []
-        steps.append(Step(name=name, install=packages, build=any(change.build for change in changes)))
-        return Recipe(adapters=(name,), description=f"{name} {version} over snnbench's own packages", steps=tuple(steps))
+        steps.append(
+            Step(name=name, install=packages, build=any(change.build for change in changes))
+        )
+        return Recipe(
+            adapters=(name,),
+            description=f"{name} {version} over snnbench's own packages",
+            steps=tuple(steps),
+        )
 
 
 def load_versions() -> dict[str, Versions]:
@@ -63,7 +75,9 @@ def load_versions() -> dict[str, Versions]:
             try:
                 found[name] = Versions.model_validate(table)
             except ValidationError as error:
-                raise ConfigError(f"{path}: {message(f'{VERSIONS}.{name}', error, Versions)}") from None
+                raise ConfigError(
+                    f"{path}: {message(f'{VERSIONS}.{name}', error, Versions)}"
+                ) from None
     return found
 
 
@@ -78,18 +92,24 @@ def version_environment(text: str) -> Environment:
     name, _, version = text.partition("@")
     frameworks = load_versions()
     if name not in frameworks:
-        raise ConfigError(f"{text}: {name!r} has no versions{nearest(name, frameworks)} (there are {', '.join(frameworks)})")
+        raise ConfigError(
+            f"{text}: {name!r} has no versions{nearest(name, frameworks)} (there are {', '.join(frameworks)})"
+        )
     try:
         exact = str(Version(version))
     except InvalidVersion:
-        raise ConfigError(f"{text}: {version!r} must be an exact version, such as {name}@1.0.0") from None
+        raise ConfigError(
+            f"{text}: {version!r} must be an exact version, such as {name}@1.0.0"
+        ) from None
     if exact != version:
         raise ConfigError(f"{text}: versions are written as PyPI does: {name}@{exact}")
     try:
         recipe = frameworks[name].recipe(name, version)
     except ValidationError as error:
         raise ConfigError(f"{FILE}: {message(f'{VERSIONS}.{name}', error, Versions)}") from None
-    return Environment(text, recipe, environments_folder() / text, beneath=_beneath(name, frameworks[name].control))
+    return Environment(
+        text, recipe, environments_folder() / text, beneath=_beneath(name, frameworks[name].control)
+    )
 
 
 def environment_named(text: str) -> Environment:
@@ -126,4 +146,8 @@ def _beneath(name: str, control: str) -> tuple[str, ...]:
 def own_packages() -> tuple[str, ...]:
     """The folders of packages that snnbench's own Python searches."""
     paths: list[Any] = [Path(text) for text in sys.path if text]
-    return tuple(str(path) for path in paths if path.name in ("site-packages", "dist-packages") and path.is_dir())
+    return tuple(
+        str(path)
+        for path in paths
+        if path.name in ("site-packages", "dist-packages") and path.is_dir()
+    )

@@ -51,7 +51,9 @@ class DockerExecutor:
     python: str = "python"
     parent: None = None
 
-    def start(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> "DockerWorker":
+    def start(
+        self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
+    ) -> "DockerWorker":
         try:
             container = self._container(arguments, variables, writes, memory_bytes)
             try:
@@ -62,7 +64,9 @@ class DockerExecutor:
         except FAILURES as error:
             raise CannotStart(f"the container engine failed: {in_short(error)}") from None
 
-    def _container(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Any:
+    def _container(
+        self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
+    ) -> Any:
         """A container that is ready to start. It may write in the folders `writes`."""
         mounts = [Mount(str(folder), str(folder), "bind", read_only=False) for folder in writes]
         mounts += [Mount(str(path), str(path), "bind", read_only=True) for path in self.reads]
@@ -87,7 +91,9 @@ class DockerExecutor:
             memswap_limit=memory_bytes,
             cpuset_cpus=",".join(map(str, self.cores)),
             pids_limit=self.pids,
-            log_config=LogConfig(type="none"),  # its output is read as it comes, and stored nowhere else
+            log_config=LogConfig(
+                type="none"
+            ),  # its output is read as it comes, and stored nowhere else
             device_requests=[_given_gpus()] if sees_gpus else None,
         )
 
@@ -119,7 +125,11 @@ def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> Doc
     image = find_image(engine, experiment.container.image)
     cores = tuple(usable_cores()[: experiment.measure.threads or None])
     reads = tuple(sorted({path for reference in files for path in sources_of(reference)}))
-    needs_gpus = any(device.startswith("cuda") for device in experiment.grid.device) if experiment.grid.device else gpus
+    needs_gpus = (
+        any(device.startswith("cuda") for device in experiment.grid.device)
+        if experiment.grid.device
+        else gpus
+    )
     return DockerExecutor(engine, image, cores, experiment.container.pids, reads, needs_gpus)
 
 
@@ -129,7 +139,11 @@ def sources_of(reference: str) -> set[Path]:
     source = Path(reference.rpartition(":")[0])
     if source.suffix != ".py":
         return set()
-    beside = [path.relative_to(source.parent) for path in files_of(reference) if path.is_relative_to(source.parent)]
+    beside = [
+        path.relative_to(source.parent)
+        for path in files_of(reference)
+        if path.is_relative_to(source.parent)
+    ]
     return {source, *(source.parent / path.parts[0] for path in beside)}
 
 
@@ -145,8 +159,15 @@ class DockerWorker:
 
     def __init__(self, container: Any, lacking: str):
         """`lacking` says what an image lacks in which the program is not found."""
-        self.container, self.lacking, self.killed_before, self.output = container, lacking, kernel_kills(), Output()
-        self.reader = threading.Thread(target=self._read, args=(container.attach(stream=True),), daemon=True)
+        self.container, self.lacking, self.killed_before, self.output = (
+            container,
+            lacking,
+            kernel_kills(),
+            Output(),
+        )
+        self.reader = threading.Thread(
+            target=self._read, args=(container.attach(stream=True),), daemon=True
+        )
         self.reader.start()
         container.start()
         self.ended = readable_after(self._wait)
@@ -174,7 +195,9 @@ class DockerWorker:
                 self.container.wait()
                 self.container.reload()
             self.reader.join(10)
-            ending = ending_of(self.container.attrs["State"], timed_out, kernel_kills() > self.killed_before)
+            ending = ending_of(
+                self.container.attrs["State"], timed_out, kernel_kills() > self.killed_before
+            )
         except FAILURES as error:
             raise CannotStart(f"the container engine failed: {in_short(error)}") from None
         finally:

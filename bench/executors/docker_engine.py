@@ -39,7 +39,9 @@ class Engine:
         remove_orphans(self.client)
         watch = [sys.executable, "-P", "-m", __name__, self.owner]
         nowhere = subprocess.DEVNULL
-        watcher = subprocess.Popen(watch, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
+        watcher = subprocess.Popen(
+            watch, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
         atexit.register(watcher.kill)
 
 
@@ -50,7 +52,9 @@ def in_short(error: BaseException) -> str:
         if isinstance(inner, OSError) and inner.strerror:
             return inner.strerror
         inner = inner.__cause__ or inner.__context__
-    return " ".join(str(getattr(error, "explanation", None) or error).split()) or type(error).__name__
+    return (
+        " ".join(str(getattr(error, "explanation", None) or error).split()) or type(error).__name__
+    )
 
 
 def owner(process: psutil.Process | None = None) -> str:
@@ -79,7 +83,9 @@ def is_orphan(label: str) -> bool:
 
 def remove_orphans(client: docker.DockerClient, of: str | None = None) -> None:
     """Remove the containers of dead owners, or all containers of the owner `of`."""
-    for entry in client.api.containers(all=True, filters={"label": OWNER if of is None else f"{OWNER}={of}"}):
+    for entry in client.api.containers(
+        all=True, filters={"label": OWNER if of is None else f"{OWNER}={of}"}
+    ):
         if of is not None or is_orphan(entry["Labels"][OWNER]):
             with suppress(DockerException):  # another process has removed it
                 client.api.remove_container(entry["Id"], force=True, v=True)

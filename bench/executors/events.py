@@ -31,7 +31,11 @@ from ..schema.distributed import Distributed
 from ..schema.facts import Facts
 
 SENSELESS = "its worker reported what makes no sense"
-NEEDED = {"end": ["cpu_seconds"], "describe": ["adapters", "environment"], "calibration": ["ceilings"]}
+NEEDED = {
+    "end": ["cpu_seconds"],
+    "describe": ["adapters", "environment"],
+    "calibration": ["ceilings"],
+}
 """What an event must hold that somebody waits for, by its part."""
 
 MOST_BYTES = (4 << 20, 256 << 20)
@@ -116,7 +120,9 @@ class Event(_Strict):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        if lacking := [name for name in NEEDED.get(self.part, ()) if name not in self.model_fields_set]:
+        if lacking := [
+            name for name in NEEDED.get(self.part, ()) if name not in self.model_fields_set
+        ]:
             raise ValueError(f"{lacking[0]} is missing")
         return self
 

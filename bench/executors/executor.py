@@ -72,7 +72,9 @@ class Executor(Protocol):
     def parent(self) -> int | None:
         """The process that a worker dies with; None if the worker cannot see it."""
 
-    def start(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> Running:
+    def start(
+        self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
+    ) -> Running:
         """Start Python with `arguments`. `writes` are the folders that it reads and writes, the first one its alone. Raises
         CannotStart."""
 

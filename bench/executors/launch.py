@@ -65,7 +65,9 @@ class Outcome(Ending):
                 return event
         if self.timed_out:
             raise NoAnswerInTime(f"the worker gave no answer within {self.duration_s:.0f} s")
-        raise RuntimeError((self.output_tail.strip().splitlines() or ["the worker gave no answer"])[-1])
+        raise RuntimeError(
+            (self.output_tail.strip().splitlines() or ["the worker gave no answer"])[-1]
+        )
 
 
 class Launched:
@@ -100,7 +102,10 @@ class Launched:
             self.folder = Path(tempfile.mkdtemp(prefix=f"{name or verb}-", dir=scratch))
         try:
             with naming(self.folder):
-                places = {what: self.folder / what for what in ("events", "orders", "answers", "arrays", "temporary")}
+                places = {
+                    what: self.folder / what
+                    for what in ("events", "orders", "answers", "arrays", "temporary")
+                }
                 self.arrays, job_file = places["arrays"], self.folder / "job.json"
                 for place in (self.arrays, places["temporary"]):
                     place.mkdir()
@@ -109,15 +114,20 @@ class Launched:
                 self.events = self._opened(places["events"], os.O_RDONLY | os.O_CREAT | os.O_EXCL)
                 # Opened for both ways, they neither wait for the worker nor end with it.
                 self.orders, self.answers = (
-                    self._opened(places[pipe], os.O_RDWR | os.O_NONBLOCK) for pipe in ("orders", "answers")
+                    self._opened(places[pipe], os.O_RDWR | os.O_NONBLOCK)
+                    for pipe in ("orders", "answers")
                 )
-                given = {"parent": executor.parent, "memory_bytes": memory_bytes} | {what: str(at) for what, at in places.items()}
+                given = {"parent": executor.parent, "memory_bytes": memory_bytes} | {
+                    what: str(at) for what, at in places.items()
+                }
                 job_file.write_text(json.dumps({**job, **given, "networks": texts()}))
             # -P: a user's file named like a framework, in the current folder, must not hide the framework.
             arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
             # The adapter may do to its temporary folder what it likes.
             surroundings = {**variables, "TMPDIR": str(places["temporary"])}
-            self.running = executor.start(arguments, surroundings, [self.folder, *shared], memory_bytes)
+            self.running = executor.start(
+                arguments, surroundings, [self.folder, *shared], memory_bytes
+            )
         except BaseException:
             self._clear()
             raise
@@ -126,7 +136,9 @@ class Launched:
         self.open.append(os.open(path, how, 0o600))
         return self.open[-1]
 
-    def order(self, order: dict[str, Any], stop_after: float | None = None) -> dict[str, Any] | None:
+    def order(
+        self, order: dict[str, Any], stop_after: float | None = None
+    ) -> dict[str, Any] | None:
         """Give an order, and wait for the answer to it. After so many seconds the worker is told to stop what it does for it."""
         given, start = self._gave(order), time.monotonic()
         if given and stop_after is not None:
@@ -151,7 +163,10 @@ class Launched:
             with suppress(BlockingIOError):  # and read from them
                 self.unread += os.read(self.answers, 1 << 16)
             if len(self.unread) > MOST_ANSWER_BYTES:
-                self.fault, self.unread = f"its worker gave an answer of more than {MOST_ANSWER_BYTES >> 20} MiB", b""
+                self.fault, self.unread = (
+                    f"its worker gave an answer of more than {MOST_ANSWER_BYTES >> 20} MiB",
+                    b"",
+                )
                 break
         self.spend(time.monotonic() - start)
         line, newline, self.unread = self.unread.partition(b"\n")
@@ -187,13 +202,22 @@ class Launched:
             ending = self.running.end(self.timed_out)
             written = os.fstat(self.events).st_size
             if written > self.most_bytes:
-                self.fault, written = f"its worker reported more than {self.most_bytes >> 20} MiB", 0
+                self.fault, written = (
+                    f"its worker reported more than {self.most_bytes >> 20} MiB",
+                    0,
+                )
             events = read_events(os.pread(self.events, written, 0))
             tail = self.running.output.tail
             text = tail.decode("utf-8", "replace")
             text = CUT_WORD.sub("…", text) if len(tail) == TAIL_BYTES else text
             text = str(clean(text.replace(str(self.folder), "SCRATCH")))
-            return Outcome(**vars(ending), fault=self.fault, events=events, output_tail=text, duration_s=self.duration_s)
+            return Outcome(
+                **vars(ending),
+                fault=self.fault,
+                events=events,
+                output_tail=text,
+                duration_s=self.duration_s,
+            )
         except CannotStart as error:
             return not_started(error)
         finally:
@@ -208,7 +232,9 @@ class Launched:
 def not_started(error: CannotStart) -> Outcome:
     """The outcome of a worker that could not be started: an environment, an image or an engine may vanish during a run."""
     failed: dict[str, Any] = {"part": "import", "status": "env_error", "reason": str(error)}
-    return Outcome(exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error))
+    return Outcome(
+        exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error)
+    )
 
 
 def launch(
@@ -233,10 +259,18 @@ def launch(
     return outcome
 
 
-def launch_apart(verb: str, job: dict[str, Any], device: str, timeout: float, executor: Executor = LocalExecutor()) -> Outcome:
+def launch_apart(
+    verb: str,
+    job: dict[str, Any],
+    device: str,
+    timeout: float,
+    executor: Executor = LocalExecutor(),
+) -> Outcome:
     """Launch a worker outside a run, with all cores. It sees GPUs unless `device` is the CPU."""
     with scratch_apart() as scratch:
-        return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor)
+        return launch(
+            verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor
+        )
 
 
 def scratch_apart() -> AbstractContextManager[Path]:

@@ -34,9 +34,14 @@ class LocalExecutor:
     def parent(self) -> int:
         return os.getpid()
 
-    def start(self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int) -> "LocalWorker":
+    def start(
+        self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
+    ) -> "LocalWorker":
         """The worker limits its private memory itself to `memory_bytes` (worker/sandbox.py); what it shares is looked at here."""
-        command, surroundings = [self.python, *arguments], {**os.environ, **_search_paths(self.python), **variables}
+        command, surroundings = (
+            [self.python, *arguments],
+            {**os.environ, **_search_paths(self.python), **variables},
+        )
         try:
             return LocalWorker(command, surroundings, memory_bytes)
         except OSError as error:
@@ -61,7 +66,10 @@ def _search_paths(python: str) -> dict[str, str]:
     """Variables by which workers of another environment find its programs (ninja, say) first, and none of our modules."""
     if python == sys.executable:
         return {}
-    return {"PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]), "PYTHONPATH": ""}
+    return {
+        "PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", os.defpath)]),
+        "PYTHONPATH": "",
+    }
 
 
 class LocalWorker:
@@ -80,12 +88,21 @@ class LocalWorker:
         if not self.alive:
             self.strangers.clear()
             self.strangers.update(child.pid for child in psutil.Process().children(recursive=True))
-        self.killed_before, self.variables, self.memory_bytes = kernel_kills(), variables, memory_bytes
+        self.killed_before, self.variables, self.memory_bytes = (
+            kernel_kills(),
+            variables,
+            memory_bytes,
+        )
         self.over, self.output = False, Output()
         reader, writer = os.pipe()
         try:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, env=variables, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=writer,
+                env=variables,
+                start_new_session=True,
             )
         except BaseException:
             os.close(reader)
@@ -136,7 +153,11 @@ class LocalWorker:
         for _ in range(MOST_LOOKS):  # who is killed may have started somebody just before
             # Those of workers that live are below these: who is here had a worker that has ended, or is of our own session,
             # which nobody can join: another thread may start programs in a notebook.
-            children = (child for child in psutil.Process().children() if child.pid not in self.alive | self.strangers)
+            children = (
+                child
+                for child in psutil.Process().children()
+                if child.pid not in self.alive | self.strangers
+            )
             orphans = [child for child in children if session_of(child.pid) != session_of(0)]
             for orphan in orphans:
                 with suppress(psutil.Error):

@@ -13,7 +13,18 @@ from ..common.texts import clean, cut
 LONGEST_S = 120.0
 """That SLURM has for an answer; a busy controller takes many seconds."""
 ENDED = frozenset(
-    ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REVOKED")
+    (
+        "COMPLETED",
+        "FAILED",
+        "CANCELLED",
+        "TIMEOUT",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "BOOT_FAIL",
+        "DEADLINE",
+        "PREEMPTED",
+        "REVOKED",
+    )
 )
 """States of a task that will not run again; in any other it may."""
 OF_USERS = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
@@ -42,7 +53,9 @@ class Task:
     def __str__(self) -> str:
         """`pending (Resources)`, `running on n1`, `failed (NonZeroExitCode) on n2`."""
         why = f" ({self.reason})" if self.reason not in ("", "None") else ""
-        return self.state.lower().replace("_", " ") + why + (f" on {self.node}" if self.node else "")
+        return (
+            self.state.lower().replace("_", " ") + why + (f" on {self.node}" if self.node else "")
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,18 @@ class Job:
 
     def tasks(self) -> list[Task] | None:
         """All tasks that SLURM still knows; None if it has forgotten the job. Raises SlurmFails."""
-        command = ["squeue", *self._where, "-h", "-r", "-t", "all", "-j", str(self.number), "-o", "%i|%T|%r|%N"]
+        command = [
+            "squeue",
+            *self._where,
+            "-h",
+            "-r",
+            "-t",
+            "all",
+            "-j",
+            str(self.number),
+            "-o",
+            "%i|%T|%r|%N",
+        ]
         try:
             lines = answer_of(command).splitlines()
         except SlurmFails as error:
@@ -78,7 +102,13 @@ class Job:
 
 def submitted(script: Path, options: Sequence[str], tasks: int, comment: str, log: Path) -> Job:
     """Submit an array job. Raises ConfigError if SLURM refuses it."""
-    own = ["--parsable", f"--array=1-{tasks}", f"--comment={comment}", f"--output={log}/%a.log", "--open-mode=append"]
+    own = [
+        "--parsable",
+        f"--array=1-{tasks}",
+        f"--comment={comment}",
+        f"--output={log}/%a.log",
+        "--open-mode=append",
+    ]
     try:
         answer = answer_of(["sbatch", "--requeue", *options, *own, str(script)])
     except SlurmFails as error:
@@ -98,17 +128,33 @@ def with_comment(comment: str) -> Job | None:
 
 def answer_of(command: Sequence[str]) -> str:
     """What a command of SLURM says. Raises SlurmFails with what it complains of, ConfigError where there is none."""
-    own = {name: text for name, text in os.environ.items() if not name.startswith("SLURM_") or name in OF_USERS}
+    own = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith("SLURM_") or name in OF_USERS
+    }
     try:
         ended = subprocess.run(
-            command, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_S, errors="replace"
+            command,
+            env=own,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_S,
+            errors="replace",
         )
     except FileNotFoundError:
-        raise ConfigError(f"--executor slurm: there is no {command[0]} here; start it where jobs are submitted") from None
+        raise ConfigError(
+            f"--executor slurm: there is no {command[0]} here; start it where jobs are submitted"
+        ) from None
     except subprocess.TimeoutExpired:
         raise SlurmFails(f"{command[0]} gives no answer") from None
     if ended.returncode:
-        said = [re.sub(rf"^{command[0]}: (error: )?", "", line.strip()) for line in ended.stderr.splitlines() if line.strip()]
+        said = [
+            re.sub(rf"^{command[0]}: (error: )?", "", line.strip())
+            for line in ended.stderr.splitlines()
+            if line.strip()
+        ]
         text = "; ".join(said) or f"it exits with {ended.returncode}"
         raise SlurmFails(f"{command[0]}: {cut(clean(text), 400)}")
     return ended.stdout

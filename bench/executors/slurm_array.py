@@ -68,7 +68,9 @@ class ArrayRun:
 
     def __init__(self, folder: Path, wanted: Wanted, parts: int):
         self.folder, self.wanted, self.count = folder.absolute(), wanted, parts
-        self.script, self.config, self.state_file = (self.folder / name for name in ("job.sh", "experiment.toml", "slurm.json"))
+        self.script, self.config, self.state_file = (
+            self.folder / name for name in ("job.sh", "experiment.toml", "slurm.json")
+        )
         self.logs = self.folder / "log"
         self.job: Job | None = None
 
@@ -95,7 +97,9 @@ class ArrayRun:
         job was there before."""
         made = not self.folder.exists()
         make()
-        busy = ConfigError(f"{self.folder}: another command is submitting there; wait for it or choose another --out")
+        busy = ConfigError(
+            f"{self.folder}: another command is submitting there; wait for it or choose another --out"
+        )
         try:
             with exclusive(self.folder / "submit.lock", busy, PATIENCE_S):
                 return self._found(through) or self._submit()
@@ -104,7 +108,9 @@ class ArrayRun:
                 shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def wait(self, show: Callable[[list[Task], str], None], sleep: Callable[[float], None] = time.sleep) -> list[Task]:
+    def wait(
+        self, show: Callable[[list[Task], str], None], sleep: Callable[[float], None] = time.sleep
+    ) -> list[Task]:
         """Wait until every task has ended, and return what SLURM says of them then, nothing if it has forgotten them. `show` is
         told the tasks again and again, or what SLURM says instead of an answer, which is no end."""
         pause = SHORTEST_S
@@ -154,16 +160,24 @@ class ArrayRun:
         try:
             return read_as(STATE, self.state_file)
         except (ValueError, OSError) as error:
-            raise ConfigError(f"{self.state_file}: cannot be read: {error}; remove it if no job of this folder runs") from None
+            raise ConfigError(
+                f"{self.state_file}: cannot be read: {error}; remove it if no job of this folder runs"
+            ) from None
 
     def _found(self, through: Callable[[], bool]) -> bool:
         """Whether there is a job to attach to, or to collect."""
         state = self._state()
         if state and state.parts != self.count:
             parts = f"{state.parts} part{'s' * (state.parts > 1)}"
-            raise ConfigError(f"{self.folder}: was begun in {parts}; set slurm.parts = {state.parts} or choose another --out")
-        if unknown := sorted({path.name for path in self.folder.glob("records/[!.]*.json")} - self.recorded()):
-            raise ConfigError(f"{self.folder}: has records of another run, such as {unknown[0]}; choose another --out")
+            raise ConfigError(
+                f"{self.folder}: was begun in {parts}; set slurm.parts = {state.parts} or choose another --out"
+            )
+        if unknown := sorted(
+            {path.name for path in self.folder.glob("records/[!.]*.json")} - self.recorded()
+        ):
+            raise ConfigError(
+                f"{self.folder}: has records of another run, such as {unknown[0]}; choose another --out"
+            )
         if job := self._alive(state):
             self._must_be_the_same(job)
             self._take(job)
@@ -182,7 +196,9 @@ class ArrayRun:
                 return with_comment(self._comment)
             except SlurmFails as error:
                 if not tries_left:
-                    raise ConfigError(f"SLURM does not say whether this runs already: {error}") from None
+                    raise ConfigError(
+                        f"SLURM does not say whether this runs already: {error}"
+                    ) from None
                 time.sleep(SHORTEST_S)
         return None
 
@@ -191,15 +207,22 @@ class ArrayRun:
         texts = self.config.read_bytes(), self.script.read_text()
         if texts != (self.wanted.config, self._script()):
             why = f"{job} runs there, of another config or other options"
-            raise ConfigError(f"{self.folder}: {why}; wait for it, scancel {job.number}, or choose another --out")
+            raise ConfigError(
+                f"{self.folder}: {why}; wait for it, scancel {job.number}, or choose another --out"
+            )
 
     def _submit(self) -> bool:
         self.logs.mkdir(exist_ok=True)
-        before = {path: path.read_bytes() if path.exists() else None for path in (self.config, self.script)}
+        before = {
+            path: path.read_bytes() if path.exists() else None
+            for path in (self.config, self.script)
+        }
         write_atomically(self.config, self.wanted.config)
         write_atomically(self.script, self._script())
         try:
-            job = submitted(self.script, self.wanted.slurm.options, self.count, self._comment, self.logs)
+            job = submitted(
+                self.script, self.wanted.slurm.options, self.count, self._comment, self.logs
+            )
         except ConfigError:
             for path, content in before.items():
                 if content is None:
@@ -217,15 +240,15 @@ class ArrayRun:
         self._write(job)
 
     def _write(self, job: Job, collected: bool = False) -> None:
-        state = State(job=job.number, cluster=job.cluster or None, parts=self.count, collected=collected)
+        state = State(
+            job=job.number, cluster=job.cluster or None, parts=self.count, collected=collected
+        )
         write_atomically(self.state_file, json.dumps(state.model_dump(), indent=1) + "\n")
 
     def _script(self) -> str:
         """What each task runs. `exec`: so the signals of SLURM reach the command itself."""
         arguments = ["run", "--config", str(self.config), *self.wanted.arguments]
-        part = (
-            f'--shard "$SLURM_ARRAY_TASK_ID/{self.count}" --out {shlex.quote(str(self.folder / "parts"))}/"$SLURM_ARRAY_TASK_ID"'
-        )
+        part = f'--shard "$SLURM_ARRAY_TASK_ID/{self.count}" --out {shlex.quote(str(self.folder / "parts"))}/"$SLURM_ARRAY_TASK_ID"'
         # A part that is started once more goes on.
         fresh = ' $([ "${SLURM_RESTART_COUNT:-0}" != 0 ] || echo --fresh)' * self.wanted.fresh
         return "\n".join(
@@ -245,5 +268,7 @@ def own_command() -> Path:
     places = [Path(sys.argv[0]).absolute(), Path(sysconfig.get_path("scripts")) / "snnbench"]
     found = [path for path in places if path.name == "snnbench" and os.access(path, os.X_OK)]
     if not found:
-        raise ConfigError("--executor slurm: found no command snnbench that a job could start; install it: pip install snnbench")
+        raise ConfigError(
+            "--executor slurm: found no command snnbench that a job could start; install it: pip install snnbench"
+        )
     return found[0]

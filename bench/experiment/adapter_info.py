@@ -38,10 +38,16 @@ class AdapterInfo:
     @classmethod
     def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
         """From a worker's entry for one adapter; `name` is for an adapter that could not tell its own."""
-        entry = {key: value for key, value in answer.items() if key not in ("refusals", "no_adapter")}
+        entry = {
+            key: value for key, value in answer.items() if key not in ("refusals", "no_adapter")
+        }
         missing = ", ".join(answer.get("missing", ()))
         where = "" if home == "default" else f" in environment {home}"
-        return cls(**{"name": name, **entry}, home=home, lacking=f"{missing} is not installed{where}" if missing else None)
+        return cls(
+            **{"name": name, **entry},
+            home=home,
+            lacking=f"{missing} is not installed{where}" if missing else None,
+        )
 
     @property
     def can_run(self) -> bool:
@@ -56,7 +62,11 @@ class AdapterInfo:
     def recorded(self) -> dict[str, Any]:
         """What a record says of it: of a file its name and hash, not where it lies."""
         known = {name: getattr(self, name) for name in ("version", "source_sha256", "closure")}
-        return {"name": self.name.partition("@")[0]} | known | {"reference": without_folder(self.reference)}
+        return (
+            {"name": self.name.partition("@")[0]}
+            | known
+            | {"reference": without_folder(self.reference)}
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `error` and `refusal` only where there is one."""

@@ -61,7 +61,10 @@ Device = Annotated[str, Field(pattern=DEVICE)]
 Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
     NeuronSpec | Native,
-    BeforeValidator(parse_neuron, json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str]),
+    BeforeValidator(
+        parse_neuron,
+        json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str],
+    ),
     PlainSerializer(lambda neuron: neuron.as_dict(), return_type=dict[str, Any]),
 ]
 
@@ -73,8 +76,12 @@ class _Table(BaseModel):
 class Grid(_Table):
     """Every combination is one case."""
 
-    framework: list[Framework] = Field(["all"], min_length=1, description="name[@version][:variant], name:*, all or all:*")
-    device: list[Device] | None = Field(None, min_length=1, description="default: cuda if there is one")
+    framework: list[Framework] = Field(
+        ["all"], min_length=1, description="name[@version][:variant], name:*, all or all:*"
+    )
+    device: list[Device] | None = Field(
+        None, min_length=1, description="default: cuda if there is one"
+    )
     workload: list[Workload] = Field(["linear-lif"], min_length=1)
     neuron: list[Neuron] = Field([NEURONS["soft"]], min_length=1)
     layers: list[Count] = Field([1], min_length=1)
@@ -85,24 +92,46 @@ class Grid(_Table):
     input: list[Input] = Field(["spikes"], min_length=1)
     bias: list[Flag] = Field([True], min_length=1)
     input_grad: list[Flag] = Field([True], min_length=1)
-    width: list[Count] = Field([16], min_length=1, description="channels of a network's first stage")
+    width: list[Count] = Field(
+        [16], min_length=1, description="channels of a network's first stage"
+    )
     image: list[Count] = Field([32], min_length=1, description="pixels of a side")
     classes: list[Count] = Field([10], min_length=1)
-    norm: list[Flag] = Field([True], min_length=1, description="batch norms in networks that have a choice")
-    firing: list[Share] = Field([SPIKE_SHARE], min_length=1, description="share of ones in input = 'spikes'")
-    loss: list[Loss] = Field([PLAIN["loss"]], min_length=1, description="upstream: a given gradient of the output")
-    optimizer: list[OptimizerName] = Field([PLAIN["optimizer"]], min_length=1, description="plain: gradient descent")
-
-    dataset: list[Dataset] = Field([FRAMED[0]], min_length=1, description="recordings, ours (synthetic-…) or below data.folder")
-    samples: list[Count] = Field([2000], min_length=1, description="recordings of an epoch")
-    loaders: list[Processes] = Field([0], min_length=1, description="processes of torch's DataLoader")
-    pinned: list[Flag] = Field([False], min_length=1, description="batches through pinned memory")
-    augment: list[Flag] = Field([False], min_length=1, description="recordings shifted by some channels, anew in each epoch")
-    behind: list[Behind] = Field(
-        [NO_NETWORK], min_length=1, description="the framework whose network trains on the batches, or none"
+    norm: list[Flag] = Field(
+        [True], min_length=1, description="batch norms in networks that have a choice"
     )
-    parallel: list[Parallel] = Field(["data"], min_length=1, description="what ranks share: items of the batch, or time steps")
-    ranks: list[Ranks] = Field([1], min_length=1, description="processes (of JAX: devices) that compute a case together")
+    firing: list[Share] = Field(
+        [SPIKE_SHARE], min_length=1, description="share of ones in input = 'spikes'"
+    )
+    loss: list[Loss] = Field(
+        [PLAIN["loss"]], min_length=1, description="upstream: a given gradient of the output"
+    )
+    optimizer: list[OptimizerName] = Field(
+        [PLAIN["optimizer"]], min_length=1, description="plain: gradient descent"
+    )
+
+    dataset: list[Dataset] = Field(
+        [FRAMED[0]], min_length=1, description="recordings, ours (synthetic-…) or below data.folder"
+    )
+    samples: list[Count] = Field([2000], min_length=1, description="recordings of an epoch")
+    loaders: list[Processes] = Field(
+        [0], min_length=1, description="processes of torch's DataLoader"
+    )
+    pinned: list[Flag] = Field([False], min_length=1, description="batches through pinned memory")
+    augment: list[Flag] = Field(
+        [False], min_length=1, description="recordings shifted by some channels, anew in each epoch"
+    )
+    behind: list[Behind] = Field(
+        [NO_NETWORK],
+        min_length=1,
+        description="the framework whose network trains on the batches, or none",
+    )
+    parallel: list[Parallel] = Field(
+        ["data"], min_length=1, description="what ranks share: items of the batch, or time steps"
+    )
+    ranks: list[Ranks] = Field(
+        [1], min_length=1, description="processes (of JAX: devices) that compute a case together"
+    )
 
 
 class Container(_Table):
@@ -124,7 +153,9 @@ class Experiment(_Table):
     container: Container = Field(default_factory=Container)
     slurm: Slurm = Field(default_factory=Slurm)
     data: Data = Field(default_factory=Data)
-    network: Annotated[Networks, Field(description="networks of your own: a table, or several")] = []
+    network: Annotated[
+        Networks, Field(description="networks of your own: a table, or several")
+    ] = []
 
 
 MOST_BYTES = 1 << 20
@@ -147,13 +178,18 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
         raise ConfigError(_message(place, error, settings)) from None
     _check_excludes(place, experiment)
     grid = experiment.grid
-    grid.workload = with_own(place, experiment.network, grid.workload, "workload" in grid.model_fields_set)
+    grid.workload = with_own(
+        place, experiment.network, grid.workload, "workload" in grid.model_fields_set
+    )
     _check_axes(place, grid, settings)
     own = checked(experiment.network, place, folder)
     data = found(experiment.data, place, folder, grid.dataset if "data" in grid.workload else [])
     experiment = experiment.model_copy(update={"data": data, "network": own})
     # Files of adapters are named relative to the config that names them.
-    beside = [check_reference(reference, folder, f"{place}: adapters") for reference in experiment.adapters]
+    beside = [
+        check_reference(reference, folder, f"{place}: adapters")
+        for reference in experiment.adapters
+    ]
     return experiment.model_copy(update={"adapters": beside})
 
 
@@ -182,7 +218,11 @@ def _read(path: Path) -> dict[str, Any]:
 def _message(place: str, error: ValidationError, settings: Sequence[Setting] = ()) -> str:
     """One sentence for the first of pydantic's errors: of the file, or of the setting that gave the key."""
     first = error.errors()[0]
-    inside = [part for part in first["loc"] if not str(part).startswith(("function-", "list[", "constrained"))]
+    inside = [
+        part
+        for part in first["loc"]
+        if not str(part).startswith(("function-", "list[", "constrained"))
+    ]
     key = ".".join(str(p) for p in inside if not isinstance(p, int))
     setting, value, kind = setting_of(key, settings), first["input"], first["type"]
     source = setting.source if setting else place
@@ -197,7 +237,14 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
         }
         known = tables.get(str(inside[0]) if len(inside) > 1 else "", Experiment).model_fields
         where = f"[{inside[0]}]" if len(inside) > 1 else "the top level"
-        home = next((name for name, table in tables.items() if len(inside) == 1 and key in table.model_fields), None)
+        home = next(
+            (
+                name
+                for name, table in tables.items()
+                if len(inside) == 1 and key in table.model_fields
+            ),
+            None,
+        )
         meant = f"; did you mean '{home}.{key}'?" if home else nearest(str(inside[-1]), known)
         return f"{source}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
     if kind == "missing":
@@ -215,7 +262,9 @@ def _check_excludes(place: str, experiment: Experiment) -> None:
             try:
                 Grid.model_validate({key: listed(value)})
             except ValidationError as error:
-                raise ConfigError(_message(place, error).replace(f"{place}: ", f"{place}: exclude.", 1)) from None
+                raise ConfigError(
+                    _message(place, error).replace(f"{place}: ", f"{place}: exclude.", 1)
+                ) from None
 
 
 def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
@@ -224,7 +273,9 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
     def refused(axis: str, whom: str) -> ConfigError:
         key, values = f"grid.{axis}", getattr(grid, axis)
         value = values[0] if len(values) == 1 and setting_of(key, settings) else values
-        return ConfigError(f"{about(key, value, place, settings)}: means nothing for {whom}; leave it out")
+        return ConfigError(
+            f"{about(key, value, place, settings)}: means nothing for {whom}; leave it out"
+        )
 
     if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
         raise refused("firing", f"input = {shown(grid.input)}")
@@ -239,7 +290,9 @@ def meaningless(grid: Grid) -> list[str]:
 
     def ignored(name: str) -> bool:
         alone = name == "parallel" and set(grid.ranks) == {1}
-        return alone or all(WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload)
+        return alone or all(
+            WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload
+        )
 
     return [name for name in Grid.model_fields if ignored(name)]
 
@@ -255,12 +308,18 @@ def check_reference(reference: str, folder: Path, where: str) -> str:
     try:
         file = (folder / Path(source).expanduser()).resolve()
         there, beside = file.is_file(), (folder / source).is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL in it, no such home folder
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # too long a name, a NUL in it, no such home folder
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{where} = {shown(reference)}: cannot be a file: {why}") from None
     module = all(word.isidentifier() for word in source.split(".")) and not beside
     if not name.isidentifier() or not (source.endswith(".py") or module):
-        raise ConfigError(f"{where} = {shown(reference)}: must look like 'file.py:Class' or 'package.module:Class'")
+        raise ConfigError(
+            f"{where} = {shown(reference)}: must look like 'file.py:Class' or 'package.module:Class'"
+        )
     if not source.endswith(".py"):
         return reference
     if not there:

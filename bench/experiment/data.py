@@ -15,7 +15,10 @@ class Data(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    folder: Annotated[str | None, Field(description="the folder that tonic calls save_to; it has SSC/ssc_train.h5")] = None
+    folder: Annotated[
+        str | None,
+        Field(description="the folder that tonic calls save_to; it has SSC/ssc_train.h5"),
+    ] = None
 
 
 def found(data: Data, place: str, beside: Path, datasets: Sequence[str]) -> Data:
@@ -25,11 +28,15 @@ def found(data: Data, place: str, beside: Path, datasets: Sequence[str]) -> Data
     if not real:
         return data
     if data.folder is None:
-        raise ConfigError(f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie")
+        raise ConfigError(
+            f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie"
+        )
     folder = (beside / Path(data.folder).expanduser()).resolve()
     for name in real:
         file, is_file = DATA_SETS[name].file(folder), DATA_SETS[name].is_sound
         if not (file.is_file() if is_file else file.is_dir()):
             what = "file" if is_file else "folder"
-            raise ConfigError(f"{place}: data.folder = {shown(data.folder)}: there is no {what} {file}")
+            raise ConfigError(
+                f"{place}: data.folder = {shown(data.folder)}: there is no {what} {file}"
+            )
     return data.model_copy(update={"folder": str(folder)})

@@ -25,7 +25,9 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
     `devices` count where the config names none."""
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
-    combinations = (dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values()))
+    combinations = (
+        dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values())
+    )
     brought: dict[str, list[Any]] = {NETWORK: [table.reference for table in experiment.network]}
     cases = [
         Case("", seed=experiment.seed, network=network, **combination)
@@ -38,14 +40,19 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
 
 
 def expand(
-    experiment: Experiment, adapters: Mapping[str, AdapterInfo], devices: Sequence[str], about: Callable[[str], str]
+    experiment: Experiment,
+    adapters: Mapping[str, AdapterInfo],
+    devices: Sequence[str],
+    about: Callable[[str], str],
 ) -> list[Case]:
     """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant.
     `devices` are those of this machine; `about` is what a message on a framework begins with."""
     for entry in experiment.exclude:
         for name in listed(entry.get("framework", [])):
             if name not in adapters:
-                raise ConfigError(f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}")
+                raise ConfigError(
+                    f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}"
+                )
     variants = [
         (*variant, text.partition(":")[0] == "all")
         for text in experiment.grid.framework
@@ -63,22 +70,33 @@ def expand(
     return list(cases)
 
 
-def resolve_framework(text: str, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]) -> list[tuple[str, str, str]]:
+def resolve_framework(
+    text: str, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]
+) -> list[tuple[str, str, str]]:
     """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions. `all` and `all:*` are the same
     of everything that can run here. Raises ConfigError, which begins with what `about` says of the text."""
     name, _, words = text.partition(":")
     if name == "all" and "all" not in adapters and words in ("", "*"):
         here = [each for each, adapter in adapters.items() if adapter.can_run and "@" not in each]
-        return [variant for each in here for variant in resolve_framework(f"{each}:{words}", adapters, about)]
+        return [
+            variant
+            for each in here
+            for variant in resolve_framework(f"{each}:{words}", adapters, about)
+        ]
     if name not in adapters:
         raise ConfigError(f"{about(text)}: unknown framework{others(name, adapters)}")
     adapter = adapters[name]
     try:
-        return [(name, construction, mode) for construction, mode in variants_of(words, adapter.constructions, adapter.modes)]
+        return [
+            (name, construction, mode)
+            for construction, mode in variants_of(words, adapter.constructions, adapter.modes)
+        ]
     except KeyError as error:
         (word,) = error.args
         known = [*adapter.constructions, *adapter.modes]
-        raise ConfigError(f"{about(text)}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})") from None
+        raise ConfigError(
+            f"{about(text)}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
+        ) from None
 
 
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
@@ -90,7 +108,9 @@ def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
 def excludes(entry: dict[str, Any], case: Case) -> bool:
     """Whether the case has, for every key of an exclude entry, its value or one of its listed values."""
     for key, value in entry.items():
-        values = [parse_neuron(each) for each in listed(value)] if key == "neuron" else listed(value)
+        values = (
+            [parse_neuron(each) for each in listed(value)] if key == "neuron" else listed(value)
+        )
         if getattr(case, key) not in values:
             return False
     return True
@@ -105,7 +125,9 @@ def select(cases: list[Case], expression: str) -> list[Case]:
         key, equals, pattern = (word.strip() for word in part.partition("="))
         if not equals or key not in known:
             wrong = (
-                f"there is no {key!r}{nearest(key, known)}" if equals and key else f"{part.strip()!r} must look like key=value"
+                f"there is no {key!r}{nearest(key, known)}"
+                if equals and key
+                else f"{part.strip()!r} must look like key=value"
             )
             raise ConfigError(f"--only {expression}: {wrong} ({', '.join(known)})")
         wanted.append((key, pattern))
@@ -113,8 +135,14 @@ def select(cases: list[Case], expression: str) -> list[Case]:
         texts = dict.fromkeys(text for case in cases for text in _texts(case, key))
         if texts and not any(fnmatchcase(text, pattern) for text in texts):
             advice = f"{nearest(pattern, texts)} (there are {', '.join(texts)})"
-            raise ConfigError(f"--only {expression}: no case left: none has {key} = {pattern}{advice}")
-    return [case for case in cases if all(any(fnmatchcase(text, one) for text in _texts(case, key)) for key, one in wanted)]
+            raise ConfigError(
+                f"--only {expression}: no case left: none has {key} = {pattern}{advice}"
+            )
+    return [
+        case
+        for case in cases
+        if all(any(fnmatchcase(text, one) for text in _texts(case, key)) for key, one in wanted)
+    ]
 
 
 def most_groups(experiment: Experiment, only: str) -> int:
@@ -136,4 +164,6 @@ def _texts(case: Case, key: str) -> list[str]:
     value = getattr(case, key)
     if isinstance(value, NeuronSpec | Native):
         return [value.label()]
-    return [str(value).lower() if isinstance(value, bool) else str(value)] + [case.framework_variant] * (key == "framework")
+    return [str(value).lower() if isinstance(value, bool) else str(value)] + [
+        case.framework_variant
+    ] * (key == "framework")

@@ -29,15 +29,27 @@ class Measure(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    blocks: Annotated[Blocks, Field(description="sets of fresh processes that every case is timed in")] = 3
+    blocks: Annotated[
+        Blocks, Field(description="sets of fresh processes that every case is timed in")
+    ] = 3
     most_blocks: Annotated[
-        Blocks, Field(description="up to so many, where it is open whether a case is slower than the fastest")
+        Blocks,
+        Field(
+            description="up to so many, where it is open whether a case is slower than the fastest"
+        ),
     ] = 10
     passes: Annotated[Blocks, Field(description="slots of each case in a block")] = 10
     slot: Annotated[Duration, Field(description="how long a case is timed in a pass")] = 0.08
-    phase_blocks: Annotated[Blocks | None, Field(description="of these, those that time other phases than the step; all")] = None
-    budget: Annotated[Duration, Field(description="timing of a case in a block; long calls end the passes then")] = 30.0
-    timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = 600.0
+    phase_blocks: Annotated[
+        Blocks | None,
+        Field(description="of these, those that time other phases than the step; all"),
+    ] = None
+    budget: Annotated[
+        Duration, Field(description="timing of a case in a block; long calls end the passes then")
+    ] = 30.0
+    timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = (
+        600.0
+    )
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0, le=4096)] = 0
     phases: Annotated[
@@ -48,7 +60,9 @@ class Measure(BaseModel):
     leave_beyond: Annotated[
         float | None,
         Field(ge=1.2, le=1000, exclude_if=lambda value: value is None),
-        Field(description="a case that its first block shows to take so many times as long as the fastest leaves; default: none"),
+        Field(
+            description="a case that its first block shows to take so many times as long as the fastest leaves; default: none"
+        ),
     ] = None
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 

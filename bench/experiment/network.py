@@ -38,14 +38,31 @@ class NetworkTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    nir: Annotated[str | None, Field(min_length=1, description="a NIR file, relative to the config")] = None
-    python: Annotated[str | None, Field(min_length=1, description="file.py:function, relative to the config")] = None
-    name: Annotated[str | None, Field(pattern=NAME, max_length=64, description="default: that of the file")] = None
-    dt: Annotated[Positive | None, Field(description="time of a step in the unit of the file's time constants")] = None
-    decay: Annotated[Literal["euler", "exact"] | None, Field(description="1 - dt/tau, or exp(-dt/tau)")] = None
-    reset: Annotated[Literal["soft", "hard"] | None, Field(description="the threshold is subtracted, or to zero")] = None
-    gain: Annotated[Literal["nir", "unit"], Field(description="of currents: (1 - decay) r, or 1")] = "nir"
-    detach_reset: Annotated[bool | None, Field(strict=True, description="no gradient through the reset")] = None
+    nir: Annotated[
+        str | None, Field(min_length=1, description="a NIR file, relative to the config")
+    ] = None
+    python: Annotated[
+        str | None, Field(min_length=1, description="file.py:function, relative to the config")
+    ] = None
+    name: Annotated[
+        str | None, Field(pattern=NAME, max_length=64, description="default: that of the file")
+    ] = None
+    dt: Annotated[
+        Positive | None,
+        Field(description="time of a step in the unit of the file's time constants"),
+    ] = None
+    decay: Annotated[
+        Literal["euler", "exact"] | None, Field(description="1 - dt/tau, or exp(-dt/tau)")
+    ] = None
+    reset: Annotated[
+        Literal["soft", "hard"] | None, Field(description="the threshold is subtracted, or to zero")
+    ] = None
+    gain: Annotated[
+        Literal["nir", "unit"], Field(description="of currents: (1 - decay) r, or 1")
+    ] = "nir"
+    detach_reset: Annotated[
+        bool | None, Field(strict=True, description="no gradient through the reset")
+    ] = None
     surrogate: Surrogate = "superspike"
     slope: Positive = 1.0
     _reference: str = PrivateAttr("")
@@ -80,7 +97,11 @@ class NetworkTable(BaseModel):
     @property
     def called(self) -> str:
         """Its name: the one given, else the file's."""
-        return self.name or re.sub(r"[^A-Za-z0-9_.-]", "-", self.file.stem).lstrip(".-")[:64] or "network"
+        return (
+            self.name
+            or re.sub(r"[^A-Za-z0-9_.-]", "-", self.file.stem).lstrip(".-")[:64]
+            or "network"
+        )
 
 
 def listed(value: Any) -> Any:
@@ -91,15 +112,21 @@ def listed(value: Any) -> Any:
 Networks = Annotated[list[NetworkTable], BeforeValidator(listed)]
 
 
-def with_own(place: str, tables: Sequence[NetworkTable], workloads: list[str], named: bool) -> list[str]:
+def with_own(
+    place: str, tables: Sequence[NetworkTable], workloads: list[str], named: bool
+) -> list[str]:
     """The workloads of a grid, and without any that is `named` its own networks if there are some. Raises ConfigError if the
     tables have no use, or are missing."""
     if tables and not named:
         return [NETWORK]
     if tables and NETWORK not in workloads:
-        raise ConfigError(f"{place}: grid.workload = {shown(workloads)}: has no {NETWORK!r}, which the table [network] is for")
+        raise ConfigError(
+            f"{place}: grid.workload = {shown(workloads)}: has no {NETWORK!r}, which the table [network] is for"
+        )
     if NETWORK in workloads and not tables:
-        raise ConfigError(f"{place}: grid.workload: {NETWORK!r} needs a table [network], which says where the network comes from")
+        raise ConfigError(
+            f"{place}: grid.workload: {NETWORK!r} needs a table [network], which says where the network comes from"
+        )
     return workloads
 
 
@@ -111,22 +138,46 @@ def checked(tables: Sequence[NetworkTable], place: str, folder: Path) -> list[Ne
 
 def _checked(table: NetworkTable, place: str, folder: Path) -> NetworkTable:
     if (table.nir is None) == (table.python is None):
-        raise ConfigError(f"{place}: network: needs either nir = 'file.nir' or python = 'file.py:function'")
+        raise ConfigError(
+            f"{place}: network: needs either nir = 'file.nir' or python = 'file.py:function'"
+        )
     if table.nir is not None:
         for key, words in REQUIRED.items():
             if getattr(table, key) is None:
-                raise ConfigError(f"{place}: network.{key}: is missing: a NIR file does not say {words}")
-    elif more := [key for key in OF_NIR if key in table.model_fields_set and key in table.model_dump(exclude_defaults=True)]:
-        raise ConfigError(f"{place}: network.{more[0]}: is for nir; a function's nodes have their neurons")
-    source, _, function = (table.python or "").rpartition(":") if table.nir is None else (table.nir, "", "")
+                raise ConfigError(
+                    f"{place}: network.{key}: is missing: a NIR file does not say {words}"
+                )
+    elif more := [
+        key
+        for key in OF_NIR
+        if key in table.model_fields_set and key in table.model_dump(exclude_defaults=True)
+    ]:
+        raise ConfigError(
+            f"{place}: network.{more[0]}: is for nir; a function's nodes have their neurons"
+        )
+    source, _, function = (
+        (table.python or "").rpartition(":") if table.nir is None else (table.nir, "", "")
+    )
     if table.python is not None and not (function.isidentifier() and source.endswith(".py")):
-        raise ConfigError(f"{place}: network.python = {shown(table.python)}: must look like 'file.py:function'")
+        raise ConfigError(
+            f"{place}: network.python = {shown(table.python)}: must look like 'file.py:function'"
+        )
     try:
         file = (folder / Path(source).expanduser()).resolve()
         there = file.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL in it, no such home folder
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # too long a name, a NUL in it, no such home folder
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{place}: network.{table.key} = {shown(source)}: cannot be a file: {why}") from None
+        raise ConfigError(
+            f"{place}: network.{table.key} = {shown(source)}: cannot be a file: {why}"
+        ) from None
     if not there:
-        raise ConfigError(f"{place}: network.{table.key} = {shown(source)}: there is no file {file}")
-    return table.model_copy(update={table.key: f"{file}:{function}" if table.nir is None else str(file)})
+        raise ConfigError(
+            f"{place}: network.{table.key} = {shown(source)}: there is no file {file}"
+        )
+    return table.model_copy(
+        update={table.key: f"{file}:{function}" if table.nir is None else str(file)}
+    )

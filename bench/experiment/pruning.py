@@ -10,6 +10,10 @@ def dominated(case: Case, failed: list[tuple[Case, str]]) -> str | None:
     own = {name: size for name in SIZES if (size := getattr(case, name)) is not None}
     for smaller, status in failed:
         same_kind = replace(smaller, **own) == case
-        if same_kind and smaller != case and all(getattr(smaller, name) <= size for name, size in own.items()):
+        if (
+            same_kind
+            and smaller != case
+            and all(getattr(smaller, name) <= size for name, size in own.items())
+        ):
             return f"the smaller case {sizes(smaller)} ended as {status}"
     return None

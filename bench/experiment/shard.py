@@ -22,7 +22,9 @@ class Shard:
         if self.count > len(families):
             together = "cases that differ in framework only stay together"
             most = f"{len(families)} part{'s' * (len(families) > 1)}"
-            raise ConfigError(f"--shard {self}: {together}, so there {'are' if len(families) > 1 else 'is'} at most {most}")
+            raise ConfigError(
+                f"--shard {self}: {together}, so there {'are' if len(families) > 1 else 'is'} at most {most}"
+            )
         load = [0.0] * self.count
         mine: set[Case] = set()
         for family in sorted(families, key=_seconds, reverse=True):
@@ -45,5 +47,7 @@ def parse_shard(text: str) -> Shard:
     """`2/3`. Raises ConfigError."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise ConfigError(f"--shard {text}: must look like 2/3, the second of three parts (1/3 to 3/3)")
+        raise ConfigError(
+            f"--shard {text}: must look like 2/3, the second of three parts (1/3 to 3/3)"
+        )
     return Shard(int(match[1]), int(match[2]))

@@ -36,6 +36,13 @@ class Slurm(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    parts: Annotated[int, Field(strict=True, gt=0, le=1000, description="tasks; each takes whole comparison groups")] = 1
-    options: Annotated[list[Option], Field(description="of sbatch: partition, GPUs, cores, memory, time")] = ["--exclusive"]
-    prelude: Annotated[str, Field(max_length=10_000, description="lines of bash before it: environment modules")] = ""
+    parts: Annotated[
+        int,
+        Field(strict=True, gt=0, le=1000, description="tasks; each takes whole comparison groups"),
+    ] = 1
+    options: Annotated[
+        list[Option], Field(description="of sbatch: partition, GPUs, cores, memory, time")
+    ] = ["--exclusive"]
+    prelude: Annotated[
+        str, Field(max_length=10_000, description="lines of bash before it: environment modules")
+    ] = ""

@@ -12,7 +12,16 @@ from ..common.mistakes import nearest, shown
 from ..core.case import NATIVE, Native
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SIZES = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
 
 LEAST_SECONDS, MOST_SECONDS, MOST_BYTES = 1e-6, 27_000 * 3600.0, 1 << 54
 
@@ -34,7 +43,11 @@ def parse_size(value: Any) -> int:
 
 
 def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value) if isinstance(value, str) else None
+    match = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value)
+        if isinstance(value, str)
+        else None
+    )
     if not match or match[2] not in units or float(match[1]) == 0:
         raise ValueError(f"must be {wanted}")
     return float(match[1]) * units[match[2]]
@@ -46,17 +59,32 @@ NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATI
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
 
-OPTIONAL: dict[str, Any] = {"current_decay": float, "learned_decay": str, "adaptation": float, "adaptation_decay": float}
+OPTIONAL: dict[str, Any] = {
+    "current_decay": float,
+    "learned_decay": str,
+    "adaptation": float,
+    "adaptation_decay": float,
+}
 """Fields that need not be there, with what they are where they are."""
-KINDS: dict[str, Any] = {field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)}
-SYNONYMS = {"beta": "decay", "alpha": "current_decay", "v_threshold": "threshold", "v_th": "threshold", "theta": "threshold"}
+KINDS: dict[str, Any] = {
+    field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)
+}
+SYNONYMS = {
+    "beta": "decay",
+    "alpha": "current_decay",
+    "v_threshold": "threshold",
+    "v_th": "threshold",
+    "theta": "threshold",
+}
 """What frameworks call our fields."""
 
 
 def parse_neuron_text(text: str) -> NeuronSpec | Native:
     """A neuron as the command line has it: a name, or a table such as `{ reset = "hard", decay = 0.5 }`. Raises ValueError."""
     try:
-        return parse_neuron(tomllib.loads(f"neuron = {text}")["neuron"] if text.lstrip().startswith("{") else text)
+        return parse_neuron(
+            tomllib.loads(f"neuron = {text}")["neuron"] if text.lstrip().startswith("{") else text
+        )
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"is no table of a neuron's fields: {error}") from None
 
@@ -68,7 +96,9 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
     if isinstance(value, str):
         if value not in NAMED_NEURONS:
             names = ", ".join(NAMED_NEURONS)
-            raise ValueError(f"must be one of {names}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}")
+            raise ValueError(
+                f"must be one of {names}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}"
+            )
         return NAMED_NEURONS[value]
     if not isinstance(value, dict):
         raise ValueError("must be the name of a neuron or a table of its fields")
@@ -87,7 +117,9 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         except ValueError as error:
             mistakes.append(str(error))
     if mistakes:
-        fields_of_all = f" (a neuron's fields are {', '.join(KINDS)})" * (not value.keys() <= KINDS.keys())
+        fields_of_all = f" (a neuron's fields are {', '.join(KINDS)})" * (
+            not value.keys() <= KINDS.keys()
+        )
         raise ValueError("; ".join(mistakes) + fields_of_all)
     return neuron
 
@@ -97,12 +129,16 @@ def _mistake(key: Any, item: Any) -> str | None:
     if key not in KINDS:
         return f"has no field {shown(key)}{_meant(SYNONYMS.get(key, key), KINDS)}"
     kind = KINDS[key]
-    if not isinstance(item, (int, float) if kind is float else kind) or (isinstance(item, bool) and kind is not bool):
+    if not isinstance(item, (int, float) if kind is float else kind) or (
+        isinstance(item, bool) and kind is not bool
+    ):
         return f"needs {WORDS[kind]} for {key}, not {shown(item)}"
     if kind in (int, float) and not -LARGEST < item < LARGEST:
         return f"has {key} = {shown(item)}, beyond what float32 can hold"
     if key == "reset" and item not in NEURONS:
-        return f"has no reset {shown(item)}" + (_meant(item, NEURONS) or f" (there are {', '.join(NEURONS)})")
+        return f"has no reset {shown(item)}" + (
+            _meant(item, NEURONS) or f" (there are {', '.join(NEURONS)})"
+        )
     return None
 
 

@@ -32,24 +32,39 @@ def rates_file(machine: str) -> Path:
     return cache_folder() / "rates" / f"{machine}.json"
 
 
-def best_rates(machine: str, device: str, threads: int, measured: Mapping[str, Mapping[str, float]], keep: bool) -> Rates:
+def best_rates(
+    machine: str, device: str, threads: int, measured: Mapping[str, Mapping[str, float]], keep: bool
+) -> Rates:
     """The best of `measured` and of all that was kept before for that device of the machine with that hash, used by that number
     of threads. With `keep` it is kept for the next time; where that cannot be done, the answer is the same. Rates that no device
     has are left out.
 
     best_rates(machine_facts()["hash"], "cpu", 2, {"copy_bytes_per_s": {"1048576": 9e9}, "matmul_flops_per_s": {}}, keep=True)
     """
-    path, key = rates_file(machine), f"{device if device != 'cuda' else 'cuda:0'}, {threads} threads"
-    seen = {kind: {name: rate for name, rate in rates.items() if 0 < rate < MOST} for kind, rates in measured.items()}
+    path, key = (
+        rates_file(machine),
+        f"{device if device != 'cuda' else 'cuda:0'}, {threads} threads",
+    )
+    seen = {
+        kind: {name: rate for name, rate in rates.items() if 0 < rate < MOST}
+        for kind, rates in measured.items()
+    }
     if not keep:
         return _best_of(_read(path, machine).rates.get(key, {}), seen)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with exclusive(path.with_suffix(".lock"), TimeoutError(f"{path} is being written"), LONGEST_WAIT):
+        with exclusive(
+            path.with_suffix(".lock"), TimeoutError(f"{path} is being written"), LONGEST_WAIT
+        ):
             kept = _read(path, machine)
             best = _best_of(kept.rates.get(key, {}), seen)
             if best != kept.rates.get(key):
-                write_atomically(path, _Kept(machine=machine, rates=kept.rates | {key: best}).model_dump_json(indent=1))
+                write_atomically(
+                    path,
+                    _Kept(machine=machine, rates=kept.rates | {key: best}).model_dump_json(
+                        indent=1
+                    ),
+                )
     except OSError:
         best = _best_of(_read(path, machine).rates.get(key, {}), seen)
     return best

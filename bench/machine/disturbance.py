@@ -30,7 +30,13 @@ def busy_seconds() -> float:
 
 
 def disturbance(
-    slot: dict[str, Any], device_clock: str, cores: int, cpu: float, elapsed: float, foreign_cores: float, slowed: bool
+    slot: dict[str, Any],
+    device_clock: str,
+    cores: int,
+    cpu: float,
+    elapsed: float,
+    foreign_cores: float,
+    slowed: bool,
 ) -> str | None:
     """What spoilt a slot on `cores` cores, in words; None if nothing did. The worker used `cpu` seconds of them in the `elapsed`
     seconds that the harness saw pass. `slowed`: the device slowed itself down meanwhile."""
@@ -38,6 +44,8 @@ def disturbance(
         return "throttled"
     if device_clock != "process":
         return None
-    if cpu < (1 - MOST_IDLE) * elapsed or (cores == 1 and slot["wall"] > MOST_WAITED * slot["device"]):
+    if cpu < (1 - MOST_IDLE) * elapsed or (
+        cores == 1 and slot["wall"] > MOST_WAITED * slot["device"]
+    ):
         return "preempted"
     return "other programs" if cores > 1 and foreign_cores > MOST_FOREIGN_CORES else None

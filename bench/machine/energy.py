@@ -45,7 +45,11 @@ def _gpu(index: int) -> EnergyMeter | None:
 
 def _packages(root: Path) -> EnergyMeter | None:
     """All CPU packages together: cores, caches and what else is on the chip, whoever uses it. Memory is not in it."""
-    domains = [_Domain(folder) for folder in sorted((root / RAPL).glob("intel-rapl:*")) if folder.name.count(":") == 1]
+    domains = [
+        _Domain(folder)
+        for folder in sorted((root / RAPL).glob("intel-rapl:*"))
+        if folder.name.count(":") == 1
+    ]
     domains = [domain for domain in domains if domain.is_package]
 
     def joules() -> float | None:

@@ -31,19 +31,34 @@ def machine_facts() -> dict[str, Any]:
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     container = Path("/.dockerenv").exists() or Path("/run/.containerenv").exists()
-    return {**facts, "kernel": platform.release(), "container": container, "hash": digest, **_node(container)}
+    return {
+        **facts,
+        "kernel": platform.release(),
+        "container": container,
+        "hash": digest,
+        **_node(container),
+    }
 
 
 def _node(container: bool, root: Path = Path("/")) -> dict[str, str]:
     """`node`: this machine as a hash that tells it from others and nothing else, and in `node_of` what it is a hash of: the same
     after a reboot, unless that is `boot_id`. Names and files of a container are those of an image. Empty where nothing is known.
     """
-    places = [root / "etc/machine-id", root / "sys/class/dmi/id/product_uuid", root / "proc/sys/kernel/random/boot_id"]
+    places = [
+        root / "etc/machine-id",
+        root / "sys/class/dmi/id/product_uuid",
+        root / "proc/sys/kernel/random/boot_id",
+    ]
     for place in places[container:]:
-        with suppress(OSError, UnicodeDecodeError):  # most may read what is the board's own, not all
+        with suppress(
+            OSError, UnicodeDecodeError
+        ):  # most may read what is the board's own, not all
             if len(set(text := place.read_text().strip())) > MANY_SIGNS:
                 named = f"{'' if container else platform.node()} {text}"
-                return {"node": hashlib.sha256(named.encode()).hexdigest()[:12], "node_of": place.name}
+                return {
+                    "node": hashlib.sha256(named.encode()).hexdigest()[:12],
+                    "node_of": place.name,
+                }
     return {}
 
 
@@ -51,7 +66,12 @@ def machine_kind(machine: Mapping[str, Any]) -> str:
     """One name, 12 hexadecimal digits, for all machines with the same CPU, threads, GPUs and GiB of memory: a driver, a kernel
     and a MiB more make no other."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
-    facts = [machine["cpu"], machine["usable_threads"], gpus, round(machine["memory_bytes"] / 2**30)]
+    facts = [
+        machine["cpu"],
+        machine["usable_threads"],
+        gpus,
+        round(machine["memory_bytes"] / 2**30),
+    ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
 
@@ -77,7 +97,9 @@ def current_load() -> dict[str, Any]:
 def _cpu_model() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
 
@@ -103,7 +125,9 @@ def busy_warning(load: float, cores: int) -> list[str]:
     if load <= cores:
         return []
     what = "times will be doubtful, and proofs may run out of time"
-    return [f"this machine is busy: a load of {load:.1f} on {cores} core{'s' * (cores > 1)}: {what}"]
+    return [
+        f"this machine is busy: a load of {load:.1f} on {cores} core{'s' * (cores > 1)}: {what}"
+    ]
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:
@@ -112,9 +136,13 @@ def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]
     if load["load_average"][0] > 0.5:
         waiting = f"{load['load_average'][0]:.1f}"
         where = f"ran or waited for one of {machine['usable_threads']} threads"
-        sentences.append(f"in the last minute {waiting} programs on average {where}: times will be noisy, compare ratios only")
+        sentences.append(
+            f"in the last minute {waiting} programs on average {where}: times will be noisy, compare ratios only"
+        )
     if load["governor"] not in (None, "performance"):
-        sentences.append(f"the CPU frequency governor is {load['governor']!r}; 'performance' gives steadier times")
+        sentences.append(
+            f"the CPU frequency governor is {load['governor']!r}; 'performance' gives steadier times"
+        )
     if not machine["gpus"]:
         sentences.append("no NVIDIA driver answers: only the CPU can be measured")
     return sentences

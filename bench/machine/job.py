@@ -28,7 +28,11 @@ def job_limit(root: Path = Path("/")) -> int | None:
 def room_for_workers() -> float | None:
     """Bytes of the job that are left for further workers; None where nothing limits it."""
     limit = job_limit()
-    return None if limit is None else MOST * (limit - RESERVE) - sum(_resident(child) for child in _children())
+    return (
+        None
+        if limit is None
+        else MOST * (limit - RESERVE) - sum(_resident(child) for child in _children())
+    )
 
 
 def memory_for_workers(host_memory: int, machine_bytes: int) -> int:
@@ -36,7 +40,9 @@ def memory_for_workers(host_memory: int, machine_bytes: int) -> int:
     limit = job_limit()
     if limit is not None and MOST * (limit - RESERVE) < LEAST:
         mine, least = f"{limit >> 20} MiB", f"{RESERVE >> 20} MiB"
-        raise ConfigError(f"this job may use {mine} of memory, of which snnbench keeps {least}: give it 1 GiB or more (--mem)")
+        raise ConfigError(
+            f"this job may use {mine} of memory, of which snnbench keeps {least}: give it 1 GiB or more (--mem)"
+        )
     of_job = [] if limit is None else [int(MOST * (limit - RESERVE))]
     return min(host_memory, int(0.9 * machine_bytes), *of_job)
 
@@ -66,7 +72,9 @@ def _of_cgroups(root: Path) -> list[int]:
 
 def _of_slurm() -> int | None:
     """What SLURM was asked for, which it enforces even without cgroups, if somebody set it so."""
-    mebibytes = _number("SLURM_MEM_PER_NODE") or (_number("SLURM_MEM_PER_CPU") * _number("SLURM_CPUS_ON_NODE"))
+    mebibytes = _number("SLURM_MEM_PER_NODE") or (
+        _number("SLURM_MEM_PER_CPU") * _number("SLURM_CPUS_ON_NODE")
+    )
     return mebibytes << 20 or None
 
 

@@ -15,7 +15,13 @@ from .nvml import answer, board_of, handle_of
 REASONS = "throttle_reasons"
 MOST_READINGS = 500
 """In a record; of more, only every k-th is stored."""
-SLOWED_BY = {0x4: "its power limit", 0x8: "a hardware brake", 0x20: "heat", 0x40: "heat", 0x80: "a power brake"}
+SLOWED_BY = {
+    0x4: "its power limit",
+    0x8: "a hardware brake",
+    0x20: "heat",
+    0x40: "heat",
+    0x80: "a power brake",
+}
 """NVML's throttle reasons that make a device slower than it could be, by their bits."""
 
 
@@ -55,7 +61,9 @@ class Monitor:
         """Set `foreign_cores`: how many cores other programs used on average, all CPU time less that of the workers."""
         self.facts["load_average"] = load_average()
         if cpu_seconds is not None:
-            self.facts["foreign_cores"] = self._busy.foreign_cores(cpu_seconds, time.monotonic() - self._begun)
+            self.facts["foreign_cores"] = self._busy.foreign_cores(
+                cpu_seconds, time.monotonic() - self._begun
+            )
 
     def slowed_since(self, start: float) -> bool:
         """Whether the device slowed itself down after `start` of `time.perf_counter`, or at the last reading before."""
@@ -106,10 +114,21 @@ def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
 def condensed(readings: list[dict[str, float]]) -> dict[str, Any]:
     """The part of `readings` that a record stores. `watched`: a list per quantity, of those readings that differ from the one
     before, with their times in seconds under `at`; `throttle_reasons`: all of NVML's bits that were ever set."""
-    changed = [now for before, now in zip([{}, *readings], readings, strict=False) if {**before, "at": 0} != {**now, "at": 0}]
+    changed = [
+        now
+        for before, now in zip([{}, *readings], readings, strict=False)
+        if {**before, "at": 0} != {**now, "at": 0}
+    ]
     stored = changed[:: -(-len(changed) // MOST_READINGS) or 1]
-    watched = {key: [round(reading[key], 4) for reading in stored] for key in (stored[0] if stored else ()) if key != REASONS}
-    return {"watched": watched, REASONS: reduce(or_, (int(reading.get(REASONS, 0)) for reading in readings), 0)}
+    watched = {
+        key: [round(reading[key], 4) for reading in stored]
+        for key in (stored[0] if stored else ())
+        if key != REASONS
+    }
+    return {
+        "watched": watched,
+        REASONS: reduce(or_, (int(reading.get(REASONS, 0)) for reading in readings), 0),
+    }
 
 
 def slowed(reasons: int) -> list[str]:

@@ -29,7 +29,11 @@ def visible_devices() -> list[str] | None:
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]
-    wrong = (place for place, name in enumerate(names) if not (name.isdecimal() or name.startswith(("GPU-", "MIG-"))))
+    wrong = (
+        place
+        for place, name in enumerate(names)
+        if not (name.isdecimal() or name.startswith(("GPU-", "MIG-")))
+    )
     return names[: next(wrong, None)]
 
 
@@ -49,7 +53,11 @@ def handle_of(index: int) -> Any:
         return answer(lambda: pynvml.nvmlDeviceGetHandleByIndex(int(name)))
     if name.startswith("MIG-"):
         return answer(lambda: pynvml.nvmlDeviceGetHandleByUUID(name))
-    named = (handle for handle in _all() if str(answer(partial(pynvml.nvmlDeviceGetUUID, handle))).startswith(name))
+    named = (
+        handle
+        for handle in _all()
+        if str(answer(partial(pynvml.nvmlDeviceGetUUID, handle))).startswith(name)
+    )
     return next(named, None)
 
 
@@ -66,7 +74,11 @@ def board_of(index: int) -> Any:
 def device_count() -> int:
     """Of those that frameworks may use."""
     names = visible_devices()
-    return len(_all()) if names is None else sum(handle_of(index) is not None for index in range(len(names)))
+    return (
+        len(_all())
+        if names is None
+        else sum(handle_of(index) is not None for index in range(len(names)))
+    )
 
 
 def _all() -> list[Any]:
@@ -75,5 +87,7 @@ def _all() -> list[Any]:
 
     answer(pynvml.nvmlInit)
     count = answer(pynvml.nvmlDeviceGetCount) or 0
-    handles = (answer(partial(pynvml.nvmlDeviceGetHandleByIndex, number)) for number in range(count))
+    handles = (
+        answer(partial(pynvml.nvmlDeviceGetHandleByIndex, number)) for number in range(count)
+    )
     return [handle for handle in handles if handle is not None]

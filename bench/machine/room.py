@@ -40,5 +40,7 @@ def _free(device: str) -> float:
     import pynvml
 
     handle = handle_of(int(index or 0))
-    free = answer(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).free) if handle is not None else None
+    free = (
+        answer(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).free) if handle is not None else None
+    )
     return nan if free is None else float(free)

@@ -42,27 +42,47 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
     if largest is None:
         return Ceilings(copies, {})
     inner, outer = largest.inner, largest.outer
-    easy_rows = PROBE_FLOPS[kind] / (2.0 * inner * outer)  # the rate of a product that is as short as a call tells nothing
+    easy_rows = PROBE_FLOPS[kind] / (
+        2.0 * inner * outer
+    )  # the rate of a product that is as short as a call tells nothing
 
     def rate(most_flops: float, name: str, repeats: int) -> float:
         rows = int(max(1, min(max(largest.rows, easy_rows), most_flops / (2.0 * inner * outer))))
-        return 2.0 * rows * inner * outer / seconds([program.matmul(rows, inner, outer, name)], repeats)
+        return (
+            2.0
+            * rows
+            * inner
+            * outer
+            / seconds([program.matmul(rows, inner, outer, name)], repeats)
+        )
 
-    formats = dict.fromkeys(["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"])
+    formats = dict.fromkeys(
+        ["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"]
+    )
     rates = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
     # Formats that the device emulates are an order slower; trying them at full size would cost seconds.
     promising = [name for name, flops in rates.items() if flops >= 0.5 * max(rates.values())]
-    return Ceilings(copies, rates | {name: max(rates[name], rate(MOST_FLOPS[kind], name, 3)) for name in promising})
+    return Ceilings(
+        copies,
+        rates | {name: max(rates[name], rate(MOST_FLOPS[kind], name, 3)) for name in promising},
+    )
 
 
 def reaching(
-    program: Program, case: Case, network: Network, nonzero: float, timed: Mapping[str, float], sleep: Sleep = time.sleep
+    program: Program,
+    case: Case,
+    network: Network,
+    nonzero: float,
+    timed: Mapping[str, float],
+    sleep: Sleep = time.sleep,
 ) -> Ceilings:
     """`measure_ceilings`; rates measured on a busy machine are too low, so that those which would refuse one of the `timed`
     seconds by phase are measured again, up to four times."""
     ceilings = measure_ceilings(program, case, network)
     for pause in (0.2, 0.4, 0.8, 1.6):
-        if not any(phase.reason for phase in judge_times(case, network, ceilings, nonzero, timed).values()):
+        if not any(
+            phase.reason for phase in judge_times(case, network, ceilings, nonzero, timed).values()
+        ):
             break
         sleep(pause)
         ceilings = measure_ceilings(program, case, network)
@@ -81,9 +101,16 @@ def calibrate_device(device: str) -> Ceilings:
     copies = {8 * count: 8 * count / seconds([program.copy(count)], 5) for count in COPIED}
     if queue := program.device_queue():
         sets = {count: sets_beyond(queue.cache_bytes, 8 * count) for count in COPIED}
-        cold = {8 * n: 8 * n / seconds([program.copy(n) for _ in range(many)], 5) for n, many in sets.items() if many}
+        cold = {
+            8 * n: 8 * n / seconds([program.copy(n) for _ in range(many)], 5)
+            for n, many in sets.items()
+            if many
+        }
     side = WIDTH[kind]
-    products = {name: 2.0 * side**3 / seconds([program.matmul(side, side, side, name)], 3) for name in ("fp32", "bf16")}
+    products = {
+        name: 2.0 * side**3 / seconds([program.matmul(side, side, side, name)], 3)
+        for name in ("fp32", "bf16")
+    }
     return Ceilings(copies, products, cold)
 
 
@@ -105,7 +132,9 @@ def best_queued(queue: Queue, calls: Sequence[Callable[[], object]], repeats: in
         in_turn = [Prepared(calls[number % len(calls)]) for number in range(count)]
         seconds = queued_seconds(queue, in_turn.copy, MOST_IN_A_ROW, keep=False)
         if seconds is None:
-            raise RuntimeError("the host cannot ask for copies and products as fast as the device makes them")
+            raise RuntimeError(
+                "the host cannot ask for copies and products as fast as the device makes them"
+            )
         best = min(best, max(seconds, 1e-9))
         count = max(len(calls), min(MOST_IN_A_ROW, round(LEAST_QUEUED_S / best) or 1))
     return best

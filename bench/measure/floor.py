@@ -42,7 +42,9 @@ class Ceilings:
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """For events and files."""
-        copies, cold = ({str(size): rate for size, rate in rates.items()} for rates in (self.copies, self.cold))
+        copies, cold = (
+            {str(size): rate for size, rate in rates.items()} for rates in (self.copies, self.cold)
+        )
         found = {"copy_bytes_per_s": copies, "matmul_flops_per_s": dict(self.products)}
         return found | ({"cold_copy_bytes_per_s": cold} if cold else {})
 
@@ -50,7 +52,9 @@ class Ceilings:
     def from_dict(cls, rates: Mapping[str, Mapping[str, float]]) -> "Ceilings":
         """The inverse of `as_dict`."""
         kinds = ("copy_bytes_per_s", "cold_copy_bytes_per_s")
-        copies, cold = ({int(size): rate for size, rate in rates.get(kind, {}).items()} for kind in kinds)
+        copies, cold = (
+            {int(size): rate for size, rate in rates.get(kind, {}).items()} for kind in kinds
+        )
         return cls(copies, rates["matmul_flops_per_s"], cold)
 
 
@@ -84,7 +88,10 @@ def judge_times(
 ) -> dict[str, Judged]:
     """By phase, the judgement of median times in seconds. `nonzero`: see `mandatory`."""
     floors = {phase: floor(case, network, phase, ceilings, nonzero) for phase in medians}
-    return {phase: Judged(floors[phase], implausible(case, seconds, floors[phase])) for phase, seconds in medians.items()}
+    return {
+        phase: Judged(floors[phase], implausible(case, seconds, floors[phase]))
+        for phase, seconds in medians.items()
+    }
 
 
 def floor(case: Case, network: Network, phase: str, ceilings: Ceilings, nonzero: float) -> float:

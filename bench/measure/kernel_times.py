@@ -41,7 +41,9 @@ def seconds(queue: Queue, calls: Sequence[Callable[[], object]]) -> float | None
     """Of one of `calls`, which take turns, after one that warms each up. None: see `queued_seconds`."""
     for call in calls:
         call()
-    in_turn = [Prepared(calls[number % len(calls)]) for number in range(max(LEAST_CALLS, len(calls)))]
+    in_turn = [
+        Prepared(calls[number % len(calls)]) for number in range(max(LEAST_CALLS, len(calls)))
+    ]
     means = [queued_seconds(queue, in_turn.copy, TOGETHER, keep=False) for _ in range(REPEATS)]
     told = [mean for mean in means if mean is not None]
     return median(told) if told else None

@@ -15,7 +15,9 @@ LONGEST = 60.0
 """Seconds: who needs more has learned for fewer steps, and says how many."""
 
 
-def learned(program: Program, batch: Batch, clock: Callable[[], float] = monotonic) -> dict[str, Any]:
+def learned(
+    program: Program, batch: Batch, clock: Callable[[], float] = monotonic
+) -> dict[str, Any]:
     """The loss of every step from the case's parameters on, and the share of new samples whose class has the largest sum of
     outputs over time. `batch(number)` are input and labels of a batch, the same for every framework."""
     result = program.forward(program.put_input(batch(0)[0]))

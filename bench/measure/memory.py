@@ -57,7 +57,9 @@ def _trimmed() -> int:
     """Resident bytes after a moment: runtimes have threads of their own that free what was dropped, JAX does."""
     time.sleep(0.005)
     if hasattr(LIBC, "malloc_trim"):
-        LIBC.malloc_trim(0)  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
+        LIBC.malloc_trim(
+            0
+        )  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
     return _kibibytes("VmRSS")
 
 
@@ -161,7 +163,9 @@ REPEATS, LONGEST_REPEATED = 3, 0.5
 """Short calls are weighed so many times, those that together take less than so many seconds."""
 
 
-def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given: int) -> dict[str, int | None]:
+def weigh(
+    phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given: int
+) -> dict[str, int | None]:
     """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes. `given`
     are the bytes of arguments that are not the program's own; its own are asked for once its optimizer has its states. What the
     untimed part of the phase leaves behind (the graph that backward needs) counts. What stays between calls does not: with the
@@ -179,7 +183,11 @@ def weigh(phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given
 
 
 def _weigh_once(
-    phase: Phase, number: int, program: Program, probe: MemoryProbe | HostMemory, argument_bytes: int
+    phase: Phase,
+    number: int,
+    program: Program,
+    probe: MemoryProbe | HostMemory,
+    argument_bytes: int,
 ) -> dict[str, Any]:
     program.release()  # else gradients of the call before count as in use at the start, and are gone when this one begins
     probe.reset()

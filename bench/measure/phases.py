@@ -27,7 +27,11 @@ def draw_of(seed: int, number: int, phase: str, sources: int = 2) -> Draw:
     prepare parameters once: those of the first call stay."""
     random = Random(f"{seed} {number}")
     draw = Draw(random.randrange(sources), *(random.getrandbits(62) for _ in range(3)))
-    return replace(draw, parameters=draw_of(seed, 0, "", sources).parameters) if phase == "inference" else draw
+    return (
+        replace(draw, parameters=draw_of(seed, 0, "", sources).parameters)
+        if phase == "inference"
+        else draw
+    )
 
 
 @dataclass(frozen=True)
@@ -99,16 +103,29 @@ class Phases:
         if name in ("forward", "inference"):
             call = getattr(program, name)
             renewed = name == "forward" and any(program.shapes.values())
-            before = [partial(program.roll_parameters, draw.parameters) if renewed else None for draw in draws]
-            return [Prepared(partial(call, x), first) for x, first in zip(inputs, before, strict=True)]
+            before = [
+                partial(program.roll_parameters, draw.parameters) if renewed else None
+                for draw in draws
+            ]
+            return [
+                Prepared(partial(call, x), first) for x, first in zip(inputs, before, strict=True)
+            ]
         upstreams = [self._rolled("upstream", draw) for draw in own] * (1 if apart else count)
         if name == "step":
-            return [Prepared(partial(program.step, *given)) for given in zip(inputs, upstreams, strict=True)]
+            return [
+                Prepared(partial(program.step, *given))
+                for given in zip(inputs, upstreams, strict=True)
+            ]
         results = [program.forward(x) for x in inputs]
         if name == "optimizer":
-            graded = [self._fresh_backward(*given) for given in zip(results, upstreams, strict=True)]
+            graded = [
+                self._fresh_backward(*given) for given in zip(results, upstreams, strict=True)
+            ]
             return [Prepared(partial(program.optimize, result)) for result in graded]
-        return [Prepared(partial(self._fresh_backward, *given)) for given in zip(results, upstreams, strict=True)]
+        return [
+            Prepared(partial(self._fresh_backward, *given))
+            for given in zip(results, upstreams, strict=True)
+        ]
 
     def _fresh_backward(self, result: Any, upstream: Any) -> Any:
         """A backward that adds to no gradients of another."""
@@ -121,10 +138,16 @@ class Phases:
     def _rolled(self, name: str, draw: Draw, buffer: Any = None) -> Any:
         """The `x` or the `upstream` of a draw, written where the program reads it; else over `buffer`, or into new memory. Raises
         TypeError where writing would turn the numbers into what the program has to make of them inside the clock."""
-        given, turn = (self.inputs[draw.source], draw.turn) if name == "x" else (self.given_upstream, draw.upstream)
+        given, turn = (
+            (self.inputs[draw.source], draw.turn)
+            if name == "x"
+            else (self.given_upstream, draw.upstream)
+        )
         place = self.fixed_memory.get(name)
         if place is not None and not alike(place, given):
-            raise TypeError(f"fixed_memory[{name!r}] must be like what put_{'input' if name == 'x' else name} gave, in every way")
+            raise TypeError(
+                f"fixed_memory[{name!r}] must be like what put_{'input' if name == 'x' else name} gave, in every way"
+            )
         return self.program.roll_input(buffer if place is None else place, given, turn)
 
     def _renewed(self, index: int) -> Any:

@@ -38,7 +38,9 @@ class Terms:
     def optimum(self) -> float:
         """The number of ranks that takes least, not rounded: at least 1, endless where handing over takes no time."""
         gain = max(self.whole - self.neurons, 0.0)
-        return max(sqrt(gain / self.handover), 1.0) if self.handover else float("inf") if gain else 1.0
+        return (
+            max(sqrt(gain / self.handover), 1.0) if self.handover else float("inf") if gain else 1.0
+        )
 
 
 def simulated(terms: Terms, ranks: int) -> float:
@@ -64,7 +66,10 @@ class Prediction:
     @classmethod
     def of(cls, quartiles: dict[str, list[float]], layers: int) -> "Prediction":
         """From the quartiles of every term by its name."""
-        low, middle, high = (Terms(layers=layers, **{name: ends[at] for name, ends in quartiles.items()}) for at in range(3))
+        low, middle, high = (
+            Terms(layers=layers, **{name: ends[at] for name, ends in quartiles.items()})
+            for at in range(3)
+        )
         return cls(low, middle, high)
 
     def seconds(self, ranks: int) -> tuple[float, float, float]:

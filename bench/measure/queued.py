@@ -45,7 +45,9 @@ def sets_beyond(cache_bytes: int, bytes_of_one: int) -> int | None:
     return sets if sets <= MOST_SETS else None
 
 
-def device_times(queue: Queue, phases: Phases, name: str, typical: float) -> dict[str, float | None]:
+def device_times(
+    queue: Queue, phases: Phases, name: str, typical: float
+) -> dict[str, float | None]:
     """Seconds of a call of a phase on the device, of which one takes `typical` seconds as the host sees it. `device`: its input,
     its upstream gradient and its result are in memory that the cache does not hold. `device_warm`: all calls have the same, and
     the cache holds what fits into it. None for what cannot be had: see `queued_seconds`, `sets_beyond`. A program of
@@ -56,16 +58,25 @@ def device_times(queue: Queue, phases: Phases, name: str, typical: float) -> dic
     if phases.fixed_memory:
         flush = partial(queue.flush, BEYOND * queue.cache_bytes)
         flush()  # takes its memory
-        cold = queued_seconds(queue, lambda: [one.behind(flush) for one in phases.in_a_row(name, count, False)], count, False)
+        cold = queued_seconds(
+            queue,
+            lambda: [one.behind(flush) for one in phases.in_a_row(name, count, False)],
+            count,
+            False,
+        )
     elif sets:
         cold = queued_seconds(queue, lambda: phases.in_a_row(name, sets, True), count, True)
-    if name != "backward" or phases.fixed_memory or count * own < queue.cache_bytes:  # its forwards have memory of their own
+    if (
+        name != "backward" or phases.fixed_memory or count * own < queue.cache_bytes
+    ):  # its forwards have memory of their own
         warm = queued_seconds(queue, lambda: phases.in_a_row(name, count, False), count, False)
     phases.forget()
     return {"device": cold, "device_warm": warm}
 
 
-def queued_seconds(queue: Queue, ready: Callable[[], Sequence[Prepared]], count: int, keep: bool) -> float | None:
+def queued_seconds(
+    queue: Queue, ready: Callable[[], Sequence[Prepared]], count: int, keep: bool
+) -> float | None:
     """Mean seconds of a call on the device. Groups of `count` calls wait behind a hold each; one with something `before` it
     stands alone between two marks, which add about a microsecond. `ready` prepares all calls anew. With `keep` all results live
     to the end; else a call may be handed the memory of the one before.
@@ -84,7 +95,9 @@ def queued_seconds(queue: Queue, ready: Callable[[], Sequence[Prepared]], count:
     return None
 
 
-def _held(queue: Queue, calls: Sequence[Prepared], cycles: int, results: list[Any] | None) -> float | None:
+def _held(
+    queue: Queue, calls: Sequence[Prepared], cycles: int, results: list[Any] | None
+) -> float | None:
     """Seconds of the device between marks around calls, whose results go to `results` if there is such a list; None if it was not
     held until the last mark was there."""
     queue.wait()

@@ -44,13 +44,17 @@ class Calls:
     def since(self, moment: float) -> "Calls":
         """Those that began then or later, the last at least."""
         first = min(sum(began < moment for began in self.began), len(self.wall) - 1)
-        return Calls(self.began[first:], self.wall[first:], self.enqueue[first:], self.device[first:])
+        return Calls(
+            self.began[first:], self.wall[first:], self.enqueue[first:], self.device[first:]
+        )
 
     def summary(self, device_clock: str) -> dict[str, Any]:
         """The fields of a slot in a record, to the nanosecond, which is what the clocks resolve. What a call takes on a device
         with events is measured apart: see `queued.py`."""
         low, middle, high = np.quantile(self.wall, [0.25, 0.5, 0.75])
-        chosen = np.unique(np.linspace(0, len(self.wall) - 1, min(len(self.wall), MOST_SAMPLES)).astype(int))
+        chosen = np.unique(
+            np.linspace(0, len(self.wall) - 1, min(len(self.wall), MOST_SAMPLES)).astype(int)
+        )
         seconds = {"wall": middle, "low": low, "high": high}
         seconds |= {"enqueue": np.median(self.enqueue), "device": np.median(self.device)}
         unknown = {"device": None} if device_clock in ("events", "ranks") else {}
@@ -67,7 +71,13 @@ class Sampler:
     """Times the calls of one phase. `clock` has the wall time `perf_counter()` and the CPU time of all threads
     `process_time()`, in seconds; `wait` returns when a result is there."""
 
-    def __init__(self, phase: Phase, program: Program, clock: Any = CLOCK, wait: Callable[[Any], None] = settled):
+    def __init__(
+        self,
+        phase: Phase,
+        program: Program,
+        clock: Any = CLOCK,
+        wait: Callable[[Any], None] = settled,
+    ):
         self.phase, self.program, self.clock, self.wait = phase, program, clock, wait
         self.queue = program.device_queue()
         self.result: Any = None
@@ -85,7 +95,11 @@ class Sampler:
             while not _is_warm(calls.wall, first=int(not compiled)):
                 self._call(len(calls.wall), calls)
         self.typical = float(np.median(calls.wall[-WINDOW:]))
-        self.period = float(np.median(np.diff(calls.began)[-WINDOW:])) if len(calls.wall) > 1 else self.typical
+        self.period = (
+            float(np.median(np.diff(calls.began)[-WINDOW:]))
+            if len(calls.wall) > 1
+            else self.typical
+        )
         self.result = None
         return len(calls.wall)
 
@@ -126,7 +140,9 @@ class Sampler:
         calls.began.append(start)
         calls.wall.append(ready - start)
         calls.enqueue.append(returned - start)
-        calls.device.append(self.queue.seconds(first, last) if self.queue else self.clock.process_time() - cpu)
+        calls.device.append(
+            self.queue.seconds(first, last) if self.queue else self.clock.process_time() - cpu
+        )
 
 
 class _no_collection:
@@ -159,7 +175,9 @@ def _is_warm(wall: list[float], first: int) -> bool:
 
 def warnings_of(device_clock: str, calls: Calls) -> list[str]:
     """What is suspicious about a slot's clocks, in words."""
-    unwaited = sum(device > 1.02 * wall for device, wall in zip(calls.device, calls.wall, strict=True))
+    unwaited = sum(
+        device > 1.02 * wall for device, wall in zip(calls.device, calls.wall, strict=True)
+    )
     if device_clock == "events" and unwaited > MOST_UNWAITED * len(calls.wall):
         return ["W-SYNC: device time exceeds wall time: the device was not waited for"]
     return []

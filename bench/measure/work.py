@@ -45,7 +45,9 @@ class Product:
     def flops(self, share: float) -> float:
         """Operations that a share of values other than zero leaves. An addition counts as much as a multiplication and an
         addition, because it takes the place of both in a device."""
-        return 2.0 * self.rows * self.inner * self.outer * min(self.inside * share, 1 / self.savings)
+        return (
+            2.0 * self.rows * self.inner * self.outer * min(self.inside * share, 1 / self.savings)
+        )
 
 
 def products(case: Case, network: Network) -> dict[str, Product]:
@@ -61,7 +63,9 @@ def _product(case: Case, network: Network, node: Node) -> Product:
     parameters, steps = network.parameters[node.name], network.steps(node.name, case.time_steps)
     outer, *inner = parameters["recurrent" if node.kind == "neuron" else "weight"]
     if node.kind == "neuron":
-        return Product((steps - 1) * case.batch, prod(inner), outer)  # nothing feeds back into the first step
+        return Product(
+            (steps - 1) * case.batch, prod(inner), outer
+        )  # nothing feeds back into the first step
     rows = steps * case.batch * prod(network.shapes[node.name][1:])
     if node.kind == "linear":
         return Product(rows, prod(inner), outer)
@@ -88,7 +92,13 @@ def mandatory(case: Case, network: Network, phase: str, nonzero: float) -> Work:
     What is between nodes could stay on chip, so that only weights and the outer borders are moved.
     """
     forward, backward = _flops(case, network, nonzero)
-    flops = {"forward": forward, "inference": forward, "backward": backward, "step": forward + backward, "optimizer": 0.0}[phase]
+    flops = {
+        "forward": forward,
+        "inference": forward,
+        "backward": backward,
+        "step": forward + backward,
+        "optimizer": 0.0,
+    }[phase]
     return Work(flops, _bytes(case, network, phase, nonzero))
 
 
@@ -103,7 +113,11 @@ def _flops(case: Case, network: Network, nonzero: float) -> tuple[float, float]:
         if reader:
             forward += product.flops(share)
         if reader and _passes_all(reader) and _reached(network, reader):
-            asked = case.input_grad if below == INPUT else below is not None and _passes_all(network.node(below))
+            asked = (
+                case.input_grad
+                if below == INPUT
+                else below is not None and _passes_all(network.node(below))
+            )
             backward += product.flops(share) + (product.flops(1.0) if asked else 0.0)
     return forward, backward
 
@@ -127,7 +141,11 @@ def _reader(network: Network, node: Node) -> Node | None:
     """The neuron that a node's values reach alone and one by one, or the node itself if it is the output. None where they go
     elsewhere: a sum or mean of products can be had with fewer."""
     last = node
-    while last.kind != "neuron" and len(readers := network.readers[last.name]) == 1 and readers[0].kind != "add":
+    while (
+        last.kind != "neuron"
+        and len(readers := network.readers[last.name]) == 1
+        and readers[0].kind != "add"
+    ):
         if readers[0].kind not in ("norm", "flatten", "neuron"):
             return None
         (last,) = readers
@@ -163,8 +181,17 @@ def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
     size, short = BYTES[case.precision], _short(case)
     inputs, outputs = border_sizes(case, network)
     spikes = network.output.kind == "neuron" and not network.output.options["potentials"]
-    given, handed_out, upstream = size * inputs, outputs * (SPIKE if spikes else short), outputs * (UPSTREAM if spikes else short)
-    weights = sum(prod(shape) for shapes in network.parameters.values() for shape in shapes.values() if len(shape) > 1)
+    given, handed_out, upstream = (
+        size * inputs,
+        outputs * (SPIKE if spikes else short),
+        outputs * (UPSTREAM if spikes else short),
+    )
+    weights = sum(
+        prod(shape)
+        for shapes in network.parameters.values()
+        for shape in shapes.values()
+        if len(shape) > 1
+    )
     if phase in ("forward", "inference"):
         return size * weights + given + handed_out
     written = size * weights + given * case.input_grad
@@ -173,7 +200,10 @@ def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
     if phase == "step":
         return size * weights + given + handed_out + upstream + written
     # The first layer's input needs no gradient unless the case asks for it.
-    passed_on = any(case.input_grad or INPUT not in network.node(name).inputs for name in products(case, network))
+    passed_on = any(
+        case.input_grad or INPUT not in network.node(name).inputs
+        for name in products(case, network)
+    )
     return short * weights * passed_on + _kept(case, network, nonzero) * inputs + upstream + written
 
 
@@ -198,4 +228,6 @@ def border_sizes(case: Case, network: Network) -> tuple[int, int]:
     """How many numbers the input and the output hold."""
     features, last = network.shapes, network.output.name
     steps = network.steps(last, case.time_steps)
-    return case.time_steps * case.batch * prod(features[INPUT]), steps * case.batch * prod(features[last])
+    return case.time_steps * case.batch * prod(features[INPUT]), steps * case.batch * prod(
+        features[last]
+    )

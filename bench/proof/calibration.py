@@ -34,12 +34,16 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         x = x[:, : MOST_ITEMS // 2]
     result = oracle.Run({INPUT: x.astype(np.float64)})
     settled: set[str] = set()
-    needed_by = {name: index for index, node in enumerate(soft.nodes) for name in _needed(soft, node)}
+    needed_by = {
+        name: index for index, node in enumerate(soft.nodes) for name in _needed(soft, node)
+    }
     for index, node in enumerate(soft.nodes):
         own = oracle.exact(parameters, node)
         if node.kind != "neuron":
             if node == soft.only_before(last, "linear"):
-                own = {name: array[:MOST_NEURONS] for name, array in own.items()}  # the rest is not looked at
+                own = {
+                    name: array[:MOST_NEURONS] for name, array in own.items()
+                }  # the rest is not looked at
             oracle.compute(result, node, own)
             result.pulls.clear()  # which hold the weights in float64
             continue
@@ -50,9 +54,13 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         gains[node.name] = 1.0 if keeps else _gain(rate)
         if node.name != last:
             result.values |= _scaled_values(soft, node, result, scaled, gains[node.name])
-            oracle.compute(result, node, {name: gains[node.name] * array for name, array in own.items()})
+            oracle.compute(
+                result, node, {name: gains[node.name] * array for name, array in own.items()}
+            )
             result.pulls.clear()
-        result.values = {name: value for name, value in result.values.items() if needed_by.get(name, 0) > index}
+        result.values = {
+            name: value for name, value in result.values.items() if needed_by.get(name, 0) > index
+        }
     return gains
 
 
@@ -80,7 +88,14 @@ def _gain(rate: Callable[[float], float]) -> float:
     return 2.0 ** ((low + high) / 2)
 
 
-def _rate(network: Network, neuron: Node, own: oracle.Arrays, result: oracle.Run, scaled: set[str], gain: float) -> float:
+def _rate(
+    network: Network,
+    neuron: Node,
+    own: oracle.Arrays,
+    result: oracle.Run,
+    scaled: set[str],
+    gain: float,
+) -> float:
     """The firing rate of a neuron with this gain."""
     currents = _scaled_values(network, neuron, result, scaled, gain)[neuron.inputs[0]]
     recurrent = gain * own["recurrent"] if own else None
@@ -89,7 +104,9 @@ def _rate(network: Network, neuron: Node, own: oracle.Arrays, result: oracle.Run
     return float(run(neuron.options["neuron"], currents, recurrent=recurrent)[1].mean())
 
 
-def _scaled_values(network: Network, neuron: Node, result: oracle.Run, scaled: set[str], gain: float) -> dict[str, np.ndarray]:
+def _scaled_values(
+    network: Network, neuron: Node, result: oracle.Run, scaled: set[str], gain: float
+) -> dict[str, np.ndarray]:
     """The values on the way to a neuron, once those of the nodes `scaled` are multiplied by the gain."""
     values: dict[str, np.ndarray] = {}
     _settle(values, network, neuron.inputs[0], result, scaled, gain)
@@ -97,7 +114,12 @@ def _scaled_values(network: Network, neuron: Node, result: oracle.Run, scaled: s
 
 
 def _settle(
-    values: dict[str, np.ndarray], network: Network, name: str, result: oracle.Run, scaled: set[str], gain: float
+    values: dict[str, np.ndarray],
+    network: Network,
+    name: str,
+    result: oracle.Run,
+    scaled: set[str],
+    gain: float,
 ) -> np.ndarray:
     if name in scaled:
         values[name] = gain * result.values[name]
@@ -117,4 +139,7 @@ def _soft(network: Network) -> Network:
         plain = replace(spec_of(node.options["neuron"]), reset="soft", learned_decay=None)
         return replace(node, options={**node.options, "neuron": plain})
 
-    return Network(network.input, tuple(soft(node) if node.kind == "neuron" else node for node in network.nodes))
+    return Network(
+        network.input,
+        tuple(soft(node) if node.kind == "neuron" else node for node in network.nodes),
+    )

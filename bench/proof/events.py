@@ -23,14 +23,22 @@ def operations(network: Network, node: Node, result: Run) -> tuple[float, float]
     if node.kind == "linear":
         return float(np.count_nonzero(x)) * outputs, float(x.size) * outputs
     reads = np.outer(
-        *(_reads(side, places, node) for side, places in zip(x.shape[-2:], network.shapes[node.name][1:], strict=True))
+        *(
+            _reads(side, places, node)
+            for side, places in zip(x.shape[-2:], network.shapes[node.name][1:], strict=True)
+        )
     )
     events = np.count_nonzero(x, axis=(0, 1, 2))
-    return float((events * reads).sum()) * outputs, float(reads.sum()) * np.prod(x.shape[:3]) * outputs
+    return float((events * reads).sum()) * outputs, float(reads.sum()) * np.prod(
+        x.shape[:3]
+    ) * outputs
 
 
 def _reads(side: int, places: int, node: Node) -> np.ndarray:
     """How many places of a convolution read each pixel along one side."""
     kernel, stride, padding = (node.options[name] for name in ("kernel", "stride", "padding"))
     starts = np.arange(places) * stride - padding
-    return np.array([np.count_nonzero((starts <= pixel) & (pixel < starts + kernel)) for pixel in range(side)], np.float64)
+    return np.array(
+        [np.count_nonzero((starts <= pixel) & (pixel < starts + kernel)) for pixel in range(side)],
+        np.float64,
+    )

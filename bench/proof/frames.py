@@ -33,13 +33,18 @@ FAULTS: dict[str, Callable[[Framing, Asked], np.ndarray]] = {
     "frames begin at time 0, not at a recording's first event": _by(origin="zero"),
     "events behind the time that frames show are not cropped": _by(cropped=False),
     "channels are in reverse order": _by(reversed_places=True),
-    "recordings are not shifted": lambda right, asked: replace(asked, shifts=[0] * len(asked.shifts)).frames(right),
+    "recordings are not shifted": lambda right, asked: replace(
+        asked, shifts=[0] * len(asked.shifts)
+    ).frames(right),
     "recordings are shifted the other way": lambda right, asked: asked.mirrored.frames(right),
     "what leaves the frame enters at its other side": lambda right, asked: asked.rolled(right),
 }
 """What wrong frames are compared with, to name the fault."""
 
-OF_CAMERAS = {"polarities are swapped": _by(swapped_polarities=True), "x and y are swapped": _by(swapped_axes=True)}
+OF_CAMERAS = {
+    "polarities are swapped": _by(swapped_polarities=True),
+    "x and y are swapped": _by(swapped_axes=True),
+}
 """Those that only recordings with pixels and polarities can have."""
 
 
@@ -47,12 +52,16 @@ def faults_of(framing: Framing) -> dict[str, Callable[[Framing, Asked], np.ndarr
     return FAULTS if framing.data.is_sound else OF_CAMERAS | FAULTS
 
 
-def wrong_with(framing: Framing, asked: Asked, frames: np.ndarray, labels: np.ndarray) -> str | None:
+def wrong_with(
+    framing: Framing, asked: Asked, frames: np.ndarray, labels: np.ndarray
+) -> str | None:
     """What is wrong with a batch of `frames` (B, steps, channels) and `labels` (B,); None if nothing is."""
     shape = (len(asked.events), framing.steps, framing.data.channels)
     if frames.shape != shape or labels.shape != asked.labels.shape:
         right_shapes = f"{shape} and {asked.labels.shape} are asked for"
-        return f"frames are of shape {frames.shape} and labels of shape {labels.shape}: {right_shapes}"
+        return (
+            f"frames are of shape {frames.shape} and labels of shape {labels.shape}: {right_shapes}"
+        )
     if frames.dtype != np.float32:
         return f"frames are {frames.dtype}: float32 is asked for"
     right = asked.frames(framing)
@@ -60,7 +69,9 @@ def wrong_with(framing: Framing, asked: Asked, frames: np.ndarray, labels: np.nd
         return _named(framing, asked, frames, right)
     if not np.array_equal(labels, asked.labels):
         shuffled = np.array_equal(np.sort(labels), np.sort(asked.labels))
-        return "labels are those of other recordings of the batch" if shuffled else "labels are wrong"
+        return (
+            "labels are those of other recordings of the batch" if shuffled else "labels are wrong"
+        )
     return None
 
 
@@ -87,4 +98,6 @@ def _place(framing: Framing, channel: int) -> str:
 
 
 def _same_set(frames: np.ndarray, right: np.ndarray) -> bool:
-    return sorted(one.astype(np.int64).tobytes() for one in frames) == sorted(one.tobytes() for one in right)
+    return sorted(one.astype(np.int64).tobytes() for one in frames) == sorted(
+        one.tobytes() for one in right
+    )

@@ -80,8 +80,18 @@ class Asked:
 
     def frames(self, framing: Framing) -> np.ndarray:
         """Counts (B, steps, channels)."""
-        return np.stack([framing.shifted(framing.frames(one), by) for one, by in zip(self.events, self.shifts, strict=True)])
+        return np.stack(
+            [
+                framing.shifted(framing.frames(one), by)
+                for one, by in zip(self.events, self.shifts, strict=True)
+            ]
+        )
 
     def rolled(self, framing: Framing) -> np.ndarray:
         """Those of which nothing is lost by a shift."""
-        return np.stack([framing.rolled(framing.frames(one), by) for one, by in zip(self.events, self.shifts, strict=True)])
+        return np.stack(
+            [
+                framing.rolled(framing.frames(one), by)
+                for one, by in zip(self.events, self.shifts, strict=True)
+            ]
+        )

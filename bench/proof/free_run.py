@@ -40,7 +40,11 @@ class FreeRun:
         if self.seeded:
             return "seeded: its own do not make its neurons fire"
         scaled = ", ".join(f"{gain:.3g}" for gain in self.gains.values())
-        return "its own" if all(gain == 1 for gain in self.gains.values()) else f"its own times {scaled}"
+        return (
+            "its own"
+            if all(gain == 1 for gain in self.gains.values())
+            else f"its own times {scaled}"
+        )
 
     @property
     def unsuitable(self) -> str | None:
@@ -68,7 +72,9 @@ def free_run(case: Case, network: Network) -> FreeRun:
     neurons fire; else seeded ones are."""
     if network.given:
         kept = _free_run(case, network)
-        if not kept.unsuitable and all(1 / MOST_GAIN < gain < MOST_GAIN for gain in kept.gains.values()):
+        if not kept.unsuitable and all(
+            1 / MOST_GAIN < gain < MOST_GAIN for gain in kept.gains.values()
+        ):
             return kept
     return replace(_free_run(case, network.bare()), seeded=bool(network.given))
 
@@ -96,7 +102,13 @@ def write_free_run(case: Case, path: Path) -> None:
     """Compute and store the free run of `case`."""
     free = free_run(case, workload_of(case).network(case))
     names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
-    arrays: dict[str, Any] = {"neurons": names, "gains": gains, "rates": rates, "spikes": free.spikes, "seeded": free.seeded}
+    arrays: dict[str, Any] = {
+        "neurons": names,
+        "gains": gains,
+        "rates": rates,
+        "spikes": free.spikes,
+        "seeded": free.seeded,
+    }
     np.savez_compressed(path, allow_pickle=False, **arrays, work=[free.work[name] for name in WORK])
 
 
@@ -105,7 +117,9 @@ def read_free_run(path: Path) -> FreeRun:
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = stored["neurons"].tolist()
-            gains, rates = (dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates"))
+            gains, rates = (
+                dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates")
+            )
             if "work" not in stored:  # of an earlier version
                 return FreeRun(gains, rates, stored["spikes"])
             work = dict(zip(WORK, stored["work"].tolist(), strict=True))
@@ -113,7 +127,9 @@ def read_free_run(path: Path) -> FreeRun:
     except OSError:
         raise
     except Exception as error:  # of many kinds: what is damaged may be the archive, its compressed bytes or an array
-        raise ValueError(f"{path.name} is damaged ({type(error).__name__}); it is made again in the next run") from None
+        raise ValueError(
+            f"{path.name} is damaged ({type(error).__name__}); it is made again in the next run"
+        ) from None
 
 
 def is_whole(path: Path) -> bool:

@@ -61,7 +61,9 @@ class Verdict:
 def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
     """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs. Gradients are
     judged where all else is right."""
-    verdict = Verdict(firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None)
+    verdict = Verdict(
+        firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None
+    )
     verdict.findings += unreadable(problem, call)
     if verdict.findings:
         return verdict
@@ -81,7 +83,9 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
             verdict.errors.clear()
             _gradients(verdict, problem, replace(call, unseen=unseen), expected, limits)
     if verdict.passed and problem.loss and call.gradients is not None:
-        verdict.findings += _wrong_loss(problem, call.gradients, result, limits[network.output.name].gradient)
+        verdict.findings += _wrong_loss(
+            problem, call.gradients, result, limits[network.output.name].gradient
+        )
     return verdict
 
 
@@ -89,21 +93,31 @@ def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
     """The gradient of the loss by the output of a run."""
     if problem.loss is None:
         return problem.upstream
-    return loss_and_gradient(problem.loss, result.values[problem.network.output.name], problem.upstream)[1]
+    return loss_and_gradient(
+        problem.loss, result.values[problem.network.output.name], problem.upstream
+    )[1]
 
 
 def _of_sums(result: oracle.Run, call: Call, limits: LimitsByNode) -> Unseen:
     """What is unseen of a call, and beside it the rounding of gradients that are one sum over all neurons: its terms cancel, and
     are as exact as other gradients are."""
-    sums = {(name, "decay"): limits[name].gradient * spread for name, spread in result.spread.items()}
-    return {place: sums.get(place, 0.0) + call.unseen.get(place, 0.0) for place in {*sums, *call.unseen}}
+    sums = {
+        (name, "decay"): limits[name].gradient * spread for name, spread in result.spread.items()
+    }
+    return {
+        place: sums.get(place, 0.0) + call.unseen.get(place, 0.0) for place in {*sums, *call.unseen}
+    }
 
 
 def _at_edges(problem: Problem, call: Call, limits: LimitsByNode) -> Unseen:
     """What gradients may differ by where a surrogate ends abruptly, beside what is unseen of the call: rounding decides whether
     they pass a potential as near to such an edge as decisions may be wrong near a threshold."""
     network, ways = problem.network, []
-    abrupt = [name for name in network.neurons if spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT]
+    abrupt = [
+        name
+        for name in network.neurons
+        if spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT
+    ]
     for side in (1, -1) if abrupt else ():
         wider = {name: side * limits[name].distance for name in abrupt}
         result = oracle.forward(network, problem.parameters, call.x, call.spikes, wider=wider)
@@ -117,9 +131,13 @@ def _at_edges(problem: Problem, call: Call, limits: LimitsByNode) -> Unseen:
     return {place: size + call.unseen.get(place, 0.0) for place, size in between.items()}
 
 
-def _wrong_loss(problem: Problem, given: Gradients, result: oracle.Run, limit: float) -> Iterator[str]:
+def _wrong_loss(
+    problem: Problem, given: Gradients, result: oracle.Run, limit: float
+) -> Iterator[str]:
     assert problem.loss is not None
-    right, _ = loss_and_gradient(problem.loss, result.values[problem.network.output.name], problem.upstream)
+    right, _ = loss_and_gradient(
+        problem.loss, result.values[problem.network.output.name], problem.upstream
+    )
     if given.loss is None or not np.isfinite(given.loss).all():
         yield "the loss is missing" if given.loss is None else "the loss is not finite"
     elif not abs(float(given.loss) - right) <= limit * max(right, 1.0):
@@ -136,9 +154,13 @@ def unreadable(problem: Problem, call: Call) -> Iterator[str]:
             yield f"spikes{where} are missing"
         elif (spikes := call.spikes[neuron]).shape != shape:
             yield f"spikes{where} have shape {spikes.shape}, not {AXES[len(shape)]} = {shape}"
-        elif finding := _not_spikes(spikes, np.inf if isinstance(spec, Native) else spec.max_spikes):
+        elif finding := _not_spikes(
+            spikes, np.inf if isinstance(spec, Native) else spec.max_spikes
+        ):
             yield f"spikes{where} {finding}"
-    if call.output is not None and call.output.shape != (shape := problem.shape(network.output.name)):
+    if call.output is not None and call.output.shape != (
+        shape := problem.shape(network.output.name)
+    ):
         of = f", of {network.output.name}," if names[network.output.name] else ""
         yield f"the output{of} has shape {call.output.shape}, not {AXES[len(shape)]} = {shape}"
 
@@ -154,7 +176,9 @@ def _not_spikes(values: np.ndarray, most: float) -> str | None:
     return None
 
 
-def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: str, limit: Limits) -> None:
+def _decisions(
+    verdict: Verdict, network: Network, result: oracle.Run, neuron: str, limit: Limits
+) -> None:
     v, expected, spikes = result.potentials[neuron], result.expected[neuron], result.spikes[neuron]
     spec, name = spec_of(network.node(neuron).options["neuron"]), places(network)[neuron]
     wrong = spikes != expected
@@ -167,9 +191,13 @@ def _decisions(verdict: Verdict, network: Network, result: oracle.Run, neuron: s
     verdict.distance = max(verdict.distance or 0.0, worst)
     if share <= limit.decisions and worst <= limit.distance:
         return
-    place = tuple(np.argwhere(wrong & (distance > limit.distance) if worst > limit.distance else wrong)[0])
+    place = tuple(
+        np.argwhere(wrong & (distance > limit.distance) if worst > limit.distance else wrong)[0]
+    )
     step, item, *feature = (int(index) for index in place)
-    behind = f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""  # which may be what is wrong
+    behind = (
+        f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""
+    )  # which may be what is wrong
     where = f" in {name}{behind}" if name else ""
     verdict.findings.append(
         f"{small_share(share)} of the decisions{where} are wrong, up to {worst:.1e} from the threshold "
@@ -184,11 +212,15 @@ def _spikes(count: float) -> str:
     return f"{count:.0f} spike{'s' * (round(count) != 1)}"
 
 
-def _values(problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNode) -> Iterator[str]:
+def _values(
+    problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNode
+) -> Iterator[str]:
     """What is wrong with an output that is not spikes, and with the running statistics of norms."""
     network, output = problem.network, problem.network.output
     if call.output is not None and (output.kind != "neuron" or output.options["potentials"]):
-        _, words = _difference(call.output, result.values[output.name], limits[output.name].gradient)
+        _, words = _difference(
+            call.output, result.values[output.name], limits[output.name].gradient
+        )
         if words:
             yield f"the output, of {output.name}, {words}"
     if call.statistics is None:
@@ -199,7 +231,9 @@ def _values(problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNo
         for key, value in batch.items():
             given = after.get(name, {}).get(key)
             if given is None or given.shape != value.shape:
-                yield f"the running {key} of {name} is missing" + ("" if given is None else f": its shape is {given.shape}")
+                yield f"the running {key} of {name} is missing" + (
+                    "" if given is None else f": its shape is {given.shape}"
+                )
                 continue
             right = (1 - momentum) * before[name][key].astype(np.float64) + momentum * value
             _, words = _difference(given, right, limit)
@@ -214,7 +248,9 @@ MOST_NAMED = 3
 """Wrong gradients of a network that are named: those nearest to its output, where the fault is."""
 
 
-def _gradients(verdict: Verdict, problem: Problem, call: Call, expected: oracle.Expected, limits: LimitsByNode) -> None:
+def _gradients(
+    verdict: Verdict, problem: Problem, call: Call, expected: oracle.Expected, limits: LimitsByNode
+) -> None:
     assert call.gradients is not None
     given, (by_parameters, of_input) = call.gradients, expected
     names, findings = places(problem.network), []
@@ -223,23 +259,39 @@ def _gradients(verdict: Verdict, problem: Problem, call: Call, expected: oracle.
         for key, right in arrays.items():
             limit = limits[node].bias_gradient if key == "bias" else limits[node].gradient
             name = "recurrent weight" if key == "recurrent" else key
-            array, unseen = given.parameters.get(node, {}).get(key), call.unseen.get((node, key), 0.0)
+            array, unseen = (
+                given.parameters.get(node, {}).get(key),
+                call.unseen.get((node, key), 0.0),
+            )
             findings.append(_compare(verdict, key, f"{name}{where}", array, right, limit, unseen))
     if given.input is None and problem.input_grad:
         verdict.errors["input"] = 1.0
         findings.append("the gradient of the input is missing")
     elif given.input is not None:
         unseen = call.unseen.get((INPUT, "input"), 0.0)
-        findings.append(_compare(verdict, "input", "input", given.input, of_input, limits[INPUT].gradient, unseen))
+        findings.append(
+            _compare(
+                verdict, "input", "input", given.input, of_input, limits[INPUT].gradient, unseen
+            )
+        )
     wrong = [finding for finding in findings if finding]
     if any(names[node] == node for node in names) and len(wrong) > MOST_NAMED:
         more = len(wrong) - MOST_NAMED
-        wrong = [*wrong[: -MOST_NAMED - 1 : -1], f"and {more} more gradient{'s' if more > 1 else ''}"]
+        wrong = [
+            *wrong[: -MOST_NAMED - 1 : -1],
+            f"and {more} more gradient{'s' if more > 1 else ''}",
+        ]
     verdict.findings += wrong
 
 
 def _compare(
-    verdict: Verdict, key: str, name: str, given: np.ndarray | None, expected: Value, limit: float, unseen: float = 0.0
+    verdict: Verdict,
+    key: str,
+    name: str,
+    given: np.ndarray | None,
+    expected: Value,
+    limit: float,
+    unseen: float = 0.0,
 ) -> str | None:
     """What is wrong with a gradient, None if nothing; its error goes into the verdict. An L2 error of `unseen` is allowed."""
     if given is None:
@@ -261,7 +313,9 @@ def _seen(given: np.ndarray, expected: Product) -> tuple[np.ndarray, np.ndarray]
     1977). The L2 norm of what differs is that of its projections, on average."""
     if given.size <= WIDE:
         return given, expected.whole()
-    vectors = np.random.default_rng().standard_normal((given.shape[-1], PROJECTIONS)) / np.sqrt(PROJECTIONS)
+    vectors = np.random.default_rng().standard_normal((given.shape[-1], PROJECTIONS)) / np.sqrt(
+        PROJECTIONS
+    )
     return given.astype(np.float64) @ vectors, expected.times(vectors)
 
 
@@ -275,5 +329,11 @@ def _difference(given: np.ndarray, expected: np.ndarray, limit: float) -> tuple[
         return error, "is not finite"
     factor = float(np.vdot(given, expected) / max(np.vdot(expected, expected), 1e-300))
     same = np.linalg.norm(given - factor * expected) <= limit * size
-    words = "is zero" if not given.any() else f"is {factor:.6g} times the right one" if same else f"is off by {error:.1e}"
+    words = (
+        "is zero"
+        if not given.any()
+        else f"is {factor:.6g} times the right one"
+        if same
+        else f"is off by {error:.1e}"
+    )
     return error, f"{words} (relative L2, allowed {limit:.1e})"

@@ -46,7 +46,9 @@ def windows(x: np.ndarray, options: Options, outside: float = 0.0) -> np.ndarray
     kernel, stride, padding = options["kernel"], options["stride"], options["padding"]
     sides = [(0, 0)] * 3 + [(padding, padding)] * 2
     padded = np.pad(x, sides, constant_values=outside) if padding else x
-    return np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(3, 4))[..., ::stride, ::stride, :, :]
+    return np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(3, 4))[
+        ..., ::stride, ::stride, :, :
+    ]
 
 
 def summed_windows(gradient: np.ndarray, shape: tuple[int, ...], options: Options) -> np.ndarray:
@@ -57,7 +59,9 @@ def summed_windows(gradient: np.ndarray, shape: tuple[int, ...], options: Option
     rows, columns = gradient.shape[3:5]
     for i in range(kernel):
         for j in range(kernel):
-            padded[..., i : i + stride * rows : stride, j : j + stride * columns : stride] += gradient[..., i, j]
+            padded[..., i : i + stride * rows : stride, j : j + stride * columns : stride] += (
+                gradient[..., i, j]
+            )
     return padded[..., padding : padding + height, padding : padding + width]
 
 
@@ -82,10 +86,16 @@ def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
     parts = [slice(first, first + part) for first in range(0, len(seen), part)]
     value = np.empty((len(seen), 1, len(weight), *seen.shape[3:5]))
     for some in parts:
-        value[some] = np.moveaxis(np.tensordot(seen[some], weight, axes=([2, 5, 6], [1, 2, 3])), 4, 2)
+        value[some] = np.moveaxis(
+            np.tensordot(seen[some], weight, axes=([2, 5, 6], [1, 2, 3])), 4, 2
+        )
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
-        by_weight, by_x, rows = np.zeros_like(weight), np.empty(items.shape), gradient.reshape(value.shape)
+        by_weight, by_x, rows = (
+            np.zeros_like(weight),
+            np.empty(items.shape),
+            gradient.reshape(value.shape),
+        )
         for some in parts:
             by_weight += np.tensordot(rows[some], seen[some], axes=([0, 1, 3, 4], [0, 1, 3, 4]))
             by_window = np.moveaxis(np.tensordot(rows[some], weight, axes=(2, 0)), 4, 2)
@@ -99,14 +109,19 @@ def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
 
 def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     axes = (0, 1, *range(3, x.ndim))
-    weight, bias = (parameters[name].reshape(-1, *(1,) * (x.ndim - 3)) for name in ("weight", "bias"))
+    weight, bias = (
+        parameters[name].reshape(-1, *(1,) * (x.ndim - 3)) for name in ("weight", "bias")
+    )
     deviation = np.sqrt(x.var(axis=axes, keepdims=True) + options["epsilon"])
     normal = (x - x.mean(axis=axes, keepdims=True)) / deviation
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         along_mean = gradient.mean(axis=axes, keepdims=True)
         along_spread = normal * (gradient * normal).mean(axis=axes, keepdims=True)
-        by_parameter = {"weight": (gradient * normal).sum(axis=axes), "bias": gradient.sum(axis=axes)}
+        by_parameter = {
+            "weight": (gradient * normal).sum(axis=axes),
+            "bias": gradient.sum(axis=axes),
+        }
         return by_parameter, weight / deviation * (gradient - along_mean - along_spread)
 
     return normal * weight + bias, pull
@@ -124,10 +139,14 @@ def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         by_x = np.empty(x.shape)
         for t, step in enumerate(seen):
-            largest = step.reshape(*step.shape[:4], -1).argmax(axis=-1)[..., None]  # of equal values the first in row-major order
+            largest = step.reshape(*step.shape[:4], -1).argmax(axis=-1)[
+                ..., None
+            ]  # of equal values the first in row-major order
             by_window = np.zeros((*step.shape[:4], options["kernel"] ** 2))
             np.put_along_axis(by_window, largest, gradient[t, ..., None], axis=-1)
-            by_x[t : t + 1] = summed_windows(by_window.reshape(1, *step.shape), (1, *x.shape[1:]), options)
+            by_x[t : t + 1] = summed_windows(
+                by_window.reshape(1, *step.shape), (1, *x.shape[1:]), options
+            )
         return {}, by_x
 
     return seen.max(axis=(5, 6)), pull
@@ -147,12 +166,17 @@ def _flatten(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nd
     return x.reshape(*x.shape[:2], -1), lambda gradient: ({}, gradient.reshape(x.shape))
 
 
-def _add(options: Options, parameters: Arrays, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Pull]:
+def _add(
+    options: Options, parameters: Arrays, x: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, Pull]:
     return x + y, lambda gradient: ({}, (gradient, gradient))
 
 
 def _mean_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
-    return x.mean(axis=0, keepdims=True), lambda gradient: ({}, np.broadcast_to(gradient / len(x), x.shape))
+    return x.mean(axis=0, keepdims=True), lambda gradient: (
+        {},
+        np.broadcast_to(gradient / len(x), x.shape),
+    )
 
 
 LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {

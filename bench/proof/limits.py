@@ -31,7 +31,14 @@ LimitsByNode = Mapping[str, Limits]
 """Limits of every node and of the input."""
 
 
-def limits(precision: str, spec: NeuronSpec, inputs: int, summed_over: int, time_steps: int, neurons: int = 1) -> Limits:
+def limits(
+    precision: str,
+    spec: NeuronSpec,
+    inputs: int,
+    summed_over: int,
+    time_steps: int,
+    neurons: int = 1,
+) -> Limits:
     """Limits for a neuron with `inputs` inputs, gradients summed over `summed_over` values that pass `neurons` neurons.
 
     Rounding grows with the root of the number of summed products and with the membrane's memory, which is 2.9 at the canonical
@@ -39,7 +46,11 @@ def limits(precision: str, spec: NeuronSpec, inputs: int, summed_over: int, time
     one and 0.042 behind two were seen of right networks in bf16.
     """
     steps = time_steps if spec.decay == 1 else min(time_steps, 1 / (1 - spec.decay**2))
-    synapse = 1.0 if spec.current_decay is None else sqrt(min(time_steps, 1 / (1 - spec.current_decay**2)))
+    synapse = (
+        1.0
+        if spec.current_decay is None
+        else sqrt(min(time_steps, 1 / (1 - spec.current_decay**2)))
+    )
     memory = max(1.0, sqrt(steps) / 2.9) * synapse
     distance = 1e-5 * spec.threshold * max(1.0, sqrt(inputs / 512)) * memory
     gradient = 1e-5 * max(1.0, sqrt(summed_over / 16384)) * memory
@@ -62,7 +73,9 @@ def limits_of(case: Case, network: Network, fixed: FixedPoint | None = None) -> 
     added = (fixed.decisions, fixed.distance, fixed.gradient, fixed.gradient)
     widened = {}
     for name, limit in own.items():
-        pairs = zip(astuple(limit), added, astuple(_of_node(case, network, name, "bf16")), strict=True)
+        pairs = zip(
+            astuple(limit), added, astuple(_of_node(case, network, name, "bf16")), strict=True
+        )
         widened[name] = Limits(*(min(value + more, most) for value, more, most in pairs))
     return widened
 
@@ -78,7 +91,9 @@ def _of_node(case: Case, network: Network, name: str, precision: str) -> Limits:
         inputs = max(summed(network, each) for each in network.neurons)
     over = max(inputs, steps * case.batch) if chain else steps * case.batch * prod(features[1:])
     own = limits(precision, spec, inputs, over, case.time_steps, count)
-    one = 1 / (steps * case.batch * prod(features))  # decision of a small case is more than the share that is allowed
+    one = 1 / (
+        steps * case.batch * prod(features)
+    )  # decision of a small case is more than the share that is allowed
     own = replace(own, decisions=max(own.decisions, one))
     if chain or precision != "fp32":
         return own
@@ -90,7 +105,10 @@ def summed(network: Network, neuron: str) -> int:
     """Products that are summed into one current of a neuron; 1 where currents are given."""
     counts = [1]
     for name in scaled_nodes(network, neuron) - {INPUT}:
-        for node in (name, *(network.node(name).inputs if network.node(name).kind == "norm" else ())):
+        for node in (
+            name,
+            *(network.node(name).inputs if network.node(name).kind == "norm" else ()),
+        ):
             shapes = network.parameters.get(node, {})
             counts += [prod(shape[1:]) for shape in shapes.values()]
     return max(counts)

@@ -25,7 +25,9 @@ def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
         rate = program.spikes(result)[problem.last].mean()
         if not rate < LEAST_RATE:  # NaN is for the judge to name
             return stronger, 2.0**k
-    raise Unsupported(f"unsuitable problem: fires at {rate:.1%} even on {2**MOST_DOUBLINGS} times the input")
+    raise Unsupported(
+        f"unsuitable problem: fires at {rate:.1%} even on {2**MOST_DOUBLINGS} times the input"
+    )
 
 
 def on_stronger_input(problem: Problem, factor: float) -> Problem:
@@ -34,7 +36,9 @@ def on_stronger_input(problem: Problem, factor: float) -> Problem:
     return replace(problem, input=scale * problem.input, other_input=scale * problem.other_input)
 
 
-def judge_native(program: Program, problem: Problem, tolerance: float, backward: bool = True) -> Verdict:
+def judge_native(
+    program: Program, problem: Problem, tolerance: float, backward: bool = True
+) -> Verdict:
     """A call, another with other input, and the first again. What comes out must be spikes. Gradients must exist, flow backward
     in time, stay within their batch item, and repeat to a relative L2 distance of `tolerance`: no state may survive a call, and
     one that moves no spike still moves surrogates."""
@@ -50,7 +54,9 @@ def judge_native(program: Program, problem: Problem, tolerance: float, backward:
     half = max(1, len(problem.upstream) // 2)
     early = problem.upstream.copy()
     early[half:], early[:, 1:] = 0, 0
-    of_early, of_whole = (program.put_upstream(array, result) for array in (early, problem.upstream))
+    of_early, of_whole = (
+        program.put_upstream(array, result) for array in (early, problem.upstream)
+    )
     seen = []
     for again, upstream in ((None, of_early), (other, of_whole), (x, of_early)):
         if again is not None:
@@ -66,11 +72,17 @@ def judge_native(program: Program, problem: Problem, tolerance: float, backward:
     return verdict
 
 
-def _faults(problem: Problem, first: Gradients, again: Gradients, half: int, tolerance: float) -> Iterator[str]:
+def _faults(
+    problem: Problem, first: Gradients, again: Gradients, half: int, tolerance: float
+) -> Iterator[str]:
     """What is wrong with the gradients of the spikes of item 0 before step `half`, of two equal calls."""
     names, shapes = places(problem.network), problem.network.parameters
     pairs = [
-        (f"{key} of {names[node]}".removesuffix(" of "), first.parameters[node][key], again.parameters[node][key])
+        (
+            f"{key} of {names[node]}".removesuffix(" of "),
+            first.parameters[node][key],
+            again.parameters[node][key],
+        )
         for key in ("weight", "bias")
         for node in shapes
         if key in shapes[node]
@@ -86,7 +98,9 @@ def _faults(problem: Problem, first: Gradients, again: Gradients, half: int, tol
             yield "batch items influence each other: spikes of one have a gradient by the input of others"
 
 
-def _fault(name: str, given: np.ndarray | None, repeated: np.ndarray | None, tolerance: float) -> str | None:
+def _fault(
+    name: str, given: np.ndarray | None, repeated: np.ndarray | None, tolerance: float
+) -> str | None:
     if given is None or repeated is None:
         return f"the gradient of the {name} is missing"
     if not (np.isfinite(given).all() and np.isfinite(repeated).all()):
@@ -98,7 +112,9 @@ def _fault(name: str, given: np.ndarray | None, repeated: np.ndarray | None, tol
     return None
 
 
-def ask_gradients(program: Program, result: Any, upstream: Any) -> tuple[Gradients | None, str | None]:
+def ask_gradients(
+    program: Program, result: Any, upstream: Any
+) -> tuple[Gradients | None, str | None]:
     """(gradients, None), or (None, why not): a wrong forward is named before the backward that fails because of it."""
     try:
         done = program.backward(result, upstream)

@@ -72,7 +72,10 @@ def refusal(network: Network, time_steps: int, batch: int) -> str | None:
 
 
 def _sizes(network: Network, time_steps: int, batch: int) -> list[int]:
-    return [network.steps(name, time_steps) * batch * prod(shape) for name, shape in network.shapes.items()]
+    return [
+        network.steps(name, time_steps) * batch * prod(shape)
+        for name, shape in network.shapes.items()
+    ]
 
 
 def forward(
@@ -88,15 +91,32 @@ def forward(
     """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given. `contrary`: how near to a
     threshold a neuron's decisions go the other way. `seen` is called for each neuron and `computed` for each node, before a lean
     run forgets what it read. `wider`: as in a Run."""
-    result = Run({INPUT: x.astype(np.float64)}, parameters, spikes or {}, wider or {}, is_lean(network, *x.shape[:2]))
+    result = Run(
+        {INPUT: x.astype(np.float64)},
+        parameters,
+        spikes or {},
+        wider or {},
+        is_lean(network, *x.shape[:2]),
+    )
     last_reader = {name: node.name for node in network.nodes for name in node.inputs}
     for node in network.nodes:
-        compute(result, node, exact(parameters, node), result.forced.get(node.name), (contrary or {}).get(node.name))
+        compute(
+            result,
+            node,
+            exact(parameters, node),
+            result.forced.get(node.name),
+            (contrary or {}).get(node.name),
+        )
         if node.kind == "neuron":
             seen(result, node.name)
         computed(result, node)
         if result.lean:
-            _forget(network, result, node, [name for name in node.inputs if last_reader[name] == node.name])
+            _forget(
+                network,
+                result,
+                node,
+                [name for name in node.inputs if last_reader[name] == node.name],
+            )
     return result
 
 
@@ -113,7 +133,9 @@ def _forget(network: Network, result: Run, node: Node, read: list[str]) -> None:
 
 
 def _is_kept(network: Network, name: str) -> bool:
-    return network.node(name).kind == "add" and any(reader.kind != "neuron" for reader in network.readers[name])
+    return network.node(name).kind == "add" and any(
+        reader.kind != "neuron" for reader in network.readers[name]
+    )
 
 
 def exact(parameters: Parameters, node: Node) -> Arrays:
@@ -121,7 +143,13 @@ def exact(parameters: Parameters, node: Node) -> Arrays:
     return {name: array.astype(np.float64) for name, array in parameters.get(node.name, {}).items()}
 
 
-def compute(result: Run, node: Node, own: Arrays, spikes: np.ndarray | None = None, contrary: float | None = None) -> None:
+def compute(
+    result: Run,
+    node: Node,
+    own: Arrays,
+    spikes: np.ndarray | None = None,
+    contrary: float | None = None,
+) -> None:
     """Add to `result` the value of a node whose inputs it has; a neuron is forced on `spikes`, or `contrary`, if given."""
     inputs = [result.values[name] for name in node.inputs]
     if node.kind == "norm":
@@ -134,14 +162,27 @@ def compute(result: Run, node: Node, own: Arrays, spikes: np.ndarray | None = No
 
 
 def _neuron(
-    result: Run, node: Node, own: Arrays, x: np.ndarray, spikes: np.ndarray | None, contrary: float | None
+    result: Run,
+    node: Node,
+    own: Arrays,
+    x: np.ndarray,
+    spikes: np.ndarray | None,
+    contrary: float | None,
 ) -> tuple[np.ndarray, Pull]:
-    spec, recurrent, by_potentials = spec_of(node.options["neuron"]), own.get("recurrent"), node.options["potentials"]
+    spec, recurrent, by_potentials = (
+        spec_of(node.options["neuron"]),
+        own.get("recurrent"),
+        node.options["potentials"],
+    )
     given = None if spikes is None else spikes.astype(np.float64)
     decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else None
     v, expected = run(spec, x, given, recurrent, contrary, decay)
     s = expected if given is None else given
-    result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = v, expected, s
+    result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = (
+        v,
+        expected,
+        s,
+    )
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         slope = slope_of(spec, v, result.wider.get(node.name, 0.0))
@@ -151,7 +192,10 @@ def _neuron(
             by_own["recurrent"] = np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))
         if decay is not None:
             sums = decay_by_parameter(spec, decay) * by_decay(spec, v, s, gradient)
-            by_own["decay"], result.spread[node.name] = sums.sum().reshape(1), float(np.linalg.norm(sums))
+            by_own["decay"], result.spread[node.name] = (
+                sums.sum().reshape(1),
+                float(np.linalg.norm(sums)),
+            )
         return by_own, gradient
 
     return v + risen(spec, s) if by_potentials else s, pull
@@ -165,8 +209,12 @@ def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
         if node.name not in result.pulls:
             _again(network, result, node)
         own, gradient = result.pulls[node.name](whole(by_value.pop(node.name)))
-        by_parameter[node.name] = {name: own[name] for name in network.parameters.get(node.name, {})}
-        for name, part in zip(node.inputs, gradient if isinstance(gradient, tuple) else (gradient,), strict=True):
+        by_parameter[node.name] = {
+            name: own[name] for name in network.parameters.get(node.name, {})
+        }
+        for name, part in zip(
+            node.inputs, gradient if isinstance(gradient, tuple) else (gradient,), strict=True
+        ):
             by_value[name] = whole(by_value[name]) + whole(part) if name in by_value else part
         if result.lean:
             _forget(network, result, node, [])

@@ -60,25 +60,45 @@ def drawn(problem: Problem, draw: Draw) -> Problem:
     """`problem` with the values of one timed call, to the bit."""
     x = rolled((problem.input, problem.other_input)[draw.source], draw.turn)
     own = problem.parameters.items()
-    parameters = {node: {key: rolled(array, draw.parameters) for key, array in arrays.items()} for node, arrays in own}
-    return replace(problem, parameters=parameters, input=x, upstream=rolled(problem.upstream, draw.upstream))
+    parameters = {
+        node: {key: rolled(array, draw.parameters) for key, array in arrays.items()}
+        for node, arrays in own
+    }
+    return replace(
+        problem, parameters=parameters, input=x, upstream=rolled(problem.upstream, draw.upstream)
+    )
 
 
-def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None) -> Problem:
+def alone(
+    problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None
+) -> Problem:
     """One neuron as a network of its own on the inputs x and other, with the linear before it; cut to its features `rows`.
     Without a linear the inputs are its currents (T, B, N), all features in one row. The upstream gradient means something only
     where the whole network is no more than this."""
     network, node = problem.network, problem.network.node(neuron)
     count = prod(network.shapes[neuron])
     rows = np.arange(count) if rows is None else rows
-    simple = replace(node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False})
-    upstream = problem.upstream[:, :, rows] if problem.upstream.shape == (*x.shape[:2], count) else problem.upstream
+    simple = replace(
+        node, inputs=(INPUT,), options={**node.options, "recurrent": False, "potentials": False}
+    )
+    upstream = (
+        problem.upstream[:, :, rows]
+        if problem.upstream.shape == (*x.shape[:2], count)
+        else problem.upstream
+    )
     linear = network.only_before(neuron, "linear")
-    own = {name: array for name, array in problem.parameters.get(neuron, {}).items() if name == "decay"}
+    own = {
+        name: array for name, array in problem.parameters.get(neuron, {}).items() if name == "decay"
+    }
     parameters = {neuron: own} if own else {}
     if linear is None:
-        return Problem(Network((len(rows),), (simple,)), parameters, x[:, :, rows], other[:, :, rows], upstream)
-    parameters = {linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()}, **parameters}
+        return Problem(
+            Network((len(rows),), (simple,)), parameters, x[:, :, rows], other[:, :, rows], upstream
+        )
+    parameters = {
+        linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()},
+        **parameters,
+    }
     cut = replace(linear, inputs=(INPUT,), options={**linear.options, "outputs": len(rows)})
     nodes = (cut, replace(simple, inputs=(linear.name,)))
     return Problem(Network(x.shape[2:], nodes), parameters, x, other, upstream)
@@ -86,9 +106,17 @@ def alone(problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows:
 
 def is_chain(network: Network) -> bool:
     """Whether the network is no more than layers, one after the other: a neuron that hands out spikes, behind a linear or not."""
-    names, layers = [node.name for node in network.nodes], {*network.neurons, *dict(network.neurons_behind("linear"))}
-    plain = not any(node.options.get("recurrent") or node.options.get("potentials") for node in network.nodes)
-    in_a_row = all(node.inputs == (before,) for node, before in zip(network.nodes, [INPUT, *names], strict=False))
+    names, layers = (
+        [node.name for node in network.nodes],
+        {*network.neurons, *dict(network.neurons_behind("linear"))},
+    )
+    plain = not any(
+        node.options.get("recurrent") or node.options.get("potentials") for node in network.nodes
+    )
+    in_a_row = all(
+        node.inputs == (before,)
+        for node, before in zip(network.nodes, [INPUT, *names], strict=False)
+    )
     return plain and in_a_row and layers == set(names)
 
 
@@ -102,7 +130,10 @@ def problem_id(case: Case) -> str:
     """Hash of what the numbers depend on: the same for every framework, device and mode."""
     beside = ("framework", "construction", "mode", "device", "input_grad", "parallel", "ranks")
     values = {key: value for key, value in case.as_dict().items() if key not in beside}
-    values |= {"neuron": (NEURONS["soft"] if case.native else case.spec).as_dict(), "numbers": NUMBERS}
+    values |= {
+        "neuron": (NEURONS["soft"] if case.native else case.spec).as_dict(),
+        "numbers": NUMBERS,
+    }
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -111,10 +142,18 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     precision, scales = case.precision, dict[str, float]()  # by node, and for INPUT
     for neuron, gain in gains.items():
         scales |= dict.fromkeys(scaled_nodes(network, neuron) - scales.keys(), gain)
-    inputs = [np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream) for stream in (ONE_INPUT, OTHER_INPUT)]
+    inputs = [
+        np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream)
+        for stream in (ONE_INPUT, OTHER_INPUT)
+    ]
     parameters = {
-        name: {key: round_to(array * np.float32(scales.get(name, 1.0)), precision) for key, array in arrays.items()}
-        for name, arrays in ((name, draw_parameters(case, network, name)) for name in network.parameters)
+        name: {
+            key: round_to(array * np.float32(scales.get(name, 1.0)), precision)
+            for key, array in arrays.items()
+        }
+        for name, arrays in (
+            (name, draw_parameters(case, network, name)) for name in network.parameters
+        )
     }
     output = network.output.name
     shape = (network.steps(output, case.time_steps), case.batch, *network.shapes[output])
@@ -124,7 +163,9 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     else:
         upstream = random.integers(0, shape[-1], case.batch)
     first, second = (round_to(x, precision) for x in inputs)
-    return Problem(network, parameters, first, second, upstream, case.input_grad, case.loss, case.optimizer)
+    return Problem(
+        network, parameters, first, second, upstream, case.input_grad, case.loss, case.optimizer
+    )
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:
@@ -153,9 +194,13 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
         return arrays
     for key, shape in network.parameters[name].items():
         if key == "decay":
-            arrays[key] = np.full(shape, parameter_of_decay(network.node(name).options["neuron"]), np.float32)
+            arrays[key] = np.full(
+                shape, parameter_of_decay(network.node(name).options["neuron"]), np.float32
+            )
             continue
-        z = _random(case, BIAS if key == "bias" else WEIGHT, index).standard_normal(shape, dtype=np.float32)
+        z = _random(case, BIAS if key == "bias" else WEIGHT, index).standard_normal(
+            shape, dtype=np.float32
+        )
         if kind == "norm":
             arrays[key] = np.float32(0.1) * z if key == "bias" else 1 + np.float32(0.2) * z
         elif key == "bias":
@@ -171,7 +216,9 @@ def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
     neuron currents are Gaussian, 0 where there is no spike."""
     random, shape = _random(case, stream), (case.time_steps, case.batch, *network.input)
     if case.input == "images":
-        return np.repeat(random.standard_normal((1, *shape[1:]), dtype=np.float32), case.time_steps, axis=0)
+        return np.repeat(
+            random.standard_normal((1, *shape[1:]), dtype=np.float32), case.time_steps, axis=0
+        )
     dense = random.random(shape, dtype=np.float32)
     if case.input == "rate":
         given = (dense < random.random((1, *shape[1:]), dtype=np.float32)).astype(np.float32)

@@ -18,10 +18,14 @@ SAME_LOSS = 1e-5
 """By how much a loss may be off, relatively, that is recognised."""
 
 
-def against_one_rank(together: Program, alone: Program, problem: Problem, limits: LimitsByNode, case: Case) -> Verdict:
+def against_one_rank(
+    together: Program, alone: Program, problem: Problem, limits: LimitsByNode, case: Case
+) -> Verdict:
     """The verdict on a forward and a backward of both programs of `case`, which have the problem's parameters. Reading what all
     ranks must have alike raises OtherNetwork if they do not."""
-    (spikes, output, own), (expected, _, right) = (_called(program, problem) for program in (together, alone))
+    (spikes, output, own), (expected, _, right) = (
+        _called(program, problem) for program in (together, alone)
+    )
     flipped = {name: float((spikes[name] != expected[name]).mean()) for name in expected}
     findings = [
         f"{small_share(share)} of the decisions in {name} are not those of one rank"
@@ -29,17 +33,27 @@ def against_one_rank(together: Program, alone: Program, problem: Problem, limits
         if share > limits[name].decisions
     ]
     errors = dict(_errors(own, right))
-    limit = max(each.gradient for each in limits.values()) + 3 * float(np.sqrt(max(flipped.values())))
+    limit = max(each.gradient for each in limits.values()) + 3 * float(
+        np.sqrt(max(flipped.values()))
+    )
     for place, error in errors.items():
         if not error <= limit:
-            findings.append(f"the gradient of the {place} is {error:.1e} from one rank's, more than {limit:.1e}")
-    words = _named(problem, output, own.loss, case.ranks) if case.parallel == "data" else _cut(own, right, case.ranks, limit)
+            findings.append(
+                f"the gradient of the {place} is {error:.1e} from one rank's, more than {limit:.1e}"
+            )
+    words = (
+        _named(problem, output, own.loss, case.ranks)
+        if case.parallel == "data"
+        else _cut(own, right, case.ranks, limit)
+    )
     if findings and words:
         findings.insert(0, words)
     return Verdict(findings, None, None, errors)
 
 
-def _called(program: Program, problem: Problem) -> tuple[dict[str, np.ndarray], np.ndarray, Gradients]:
+def _called(
+    program: Program, problem: Problem
+) -> tuple[dict[str, np.ndarray], np.ndarray, Gradients]:
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     spikes, output = program.spikes(result), program.output(result)
@@ -67,10 +81,14 @@ def _named(problem: Problem, output: np.ndarray, loss: np.ndarray | None, ranks:
     if problem.loss is None or loss is None or problem.upstream.ndim != 1:
         return None
     own = parts(len(problem.upstream), ranks)
-    means = [loss_and_gradient(problem.loss, output[:, part], problem.upstream[part])[0] for part in own]
+    means = [
+        loss_and_gradient(problem.loss, output[:, part], problem.upstream[part])[0] for part in own
+    ]
     right, _ = loss_and_gradient(problem.loss, output, problem.upstream)
     for words, value in {"mean": float(np.mean(means)), "sum": float(np.sum(means))}.items():
-        if np.isclose(float(loss), value, rtol=SAME_LOSS) and not np.isclose(right, value, rtol=SAME_LOSS):
+        if np.isclose(float(loss), value, rtol=SAME_LOSS) and not np.isclose(
+            right, value, rtol=SAME_LOSS
+        ):
             return f"the loss is the {words} of the ranks' means, not the mean of all items: parts have other sizes"
     return None
 
@@ -81,7 +99,10 @@ def _cut(own: Gradients, right: Gradients, ranks: int, limit: float) -> str | No
         return None
     *before, last = parts(len(right.input), ranks)
     apart, size = own.input - right.input, right.input
-    behind, across = (float(np.linalg.norm(apart[part]) / np.linalg.norm(size[part])) for part in (last, before[-1]))
+    behind, across = (
+        float(np.linalg.norm(apart[part]) / np.linalg.norm(size[part]))
+        for part in (last, before[-1])
+    )
     if behind <= limit < across:
         return "no gradient goes back over the cut between two ranks: the state is detached there"
     return None

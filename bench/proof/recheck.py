@@ -56,30 +56,50 @@ def recheck(
     which there is no oracle, must be what an untimed call gives. No method of the program's own is called before it is wrong."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
     graded = name in ("backward", "optimizer", "step")
-    gradients, unseen = _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
+    gradients, unseen = (
+        _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
+    )
     call = Call(timed.input, given, last.answer.output, gradients, unseen=unseen)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
         untimed = _untimed(program, phases, timed, last.draw, backward=gradients is not None)
-        hidden = {neuron: spikes for neuron, spikes in untimed.spikes.items() if neuron != problem.last}
-        call = replace(call, spikes={**hidden, **given})  # an inference hands out the last ones alone
+        hidden = {
+            neuron: spikes for neuron, spikes in untimed.spikes.items() if neuron != problem.last
+        }
+        call = replace(
+            call, spikes={**hidden, **given}
+        )  # an inference hands out the last ones alone
         findings = [*(_unlike_untimed if native else judge_inference)(timed, call, untimed, limits)]
     else:
         if name != "inference":
             call.statistics = AT_REST, last.answer.statistics
         findings = judge(timed, call, limits).findings
-        if not findings and problem.optimizer and name in ("optimizer", "step") and last.answer.gradients:
-            findings = [*wrong_update(problem.optimizer, last.precision, timed.parameters, last.answer.gradients)]
+        if (
+            not findings
+            and problem.optimizer
+            and name in ("optimizer", "step")
+            and last.answer.gradients
+        ):
+            findings = [
+                *wrong_update(
+                    problem.optimizer, last.precision, timed.parameters, last.answer.gradients
+                )
+            ]
     if not findings:
         return {}
     program.release()  # a method of its own: now it could finish what it put off
     words = unsettled(program, last.result, given, sleep)
     if not words and not native:
         words = named(timed, call, limits)
-    return {"status": "check_failed", "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}"}
+    return {
+        "status": "check_failed",
+        "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}",
+    }
 
 
-def _gradients(timed: Problem, given: Gradients | None, precision: str) -> tuple[Gradients | None, Unseen]:
+def _gradients(
+    timed: Problem, given: Gradients | None, precision: str
+) -> tuple[Gradients | None, Unseen]:
     """Gradients of the parameters, after a step as its optimizer's states or its update show them, and what an update does not
     show: parameters are rounded."""
     if given is None or given.updated is None:
@@ -94,7 +114,10 @@ def _gradients(timed: Problem, given: Gradients | None, precision: str) -> tuple
         if array is not None
     }
     shown = {
-        node: {key: None if array is None else (timed.parameters[node][key] - array) / rate for key, array in own.items()}
+        node: {
+            key: None if array is None else (timed.parameters[node][key] - array) / rate
+            for key, array in own.items()
+        }
         for node, own in given.updated.items()
     }
     return replace(given, parameters=shown), unseen
@@ -112,26 +135,36 @@ def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backw
     return call
 
 
-def _unlike_untimed(problem: Problem, call: Call, untimed: Call, limits: LimitsByNode) -> Iterator[str]:
+def _unlike_untimed(
+    problem: Problem, call: Call, untimed: Call, limits: LimitsByNode
+) -> Iterator[str]:
     """What differs between a timed and an untimed call of native neurons: in every framework nothing but the rounding of
     gradients, to the bit; spikes that rounding turned move gradients by their root."""
     if findings := [*unreadable(problem, call)]:
         yield from findings
         return
     limit = limits[problem.last]
-    flipped = max(float((untimed.spikes[neuron] != spikes).mean()) for neuron, spikes in call.spikes.items())
+    flipped = max(
+        float((untimed.spikes[neuron] != spikes).mean()) for neuron, spikes in call.spikes.items()
+    )
     if flipped > min(MOST_FLIPPED, 10 * limit.decisions):
         yield f"{small_share(flipped)} of the spikes differ from forward's"
     pairs = [("output", call.output, untimed.output)]
     if call.gradients is not None and untimed.gradients is not None:
         own, expected = call.gradients.parameters, untimed.gradients.parameters
-        pairs += [(f"gradient of the {key}", own[node][key], right) for node in expected for key, right in expected[node].items()]
+        pairs += [
+            (f"gradient of the {key}", own[node][key], right)
+            for node in expected
+            for key, right in expected[node].items()
+        ]
         pairs += [("gradient of the input", call.gradients.input, untimed.gradients.input)]
     for name, given, right in pairs:
         if given is None or right is None:
             if right is not None:
                 yield f"the {name} is missing"
-        elif not np.linalg.norm(given - right) <= (limit.gradient + 3 * np.sqrt(flipped)) * np.linalg.norm(right):
+        elif not np.linalg.norm(given - right) <= (
+            limit.gradient + 3 * np.sqrt(flipped)
+        ) * np.linalg.norm(right):
             yield f"the {name} differs from that of an untimed call"
 
 
@@ -153,18 +186,31 @@ def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNo
     near, spikes = dict[str, float](), dict[str, np.ndarray]()
 
     def seen_free(free: oracle.Run, neuron: str) -> None:
-        distance = from_threshold(spec_of(network.node(neuron).options["neuron"]), free.potentials[neuron])
+        distance = from_threshold(
+            spec_of(network.node(neuron).options["neuron"]), free.potentials[neuron]
+        )
         most = float(np.quantile(distance, limits[neuron].decisions / NEARER))
-        near[neuron], spikes[neuron] = min(limits[neuron].distance / NEARER, most), free.spikes[neuron].astype(np.uint8)
+        near[neuron], spikes[neuron] = (
+            min(limits[neuron].distance / NEARER, most),
+            free.spikes[neuron].astype(np.uint8),
+        )
 
     oracle.forward(network, parameters, x, seen=seen_free)
     other = oracle.forward(network, parameters, x, contrary=near)
     seen = oracle.forward(network, parameters, x, {**spikes, last: other.spikes[last]})
     wrong, own = seen.expected[last] != seen.spikes[last], limits[last]
-    worst = from_threshold(spec_of(network.node(last).options["neuron"]), seen.potentials[last]).max(where=wrong, initial=0.0)
+    worst = from_threshold(
+        spec_of(network.node(last).options["neuron"]), seen.potentials[last]
+    ).max(where=wrong, initial=0.0)
     share = min(MOST_FLIPPED, own.decisions + 2 * float(wrong.mean()))
-    widened = {**limits, last: replace(own, decisions=share, distance=own.distance + 2 * float(worst))}
+    widened = {
+        **limits,
+        last: replace(own, decisions=share, distance=own.distance + 2 * float(worst)),
+    }
     output = network.output.name
     given, expected = other.values[output], seen.values[output]
     apart = float(np.linalg.norm(given - expected)) / max(float(np.linalg.norm(expected)), 1e-300)
-    return {**widened, output: replace(widened[output], gradient=widened[output].gradient + 2 * apart)}
+    return {
+        **widened,
+        output: replace(widened[output], gradient=widened[output].gradient + 2 * apart),
+    }

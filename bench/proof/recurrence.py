@@ -165,7 +165,10 @@ def run_backward(
 
     With ga the gradient by a, that by the spikes has adaptation·ga[t+1] too, and ga[t] = adaptation_decay·ga[t+1] + gp[t]·∂p/∂a −
     what comes to gv[t] through the spike."""
-    slope, decay = slope_of(spec, v) if slope is None else slope, spec.decay if decay is None else decay
+    slope, decay = (
+        slope_of(spec, v) if slope is None else slope,
+        spec.decay if decay is None else decay,
+    )
     gradient = np.empty_like(v)
     carried, by_a, a = np.zeros_like(v[0]), np.zeros_like(v[0]), risen(spec, spikes)
     for t in range(len(v) - 1, -1, -1):
@@ -181,15 +184,25 @@ def run_backward(
         through_spike = (by_spike + carried * (passing.reset * by_s)) * slope[t]
         gradient[t] = through_spike + carried * by_v
         if spec.adaptation:
-            in_reset = spec.subtracted / spec.threshold * spikes[t] if spec.reset.startswith("soft") else 0.0
-            by_a = spec.adaptation_decay * by_a - passing.from_threshold * through_spike - carried * in_reset
+            in_reset = (
+                spec.subtracted / spec.threshold * spikes[t]
+                if spec.reset.startswith("soft")
+                else 0.0
+            )
+            by_a = (
+                spec.adaptation_decay * by_a
+                - passing.from_threshold * through_spike
+                - carried * in_reset
+            )
         if by_potentials:
             gradient[t] += upstream[t]
         carried = decay * gradient[t]
     return synaptic(spec, gradient[::-1])[::-1]
 
 
-def by_decay(spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def by_decay(
+    spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, gradient: np.ndarray
+) -> np.ndarray:
     """Σ_t gv[t]·p[t−1]: the gradient by the decay, one number for each sequence, from potentials, spikes and gv (T, …)."""
     after = after_reset(spec, v[:-1], spikes[:-1], risen(spec, spikes[:-1]))
     return sum((g * p for g, p in zip(gradient[1:], after, strict=True)), np.zeros_like(v[0]))

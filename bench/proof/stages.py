@@ -47,8 +47,15 @@ class Stage:
     verdict: Verdict
 
     def as_dict(self) -> dict[str, Any]:
-        verdict = {**asdict(self.verdict), "passed": self.verdict.passed, "grad_error": self.verdict.grad_error}
-        sizes = {key: getattr(self.case, key) for key in ("time_steps", "batch", "neurons", "precision", "input")}
+        verdict = {
+            **asdict(self.verdict),
+            "passed": self.verdict.passed,
+            "grad_error": self.verdict.grad_error,
+        }
+        sizes = {
+            key: getattr(self.case, key)
+            for key in ("time_steps", "batch", "neurons", "precision", "input")
+        }
         return {"name": self.name, **sizes, **verdict}
 
 
@@ -70,7 +77,12 @@ class Proof:
 
     def as_dict(self) -> dict[str, Any]:
         stages = [stage.as_dict() for stage in self.stages]
-        return {"passed": self.passed, "reason": self.reason, "loosened": self.loosened, "stages": stages}
+        return {
+            "passed": self.passed,
+            "reason": self.reason,
+            "loosened": self.loosened,
+            "stages": stages,
+        }
 
 
 def prove(
@@ -86,7 +98,10 @@ def prove(
     even there if they are `seeded`. Stops at the first stage that fails. Where memory does not hold the
     backward of the case's own size, its gradients are proved at the small size only. A native neuron is held against nothing: it
     is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
-    reasons = {"fixed point": adapter.fixed_point(case) is not None, "no gradients at its own size": not backward}
+    reasons = {
+        "fixed point": adapter.fixed_point(case) is not None,
+        "no gradients at its own size": not backward,
+    }
     proof = Proof(loosened=[words for words, holds in reasons.items() if holds])
     for name, stage_case, network in stages_of(case, workload, adapter.fixed_point(case)):
         adapter.prepare(stage_case, len(usable_cores()))
@@ -94,14 +109,24 @@ def prove(
         own = name.startswith(OWN_SIZE)
         with_backward = backward or not own
         network = network if own and not seeded else network.bare()
-        problem = problem_of(stage_case, network, gains if own else calibrate(stage_case, network), fixed)
-        program, limits = adapter.program(stage_case, network), limits_of(stage_case, network, fixed)
+        problem = problem_of(
+            stage_case, network, gains if own else calibrate(stage_case, network), fixed
+        )
+        program, limits = (
+            adapter.program(stage_case, network),
+            limits_of(stage_case, network, fixed),
+        )
         try:
             program.load(problem.parameters)
             if case.native:
                 problem, _ = excited(program, problem)
             if name.endswith(TIME_AXIS):
-                verdict = time_axis(program, problem, UNSTEADY if case.native else 0.0, outlives=case.mode in OUTLIVING)
+                verdict = time_axis(
+                    program,
+                    problem,
+                    UNSTEADY if case.native else 0.0,
+                    outlives=case.mode in OUTLIVING,
+                )
             elif name.endswith(ONE_RANK):
                 alone = adapter.program(replace(stage_case, parallel=ABSENT, ranks=ABSENT), network)
                 alone.load(problem.parameters)
@@ -109,13 +134,19 @@ def prove(
             elif name.endswith(TRAINING):
                 verdict = judge_steps(program, problem, limits)
             elif case.native:
-                verdict = judge_native(program, problem, limits[problem.last].gradient, with_backward)
+                verdict = judge_native(
+                    program, problem, limits[problem.last].gradient, with_backward
+                )
             else:
                 verdict = judge_program(program, problem, limits, sleep, with_backward)
         except OtherNetwork as error:
             verdict = Verdict([*misshapen(program, problem), str(error)])
         except Exception as error:
-            if lacks_room(error) or isinstance(error, Unsupported) or not (words := misshapen(program, problem)):
+            if (
+                lacks_room(error)
+                or isinstance(error, Unsupported)
+                or not (words := misshapen(program, problem))
+            ):
                 raise
             verdict = Verdict([*words, in_words(error)])
         proof.stages.append(Stage(name, stage_case, verdict))
@@ -125,7 +156,9 @@ def prove(
     return proof
 
 
-def stages_of(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterator[tuple[str, Case, Network]]:
+def stages_of(
+    case: Case, workload: Workload, fixed: FixedPoint | None
+) -> Iterator[tuple[str, Case, Network]]:
     """Names, cases and networks. fp32 first, and without fixed point: that is what proves the constants. The time axis and the
     own size as the case is. The limits of a network are wider than a layer's, so that its neuron is proved in a layer first."""
 
@@ -173,24 +206,36 @@ def own_width(case: Case, network: Network) -> tuple[str, Case, Network]:
     return f"{OWN_SIZE} but T={fewer.time_steps} B={fewer.batch}, {case.precision}", fewer, network
 
 
-def problem_of(case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None) -> Problem:
+def problem_of(
+    case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None
+) -> Problem:
     """The problem of `case`; its weights are ones that a construction in fixed point can hold. Raises Unsupported if it would
     then be another network."""
     problem = generate(case, network, gains)
     if fixed is None:
         return problem
-    step, least, most = (np.float32(value) for value in (fixed.weight_step, fixed.least_weight, fixed.most_weight))
+    step, least, most = (
+        np.float32(value) for value in (fixed.weight_step, fixed.least_weight, fixed.most_weight)
+    )
     parameters = {}
     for node, arrays in problem.parameters.items():
         weight = np.clip(np.round(arrays["weight"] / step) * step, least, most)
-        if (change := np.linalg.norm(weight - arrays["weight"]) / np.linalg.norm(arrays["weight"])) > MOST_ROUNDED:
-            raise Unsupported(f"its fixed point would change the weights of this problem by {change:.0%}")
+        if (
+            change := np.linalg.norm(weight - arrays["weight"]) / np.linalg.norm(arrays["weight"])
+        ) > MOST_ROUNDED:
+            raise Unsupported(
+                f"its fixed point would change the weights of this problem by {change:.0%}"
+            )
         parameters[node] = {**arrays, "weight": weight}
     return replace(problem, parameters=parameters)
 
 
 def judge_program(
-    program: Program, problem: Problem, limits: LimitsByNode, sleep: Sleep = time.sleep, backward: bool = True
+    program: Program,
+    problem: Problem,
+    limits: LimitsByNode,
+    sleep: Sleep = time.sleep,
+    backward: bool = True,
 ) -> Verdict:
     """Judge the second call, after one with another input: no state, and no gradient through it, may survive."""
     first = program.forward(program.put_input(problem.other_input))
@@ -201,7 +246,12 @@ def judge_program(
     before = program.statistics(first)
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
-    call = Call(problem.input, program.spikes(result), program.output(result), statistics=(before, program.statistics(result)))
+    call = Call(
+        problem.input,
+        program.spikes(result),
+        program.output(result),
+        statistics=(before, program.statistics(result)),
+    )
     if backward and not failed:
         call.gradients, failed = ask_gradients(program, result, upstream)
     verdict = judge(problem, call, limits)
@@ -219,22 +269,35 @@ def misshapen(program: Program, problem: Problem) -> list[str]:
     """The first node whose value has other features than in the network, in words; nothing if no node of the program has."""
     network, right = problem.network, set[str]()
     try:
-        found = {name: tuple(features) for name, features in program.features(program.put_input(problem.other_input)).items()}
-    except Exception:  # of a program that cannot take an input either, or that has features of its own
+        found = {
+            name: tuple(features)
+            for name, features in program.features(program.put_input(problem.other_input)).items()
+        }
+    except (
+        Exception
+    ):  # of a program that cannot take an input either, or that has features of its own
         return []
     for name, given in found.items():
         if given == network.shapes.get(name):
             right.add(name)
         elif name in network.shapes:
-            return [shape_fault(network, name, given, right) or f"{name} has features {given}, not {network.shapes[name]}"]
+            return [
+                shape_fault(network, name, given, right)
+                or f"{name} has features {given}, not {network.shapes[name]}"
+            ]
     return []
 
 
-def unsettled(program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep) -> str | None:
+def unsettled(
+    program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep
+) -> str | None:
     """Whether the spikes `given` by a call that was waited for still change."""
     sleep(SETTLE_SECONDS)
     later = program.spikes(result)
-    if all(name in later and np.array_equal(spikes, later[name], equal_nan=True) for name, spikes in given.items()):
+    if all(
+        name in later and np.array_equal(spikes, later[name], equal_nan=True)
+        for name, spikes in given.items()
+    ):
         return None
     return "the spikes still changed after the call was waited for: asynchronous without a sync"
 
@@ -244,6 +307,8 @@ def _unrepeated(program: Program, problem: Problem, call: Call) -> str | None:
     again = program.forward(program.put_input(problem.input))
     program.wait(again)
     other = program.spikes(again)
-    if all(np.array_equal(spikes, other[name], equal_nan=True) for name, spikes in call.spikes.items()):
+    if all(
+        np.array_equal(spikes, other[name], equal_nan=True) for name, spikes in call.spikes.items()
+    ):
         return None
     return "the same input gives other spikes when repeated: something random (dropout, rounding), or state"

@@ -34,13 +34,19 @@ def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Ver
     upstream, verdict = program.put_upstream(problem.upstream, result), Verdict()
     program.roll_parameters(0)
     for index in range(STEPS):
-        given = replace(problem, parameters=right.parameters, input=(problem.input, problem.other_input)[index % 2])
+        given = replace(
+            problem,
+            parameters=right.parameters,
+            input=(problem.input, problem.other_input)[index % 2],
+        )
         result = program.step(program.put_input(given.input), upstream)
         program.wait(result)
         answer = program.gradients(result)
         call = Call(given.input, program.spikes(result), program.output(result))
         if problem.optimizer and not index:
-            call.gradients = replace(answer, parameters=gradients_of_states(problem.optimizer, answer), updated=None)
+            call.gradients = replace(
+                answer, parameters=gradients_of_states(problem.optimizer, answer), updated=None
+            )
         verdict = judge(given, call, limits)
         if verdict.passed and problem.optimizer and not index:
             verdict.findings += wrong_update(problem.optimizer, "fp32", problem.parameters, answer)
@@ -48,30 +54,48 @@ def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Ver
         seen.append(_whole(oracle.backward(given.network, run, upstream_of(given, run))[0]))
         right.step(seen[-1])
         if verdict.passed:
-            verdict.findings += wrong_way(start, right.parameters, answer.updated or {}, seen, limits)
+            verdict.findings += wrong_way(
+                start, right.parameters, answer.updated or {}, seen, limits
+            )
         if not verdict.passed:
-            verdict.findings = [f"step {index + 1} of {STEPS}: {finding}" for finding in verdict.findings]
+            verdict.findings = [
+                f"step {index + 1} of {STEPS}: {finding}" for finding in verdict.findings
+            ]
             if words := _fault(problem.optimizer, start, answer.updated or {}, seen, limits):
                 verdict.findings.insert(0, words)
             break
     return verdict
 
 
-def _fault(optimizer: str | None, start: By, given: Any, seen: list[By], limits: LimitsByNode) -> str | None:
+def _fault(
+    optimizer: str | None, start: By, given: Any, seen: list[By], limits: LimitsByNode
+) -> str | None:
     """The known fault of a step that leaves the parameters `given`."""
-    return step_fault(optimizer, start, seen, lambda way: not [*wrong_way(start, way, given, seen, limits)])
+    return step_fault(
+        optimizer, start, seen, lambda way: not [*wrong_way(start, way, given, seen, limits)]
+    )
 
 
 def _exact(parameters: Parameters) -> By:
-    return {node: {name: array.astype(np.float64) for name, array in named.items()} for node, named in parameters.items()}
+    return {
+        node: {name: array.astype(np.float64) for name, array in named.items()}
+        for node, named in parameters.items()
+    }
 
 
 def _whole(gradients: Any) -> By:
-    return {node: {name: oracle.whole(value) for name, value in named.items()} for node, named in gradients.items()}
+    return {
+        node: {name: oracle.whole(value) for name, value in named.items()}
+        for node, named in gradients.items()
+    }
 
 
 def wrong_way(
-    start: By, right: By, given: Mapping[str, Mapping[str, np.ndarray | None]], seen: list[By], limits: LimitsByNode
+    start: By,
+    right: By,
+    given: Mapping[str, Mapping[str, np.ndarray | None]],
+    seen: list[By],
+    limits: LimitsByNode,
 ) -> Iterator[str]:
     """What is wrong with the parameters `given`, which began at `start` and should be `right` after steps of the gradients
     `seen`."""
@@ -80,8 +104,12 @@ def wrong_way(
             if (after := given.get(node, {}).get(name)) is None:
                 yield f"the {name} of {node} is missing after the step"
                 continue
-            large = np.all([np.abs(gradients[node][name]) > LEAST_GRADIENT for gradients in seen], axis=0)
-            moved, apart = (float(np.linalg.norm((p - other)[large])) for other in (start[node][name], after))
+            large = np.all(
+                [np.abs(gradients[node][name]) > LEAST_GRADIENT for gradients in seen], axis=0
+            )
+            moved, apart = (
+                float(np.linalg.norm((p - other)[large])) for other in (start[node][name], after)
+            )
             rounding = 2 * len(seen) * last_bit("fp32") * float(np.linalg.norm(p[large]))
             if large.any() and not apart <= WIDENED * limits[node].gradient * moved + rounding:
                 yield f"the {name} of {node} is off by {apart / max(moved, 1e-300):.1e} of its way from the start"

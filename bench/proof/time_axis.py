@@ -12,7 +12,9 @@ LEAST_CHANGED = 3
 """Fewer changed spikes than this do not show that a neuron reacts."""
 
 
-def time_axis(program: Program, problem: Problem, unsteady: float = 0.0, outlives: bool = False) -> Verdict:
+def time_axis(
+    program: Program, problem: Problem, unsteady: float = 0.0, outlives: bool = False
+) -> Verdict:
     """Six forwards that show which axis is time: with another input, repeated, changed late, changed early, again.
 
     The last neuron's spikes are looked at. Those that must be equal are so to the bit. Only if a repeated call is not, as sums
@@ -45,15 +47,21 @@ def time_axis(program: Program, problem: Problem, unsteady: float = 0.0, outlive
         return float((one != two).mean()) <= allowed
 
     if not (same(again, y) and same(last, y)):
-        verdict.findings.append("the same input gave other spikes when repeated: state leaks between calls")
+        verdict.findings.append(
+            "the same input gave other spikes when repeated: state leaks between calls"
+        )
         return verdict  # and with it, whatever the other calls would seem to show
     averaged = any(node.kind == "norm" for node in problem.network.nodes)
     if not averaged and not (same(y_future[:, 1:], y[:, 1:]) and same(y_past[:, -1], y[:, -1])):
-        verdict.findings.append("batch items influence each other (is the batch axis scanned as time?)")
+        verdict.findings.append(
+            "batch items influence each other (is the batch axis scanned as time?)"
+        )
     if not averaged and not same(y_future[:half], y[:half]):
         verdict.findings.append("looks ahead: a later input changes earlier spikes")
     if np.count_nonzero(y_future[half:, 0] != y[half:, 0]) < LEAST_CHANGED:
         verdict.findings.append("does not react to its input")
     if np.count_nonzero(y_past[half:, :-1] != y[half:, :-1]) < LEAST_CHANGED:
-        verdict.findings.append("has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)")
+        verdict.findings.append(
+            "has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)"
+        )
     return verdict

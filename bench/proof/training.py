@@ -17,7 +17,9 @@ CORRECTION = 2e-5
 """What is lost of a movement by Adam where 1 − 0.999 is computed in float32."""
 
 
-def loss_and_gradient(loss: str, output: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
+def loss_and_gradient(
+    loss: str, output: np.ndarray, labels: np.ndarray
+) -> tuple[float, np.ndarray]:
     """The loss of an output (T', B, K) with labels (B,), and its gradient by the output."""
     steps, items, _ = output.shape
     logits = output.astype(np.float64).sum(axis=0) / (steps if loss in MEAN_OF_TIME else 1)
@@ -38,7 +40,9 @@ class Descent:
     parameters: dict[str, dict[str, np.ndarray]]
     plain_rate: float = 0.0
     steps: int = 0
-    states: dict[tuple[str, str], tuple[np.ndarray | float, np.ndarray | float]] = field(default_factory=dict)
+    states: dict[tuple[str, str], tuple[np.ndarray | float, np.ndarray | float]] = field(
+        default_factory=dict
+    )
 
     def step(self, gradients: Mapping[str, Mapping[str, np.ndarray]]) -> None:
         """Move every parameter along its gradient."""
@@ -46,7 +50,9 @@ class Descent:
         for node, named in self.parameters.items():
             for name, p in named.items():
                 before = self.states.get((node, name), (0.0, 0.0))
-                move, self.states[node, name] = self._move(np.asarray(gradients[node][name], np.float64), *before)
+                move, self.states[node, name] = self._move(
+                    np.asarray(gradients[node][name], np.float64), *before
+                )
                 named[name] = p - move
 
     def _move(self, g: np.ndarray, first: Any, second: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
@@ -70,13 +76,18 @@ def gradients_of_states(optimizer: str, given: Gradients) -> dict[str, dict[str,
     }
 
 
-def wrong_update(optimizer: str, precision: str, before: Parameters, given: Gradients) -> Iterator[str]:
+def wrong_update(
+    optimizer: str, precision: str, before: Parameters, given: Gradients
+) -> Iterator[str]:
     """What is wrong with the parameters and the second states of a step from rest, held against its first states."""
     own, bit = OPTIMIZERS[optimizer], ROUNDED * last_bit(precision)
     states, updated = given.states, given.updated or {}
     for node, named in before.items():
         for name, p in named.items():
-            first, after = states.get("first", {}).get(node, {}).get(name), updated.get(node, {}).get(name)
+            first, after = (
+                states.get("first", {}).get(node, {}).get(name),
+                updated.get(node, {}).get(name),
+            )
             if first is None or after is None:
                 yield f"{optimizer} has not moved the {name} of {node}"
                 continue
@@ -89,6 +100,8 @@ def wrong_update(optimizer: str, precision: str, before: Parameters, given: Grad
                     yield f"the second state of the {name} of {node} is not that of {optimizer}"
                     continue
                 move = own.rate * g / (np.abs(g) + own.epsilon)
-            rounding = bit * (np.abs(p).max() + np.abs(move).max()) + CORRECTION * np.abs(move).max()
+            rounding = (
+                bit * (np.abs(p).max() + np.abs(move).max()) + CORRECTION * np.abs(move).max()
+            )
             if not np.allclose(after, p - move, rtol=0, atol=rounding):
                 yield f"the update of the {name} of {node} is not that of {optimizer}"

@@ -72,7 +72,9 @@ def changes(pairs: Sequence[Pair], rule: Rule, doubt: str = "") -> list[Change]:
     return [_change(*one, rule, doubt, len(pairs)) for one in zip(pairs, wide, narrow, strict=True)]
 
 
-def _change(pair: Pair, shown: Comparison, narrow: Comparison, rule: Rule, doubt: str, family: int) -> Change:
+def _change(
+    pair: Pair, shown: Comparison, narrow: Comparison, rule: Rule, doubt: str, family: int
+) -> Change:
     blocks = int(np.isfinite(pair.contrasts).sum())
     log_ratio = shown.estimate if np.isfinite(shown.estimate) else pair.plain
     known = bool(np.isfinite(shown.high))
@@ -90,7 +92,10 @@ def _change(pair: Pair, shown: Comparison, narrow: Comparison, rule: Rule, doubt
     else:
         needed = blocks_needed(shown.variance, family, rule.same)
         more = None if needed is None else max(needed - blocks, 1)
-        verdict, note = "ambiguous", "too noisy for any number of blocks" if more is None else _more(more)
+        verdict, note = (
+            "ambiguous",
+            "too noisy for any number of blocks" if more is None else _more(more),
+        )
     names = pair.case, pair.phase, pair.base, pair.new
     return Change(*names, float(np.exp(log_ratio)), low, high, shown.p, blocks, verdict, note, more)
 

@@ -73,8 +73,12 @@ class Slots(Sequence[Slot]):
         place = range(len(self))[at]
         values: dict[str, Any] = {name: self.column(name)[place] for name in NUMBERS}
         values |= {name: int(values[name]) for name in WHOLE}
-        values |= {name: None for name in ("device", "device_warm", "elapsed") if isnan(values[name])}
-        return Slot.model_construct(**values, samples=list(self._samples[place]), disturbed=self._disturbed[place])
+        values |= {
+            name: None for name in ("device", "device_warm", "elapsed") if isnan(values[name])
+        }
+        return Slot.model_construct(
+            **values, samples=list(self._samples[place]), disturbed=self._disturbed[place]
+        )
 
 
 class Shelf:
@@ -104,7 +108,10 @@ class Shelf:
             "memory_meaning",
         ):
             values[name] = self._texts.setdefault(values[name], values[name])
-        values["parts"] = {sys.intern(name): self._part(name, part, record.block) for name, part in record.parts.items()}
+        values["parts"] = {
+            sys.intern(name): self._part(name, part, record.block)
+            for name, part in record.parts.items()
+        }
         for part in record.parts.values():
             if part.timing:
                 vars(part.timing)["slots"] = Slots(part.timing.slots, detailed)

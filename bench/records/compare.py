@@ -65,13 +65,17 @@ class Comparison:
         return [one for one in self.changes if one.verdict in verdicts]
 
 
-def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False) -> Comparison:
+def compare_sets(
+    base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False
+) -> Comparison:
     """Two sets that were measured at different times; cases are joined by their id. Between machines, or if `relative` is set,
     only ratios within each run are compared. `factor` is used in place of STORED's and OTHER_MACHINE's. Raises ConfigError."""
     same_machine = not relative and _machines(base) == _machines(new)
     for rows, name in ((base, "the first set"), (new, "the second set")):
         if not same_machine and len(_machines(rows)) > 1:
-            raise ConfigError(f"{name} is of several machines: compare sets of one machine, or of the same ones")
+            raise ConfigError(
+                f"{name} is of several machines: compare sets of one machine, or of the same ones"
+            )
     old_by_key, by_key = _newest(base, same_machine), _newest(new, same_machine)
     pairs = [(row, by_key[key]) for key, row in old_by_key.items() if key in by_key]
     rule = (STORED if same_machine else OTHER_MACHINE).or_factor(factor)
@@ -81,45 +85,72 @@ def compare_sets(base: list[Row], new: list[Row], factor: float | None = None, r
     order = {full_name(old.case): place for place, (old, _) in reversed([*enumerate(timed)])}
     times.sort(key=lambda pair: order[pair.case])
     how = "absolute" if same_machine else "relative"
-    comparison = _comparison(how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set")))
-    comparison.only_base, comparison.only_new = _beyond(old_by_key, by_key), _beyond(by_key, old_by_key)
+    comparison = _comparison(
+        how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set"))
+    )
+    comparison.only_base, comparison.only_new = (
+        _beyond(old_by_key, by_key),
+        _beyond(by_key, old_by_key),
+    )
     comparison.versions = _versions(pairs)
     comparison.shift = common_shift(timed) if times else None
     comparison.canary = canary_ratio(*sides) if same_machine else None
-    if same_machine and comparison.shift and _only_the_cases(comparison.shift, comparison.canary, rule):
-        comparison.doubts.append(f"most cases took {units.ratio(comparison.shift)} their time, the canary did not")
+    if (
+        same_machine
+        and comparison.shift
+        and _only_the_cases(comparison.shift, comparison.canary, rule)
+    ):
+        comparison.doubts.append(
+            f"most cases took {units.ratio(comparison.shift)} their time, the canary did not"
+        )
     return comparison
 
 
-def compare_variants(rows: list[Row], base: str, new: str, factor: float | None = None) -> Comparison:
+def compare_variants(
+    rows: list[Row], base: str, new: str, factor: float | None = None
+) -> Comparison:
     """Two framework variants of one set, where they stand in one comparison group: pass by pass if they were alive together.
     `factor` is used in place of PAIRED's. Raises ConfigError for a variant that is not in the set."""
     known = _variants(rows)
     for name in (base, new):
         if name not in known:
-            raise ConfigError(f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})")
+            raise ConfigError(
+                f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})"
+            )
     return _compare_pairs(rows, {base: new}, "paired", (base, new), factor)
 
 
-def compare_with_copies(rows: list[Row], environment: str, factor: float | None = None) -> Comparison:
+def compare_with_copies(
+    rows: list[Row], environment: str, factor: float | None = None
+) -> Comparison:
     """The same of every framework variant, with its copy in another environment as the base (`run --beside`). Raises ConfigError
     if there is none."""
     rows = [replace(row, case=row.first.typed_case) for row in _newest(rows, True).values()]
     mark = f"@{anonymous(environment)}"
-    copies = {name: name.replace(mark, "", 1) for name in _variants(rows) if name.partition(":")[0].endswith(mark)}
+    copies = {
+        name: name.replace(mark, "", 1)
+        for name in _variants(rows)
+        if name.partition(":")[0].endswith(mark)
+    }
     if not copies:
         raise ConfigError(f"--beside {environment}: nothing in the set was measured there")
     return _compare_pairs(rows, copies, "beside", (environment, "default"), factor)
 
 
 def _compare_pairs(
-    rows: list[Row], variants: Mapping[str, str], how: str, names: tuple[str, str], factor: float | None
+    rows: list[Row],
+    variants: Mapping[str, str],
+    how: str,
+    names: tuple[str, str],
+    factor: float | None,
 ) -> Comparison:
     """`variants` are new ones by those that they are to be compared with."""
     pairs, times, only_base, only_new = list[RowPair](), list[Pair](), list[str](), list[str]()
     for group in grouped(rows, comparison_group).values():
         by_variant = {row.case.framework_variant: row for row in group}
-        for old, now in ((by_variant.get(base), by_variant.get(new)) for base, new in variants.items()):
+        for old, now in (
+            (by_variant.get(base), by_variant.get(new)) for base, new in variants.items()
+        ):
             if old and now:
                 pairs.append((old, now))
                 times += _paired(group, old, now)
@@ -128,15 +159,24 @@ def _compare_pairs(
             elif now:
                 only_new.append(full_name(now.case))
     sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
-    comparison = _comparison(how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names))
+    comparison = _comparison(
+        how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names)
+    )
     comparison.names, comparison.only_base, comparison.only_new = names, only_base, only_new
     return comparison
 
 
 def _comparison(
-    times: str, pairs: list[RowPair], phases: list[Pair], rule: Rule, sides: tuple[Side, Side], reasons: list[str]
+    times: str,
+    pairs: list[RowPair],
+    phases: list[Pair],
+    rule: Rule,
+    sides: tuple[Side, Side],
+    reasons: list[str],
 ) -> Comparison:
-    comparison = Comparison(len(pairs), len({one.case for one in phases}), times, *sides, doubts=reasons)
+    comparison = Comparison(
+        len(pairs), len({one.case for one in phases}), times, *sides, doubts=reasons
+    )
     comparison.findings = list(chain.from_iterable(findings(old, now) for old, now in pairs))
     comparison.changes = changes(phases, rule, "disturbed" if reasons else "")
     return comparison
@@ -149,7 +189,15 @@ def _paired(group: Sequence[Row], old: Row, now: Row) -> list[Pair]:
         if phase in old.estimates and phase in now.estimates:
             seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
             own = contrasts([row.records for row in group], phase)[at]
-            found.append(Pair(full_name(old.case), phase, *seconds, own, float(np.log(seconds[1] / seconds[0]))))
+            found.append(
+                Pair(
+                    full_name(old.case),
+                    phase,
+                    *seconds,
+                    own,
+                    float(np.log(seconds[1] / seconds[0])),
+                )
+            )
     return found
 
 
@@ -171,19 +219,34 @@ def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Ro
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.first.case_id, row.first.machine["hash"] if same_machine else ""
-        newest[key] = max(newest.get(key, row), row, key=lambda one: max(record.started_at for record in one.records))
+        newest[key] = max(
+            newest.get(key, row),
+            row,
+            key=lambda one: max(record.started_at for record in one.records),
+        )
     return newest
 
 
-def _beyond(rows: Mapping[tuple[str, str], Row], others: Mapping[tuple[str, str], Row]) -> list[str]:
+def _beyond(
+    rows: Mapping[tuple[str, str], Row], others: Mapping[tuple[str, str], Row]
+) -> list[str]:
     """Names of the cases that the others do not have."""
     return [full_name(row.case) for key, row in rows.items() if key not in others]
 
 
 def _versions(pairs: Sequence[RowPair]) -> list[str]:
     """Frameworks whose version is another one now: `snntorch 0.9.4 → 1.0.0`."""
-    known = [(old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now))) for old, now in pairs]
-    return sorted({f"{name} {was or 'unknown'} → {now or 'unknown'}" for name, was, now in known if was != now})
+    known = [
+        (old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now)))
+        for old, now in pairs
+    ]
+    return sorted(
+        {
+            f"{name} {was or 'unknown'} → {now or 'unknown'}"
+            for name, was, now in known
+            if was != now
+        }
+    )
 
 
 def _only_the_cases(shift: float, canary: float | None, rule: Rule) -> bool:

@@ -28,7 +28,10 @@ def medians(values: Array) -> Array:
     if not values.shape[-1]:
         return np.full(values.shape[:-1], np.nan)
     ordered, count = np.sort(values, axis=-1), np.isfinite(values).sum(axis=-1, keepdims=True)
-    middle = [np.take_along_axis(ordered, at, axis=-1)[..., 0] for at in (np.maximum(count - 1, 0) // 2, count // 2)]
+    middle = [
+        np.take_along_axis(ordered, at, axis=-1)[..., 0]
+        for at in (np.maximum(count - 1, 0) // 2, count // 2)
+    ]
     return np.where(count[..., 0] > 0, (middle[0] + middle[1]) / 2, np.nan)
 
 
@@ -36,7 +39,9 @@ def means(values: Array) -> Array:
     """Along the last axis, of the values that are not NaN; NaN where there are none."""
     known = np.isfinite(values)
     counted = known.sum(axis=-1)
-    return np.where(counted > 0, np.where(known, values, 0.0).sum(axis=-1) / np.maximum(counted, 1), np.nan)
+    return np.where(
+        counted > 0, np.where(known, values, 0.0).sum(axis=-1) / np.maximum(counted, 1), np.nan
+    )
 
 
 def block_contrasts(first: Array, second: Array, timed: Array | None = None) -> Array:
@@ -117,22 +122,37 @@ class Comparison:
         return float(np.exp(self.estimate)), float(np.exp(self.low)), float(np.exp(self.high))
 
 
-def compared(contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95) -> list[Comparison]:
+def compared(
+    contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95
+) -> list[Comparison]:
     """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
     among comparisons of equally many blocks, and Holm's p are for all of two blocks or more. Others cannot be tested: they
     have no interval, and p = 1. `spread` is a standard deviation of each comparison's mean that its blocks have in common, and so
     do not show."""
-    counted = [values[np.isfinite(values)] for values in (np.asarray(one, dtype=float) for one in contrasts)]
+    counted = [
+        values[np.isfinite(values)]
+        for values in (np.asarray(one, dtype=float) for one in contrasts)
+    ]
     estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
     reach, p = np.full(len(counted), np.inf), np.ones(len(counted))
-    variances, hidden = np.full(len(counted), np.nan), np.broadcast_to(np.square(spread), len(counted))
+    variances, hidden = (
+        np.full(len(counted), np.nan),
+        np.broadcast_to(np.square(spread), len(counted)),
+    )
     for blocks in {len(values) for values in counted} - {0, 1}:
         alike = [index for index, values in enumerate(counted) if len(values) == blocks]
         shared = moderated([counted[index].var(ddof=1) for index in alike], blocks - 1)
         errors = np.sqrt(shared.variances / blocks + hidden[alike])
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.where(errors > 0, np.abs(estimates[alike]) / errors, np.where(estimates[alike] == 0, 0.0, np.inf))
-        variances[alike], reach[alike] = shared.variances, stdtrit(shared.freedom, (1 + confidence) / 2) * errors
+            scores = np.where(
+                errors > 0,
+                np.abs(estimates[alike]) / errors,
+                np.where(estimates[alike] == 0, 0.0, np.inf),
+            )
+        variances[alike], reach[alike] = (
+            shared.variances,
+            stdtrit(shared.freedom, (1 + confidence) / 2) * errors,
+        )
         p[alike] = 2 * stdtr(shared.freedom, -scores)
     tested = np.isfinite(variances)
     p[tested] = holm(p[tested])
@@ -146,7 +166,9 @@ def surely_slower(contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int,
     These are one family: Holm's p is at most FAMILY, and the two differ by TIE or more.
     """
     pairs = zip(contrasts, compared(list(contrasts.values())), strict=True)
-    differing = [(pair, shown) for pair, shown in pairs if shown.p <= FAMILY and abs(shown.estimate) >= TIE]
+    differing = [
+        (pair, shown) for pair, shown in pairs if shown.p <= FAMILY and abs(shown.estimate) >= TIE
+    ]
     return [pair if shown.estimate > 0 else (pair[1], pair[0]) for pair, shown in differing]
 
 
@@ -159,7 +181,9 @@ def rank_intervals(count: int, slower: Sequence[tuple[int, int]]) -> list[tuple[
     return list(zip(best, worst, strict=True))
 
 
-def blocks_needed(variance: float, comparisons: int, effect: float = 1.05, most: int = 100) -> int | None:
+def blocks_needed(
+    variance: float, comparisons: int, effect: float = 1.05, most: int = 100
+) -> int | None:
     """The fewest blocks that find a ratio of `effect` in 95 % of runs after Holm's first step; None: more than `most`."""
     enough = np.flatnonzero(_reach(comparisons, most) * np.sqrt(variance) <= np.log(effect))
     return int(enough[0]) + 2 if len(enough) else None
@@ -170,7 +194,9 @@ def _reach(comparisons: int, most: int) -> Array:
     """By the number of blocks, from two on: how many standard deviations of one block's contrast are surely found."""
     blocks = np.arange(2, most + 1)
     freedom = MOST_PRIOR + blocks - 1
-    reach: Array = (stdtrit(freedom, 1 - FAMILY / comparisons / 2) + stdtrit(freedom, 0.95)) / np.sqrt(blocks)
+    reach: Array = (
+        stdtrit(freedom, 1 - FAMILY / comparisons / 2) + stdtrit(freedom, 0.95)
+    ) / np.sqrt(blocks)
     return reach
 
 

@@ -41,9 +41,15 @@ def _endings(old: Row, now: Row) -> Iterator[Finding]:
         return
     elif old.proved != now.proved and not now.case.native:
         words = {True: "proved", False: "not proved"}
-        yield Finding(name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse")
-    elif old.rankable and not now.rankable:  # ended and proved as before, and has lost its step time
-        yield Finding(name, "step", units.seconds(old.estimates["step"].seconds), "no time", "worse")
+        yield Finding(
+            name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse"
+        )
+    elif (
+        old.rankable and not now.rankable
+    ):  # ended and proved as before, and has lost its step time
+        yield Finding(
+            name, "step", units.seconds(old.estimates["step"].seconds), "no time", "worse"
+        )
 
 
 def _memory(old: Row, now: Row) -> Iterator[Finding]:
@@ -56,4 +62,10 @@ def _memory(old: Row, now: Row) -> Iterator[Finding]:
                 continue
             if max(was, is_now) > MORE_MEMORY * min(was, is_now):
                 verdict = "worse" if is_now > was else "better"
-                yield Finding(full_name(old.case), f"{words} {phase}", units.size(was), units.size(is_now), verdict)
+                yield Finding(
+                    full_name(old.case),
+                    f"{words} {phase}",
+                    units.size(was),
+                    units.size(is_now),
+                    verdict,
+                )

@@ -26,19 +26,29 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         if "memory" in event:
             folded |= {"memory": event["memory"], "memory_meaning": event.get("meaning")}
             folded["host_peak_bytes"] = event.get("host_peak_bytes")
-        folded |= {name: event[name] for name in ("proof", "breakdown", "learning", "distributed") if name in event}
+        folded |= {
+            name: event[name]
+            for name in ("proof", "breakdown", "learning", "distributed")
+            if name in event
+        }
         if "flops_per_s" in event:
             folded["ceilings"] = {key: event.get(key) for key in ("flops_per_s", "bytes_per_s")}
-    statuses = {name: part["status"] for name, part in folded["parts"].items() if part.get("status")}
+    statuses = {
+        name: part["status"] for name, part in folded["parts"].items() if part.get("status")
+    }
     folded["status"] = worst(statuses.values())
     guilty = next((name for name, status in statuses.items() if status == folded["status"]), None)
     folded["reason"] = folded["parts"][guilty].get("reason") if guilty else None
     if folded["status"] != "ok":
-        folded["traceback"] = next((event["traceback"] for event in reversed(events) if event.get("traceback")), None)
+        folded["traceback"] = next(
+            (event["traceback"] for event in reversed(events) if event.get("traceback")), None
+        )
     return folded
 
 
 def unfinished_part(events: list[dict[str, Any]]) -> str | None:
     """The part that a worker was in when its events stopped, None if it came to its end."""
-    parts = [event["part"] for event in events if event["part"] != "events"]  # which stands for what makes no sense
+    parts = [
+        event["part"] for event in events if event["part"] != "events"
+    ]  # which stands for what makes no sense
     return None if "end" in parts else parts[-1] if parts else "start"

@@ -13,7 +13,10 @@ Facts = Mapping[str, Any]
 MOST_PACKAGES = 3
 """That are named where many differ."""
 IN_WORDS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("slot", "budget", "timeout"), lambda value: f"{1000 * value:g} ms" if value < 1 else f"{value:g} s"),
+    **dict.fromkeys(
+        ("slot", "budget", "timeout"),
+        lambda value: f"{1000 * value:g} ms" if value < 1 else f"{value:g} s",
+    ),
     "host_memory": units.size,
     "phases": ", ".join,
 }
@@ -39,7 +42,9 @@ def done_key(measure: Facts, adapter: Facts, environment: Facts, machine: Facts)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def differences(was: Record, measure: Facts, adapter: Facts, environment: Facts, machine: Facts) -> Iterator[str]:
+def differences(
+    was: Record, measure: Facts, adapter: Facts, environment: Facts, machine: Facts
+) -> Iterator[str]:
     """What differs from that of a record, in words: `torch 2.13.0 → 2.14.0`."""
     old, new = made_of(was.adapter, was.environment), made_of(adapter, environment)
     packages = list(_packages(was.adapter.get("closure") or {}, adapter.get("closure") or {}))
@@ -47,7 +52,9 @@ def differences(was: Record, measure: Facts, adapter: Facts, environment: Facts,
         yield _changed(str(adapter["name"]), old[0], new[0])
     if packages and was.adapter.get("closure"):
         more = len(packages) - MOST_PACKAGES
-        yield ", ".join(packages[:MOST_PACKAGES]) + (f" and {more} more package{'s' * (more > 1)}" if more > 0 else "")
+        yield ", ".join(packages[:MOST_PACKAGES]) + (
+            f" and {more} more package{'s' * (more > 1)}" if more > 0 else ""
+        )
     elif packages:
         yield "its record does not say on which packages it rests"
     if was.environment.get("python") != environment.get("python"):
@@ -61,7 +68,9 @@ def differences(was: Record, measure: Facts, adapter: Facts, environment: Facts,
     before, now = _settings(was.measure), _settings(measure)
     for name in dict.fromkeys([*before, *now]):
         if before.get(name) != now.get(name):
-            yield _changed(name, *(_in_words(name, settings.get(name)) for settings in (before, now)))
+            yield _changed(
+                name, *(_in_words(name, settings.get(name)) for settings in (before, now))
+            )
 
 
 def _settings(measure: Facts) -> dict[str, Any]:

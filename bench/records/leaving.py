@@ -17,11 +17,25 @@ def beyond(passes: Sequence[Slots], factor: float) -> list[int]:
     >>> beyond([{0: fast, 1: slow}], 2.0), beyond([{0: slow, 1: slow}, {0: fast, 1: slow}], 2.0)
     ([1], [])
     """
-    calm = [{member: slot for member, slot in slots.items() if not slot["disturbed"]} for slots in passes]
-    walls = {member: [float(slots[member]["wall"]) for slots in calm if member in slots] for member in (passes or [{}])[-1]}
-    fastest = min((member for member in walls if walls[member]), key=lambda member: median(walls[member]), default=None)
+    calm = [
+        {member: slot for member, slot in slots.items() if not slot["disturbed"]}
+        for slots in passes
+    ]
+    walls = {
+        member: [float(slots[member]["wall"]) for slots in calm if member in slots]
+        for member in (passes or [{}])[-1]
+    }
+    fastest = min(
+        (member for member in walls if walls[member]),
+        key=lambda member: median(walls[member]),
+        default=None,
+    )
     shown = {
-        member: [slots[member]["low"] / slots[fastest]["high"] for slots in calm if member in slots and fastest in slots]
+        member: [
+            slots[member]["low"] / slots[fastest]["high"]
+            for slots in calm
+            if member in slots and fastest in slots
+        ]
         for member in walls
         if fastest is not None
     }

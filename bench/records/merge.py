@@ -29,7 +29,9 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     newest: dict[tuple[str, int, str], tuple[Record, Path]] = {}
     planned: dict[str, str] = {}
     for folder in folders:
-        names, no_plan = folder.read_planned()  # each shard knows the whole plan: the report names what it misses
+        names, no_plan = (
+            folder.read_planned()
+        )  # each shard knows the whole plan: the report names what it misses
         records, damaged = folder.read_records()
         merged.unreadable += [*damaged, *no_plan]
         merged.remarks += [] if records or damaged else [f"{folder}: no records there"]
@@ -37,9 +39,13 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
         for path, record in folder.records_by_path():
             key = (record.case_id, record.block, record.done_key)
             if key in newest and newest[key][1].read_bytes() != path.read_bytes():
-                merged.remarks.append(f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts")
+                merged.remarks.append(
+                    f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts"
+                )
             newest[key] = max(
-                newest.get(key, (record, path)), (record, path), key=lambda one: (one[0].started_at, one[0].attempt)
+                newest.get(key, (record, path)),
+                (record, path),
+                key=lambda one: (one[0].started_at, one[0].attempt),
             )
     there, unreadable = out.read_records()
     if unreadable or any((one.case_id, one.block, one.done_key) not in newest for one in there):
@@ -65,12 +71,26 @@ def _several_versions(records: list[Record]) -> list[str]:
     versions: dict[str, set[str]] = {}
     for record in records:
         versions.setdefault("snnbench", set()).add(record.snnbench)
-        versions.setdefault(record.case["framework"], set()).add(record.adapter["version"] or "unknown")
-    several = [f"{name} {', '.join(sorted(known))}" for name, known in sorted(versions.items()) if len(known) > 1]
-    return [f"several versions are merged: {'; '.join(several)} (the report names a framework's apart)"] if several else []
+        versions.setdefault(record.case["framework"], set()).add(
+            record.adapter["version"] or "unknown"
+        )
+    several = [
+        f"{name} {', '.join(sorted(known))}"
+        for name, known in sorted(versions.items())
+        if len(known) > 1
+    ]
+    return (
+        [
+            f"several versions are merged: {'; '.join(several)} (the report names a framework's apart)"
+        ]
+        if several
+        else []
+    )
 
 
-def _merge_experiments(folders: list[ResultFolder], whole: ResultFolder, out: ResultFolder, merged: Merged) -> None:
+def _merge_experiments(
+    folders: list[ResultFolder], whole: ResultFolder, out: ResultFolder, merged: Merged
+) -> None:
     """Shards of one run share an experiment. Records of several experiments cannot be measured again with one of them."""
     found = []
     for folder in folders:
@@ -81,7 +101,9 @@ def _merge_experiments(folders: list[ResultFolder], whole: ResultFolder, out: Re
         whole.write_experiment(found[0])
         merged.name = _name(found[0]) or merged.name
     elif found:
-        merged.remarks.append(f"the folders are of different experiments: {out} has their records and no {out.experiment.name}")
+        merged.remarks.append(
+            f"the folders are of different experiments: {out} has their records and no {out.experiment.name}"
+        )
 
 
 def _name(values: dict[str, Any]) -> str:

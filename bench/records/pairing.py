@@ -37,7 +37,9 @@ def contrasts(cases: Cases, phase: str, disturbed: bool = False) -> Array:
         for live_set in {slots.live_set for slots in timed.values()} - {None}:
             alive = [index for index, slots in timed.items() if slots.live_set == live_set]
             together = np.ix_(alive, alive, [at])
-            found[together] = _paired([timed[index].logs for index in alive], found[together][..., 0])[..., None]
+            found[together] = _paired(
+                [timed[index].logs for index in alive], found[together][..., 0]
+            )[..., None]
     return found
 
 
@@ -61,14 +63,18 @@ def _blocks(cases: Cases, phase: str, disturbed: bool = False) -> dict[Block, di
     for index, records in enumerate(cases):
         for record in records:
             if timing := record.timing(phase):
-                blocks.setdefault((record.set, record.block), {})[index] = _Slots(record.live_set, _logs(timing, disturbed))
+                blocks.setdefault((record.set, record.block), {})[index] = _Slots(
+                    record.live_set, _logs(timing, disturbed)
+                )
     return blocks
 
 
 def _logs(timing: Timing, all_count: bool) -> dict[int, float]:
     """Where a slot was repeated in its pass, the undisturbed one counts."""
     logs: dict[int, float] = {}
-    for number, wall, disturbed in zip(*map(timing.column, ("in_pass", "wall", "disturbed")), strict=True):
+    for number, wall, disturbed in zip(
+        *map(timing.column, ("in_pass", "wall", "disturbed")), strict=True
+    ):
         if number not in logs or not disturbed:
             logs[number] = math.nan if disturbed and not all_count else math.log(wall)
     return logs

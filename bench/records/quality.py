@@ -27,13 +27,17 @@ def flags(records: Sequence[Record]) -> list[str]:
     """Names of the reasons to trust the step's time less, from its slots in all blocks."""
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
-    counted = int(np.isfinite(levels([records], "step")).sum()) or len(blocks)  # another remark tells of a row without one
+    counted = int(np.isfinite(levels([records], "step")).sum()) or len(
+        blocks
+    )  # another remark tells of a row without one
     raised = {
         "few_blocks": 0 < counted < FEWEST_BLOCKS,
         "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,
         "preempted": _preempted(records) > MOST_PREEMPTED,
         "drift": bool(blocks) and abs(median(map(_drift, blocks))) > MOST_CHANGE,
-        "shared_cpu": any((monitor.get("foreign_cores") or 0) > MOST_FOREIGN_CORES for monitor in monitors),
+        "shared_cpu": any(
+            (monitor.get("foreign_cores") or 0) > MOST_FOREIGN_CORES for monitor in monitors
+        ),
         "throttled": any(slowed(monitor.get("throttle_reasons", 0)) for monitor in monitors),
         "unsteady": _unsteady([monitor.get("canary") or [] for monitor in monitors]),
     }
@@ -42,16 +46,32 @@ def flags(records: Sequence[Record]) -> list[str]:
 
 def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | None:
     """How many of the slots of a phase were disturbed; None if there are none."""
-    slots = [one for record in records if (timing := record.timing(phase)) for one in timing.column("disturbed")]
+    slots = [
+        one
+        for record in records
+        if (timing := record.timing(phase))
+        for one in timing.column("disturbed")
+    ]
     return sum(one is not None for one in slots) / len(slots) if slots else None
 
 
 def _preempted(records: Sequence[Record]) -> float:
     """Share of the wall time in which the process had no core; 0 where the device's clock is not the process's."""
-    timings = [timing for record in records if (timing := record.timing("step")) and timing.device_clock == "process"]
-    walls, own = ([seconds for timing in timings for seconds in timing.column(name)] for name in ("wall", "device"))
+    timings = [
+        timing
+        for record in records
+        if (timing := record.timing("step")) and timing.device_clock == "process"
+    ]
+    walls, own = (
+        [seconds for timing in timings for seconds in timing.column(name)]
+        for name in ("wall", "device")
+    )
     wall = sum(walls)
-    return sum(max(one - device, 0.0) for one, device in zip(walls, own, strict=True)) / wall if wall else 0.0
+    return (
+        sum(max(one - device, 0.0) for one, device in zip(walls, own, strict=True)) / wall
+        if wall
+        else 0.0
+    )
 
 
 def _drift(timing: Timing) -> float:
@@ -62,8 +82,12 @@ def _drift(timing: Timing) -> float:
 
 def _unsteady(canaries: Sequence[Sequence[float | None]]) -> bool:
     """Whether a task that is always the same took different times, within a block or from block to block."""
-    blocks = [known for seconds in canaries if (known := [one for one in seconds if one is not None])]
+    blocks = [
+        known for seconds in canaries if (known := [one for one in seconds if one is not None])
+    ]
     quartiles = [quantiles(seconds, method="inclusive") for seconds in blocks if len(seconds) > 1]
     spread = max(((high - low) / middle for low, middle, high in quartiles), default=0.0)
     middles = [median(seconds) for seconds in blocks]
-    return bool(blocks) and (spread > MOST_UNSTEADY or max(middles) > (1 + MOST_UNSTEADY) * min(middles))
+    return bool(blocks) and (
+        spread > MOST_UNSTEADY or max(middles) > (1 + MOST_UNSTEADY) * min(middles)
+    )

@@ -59,7 +59,12 @@ def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
             known = np.isfinite(shown.high)
             found.append(Estimate(middle, low if known else None, high if known else None))
         else:
-            seconds = [wall for record in records if (timing := record.timing(phase)) for wall in timing.column("wall")]
+            seconds = [
+                wall
+                for record in records
+                if (timing := record.timing(phase))
+                for wall in timing.column("wall")
+            ]
             found.append(Estimate(float(np.median(seconds)), None, None) if seconds else None)
     return found
 
@@ -68,9 +73,20 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
     """The standing of each case of each comparison group, by contrasts of the step; `seconds` are their step times. Ratios of all
     groups to their fastest are one family, and so are all pairs of one group for its ranks."""
     tables = [contrasts(cases, "step") for cases in groups]
-    log_ratios = [_log_ratios(cases, table, np.log(times)) for cases, table, times in zip(groups, tables, seconds, strict=True)]
+    log_ratios = [
+        _log_ratios(cases, table, np.log(times))
+        for cases, table, times in zip(groups, tables, seconds, strict=True)
+    ]
     orders = [_order(own, np.log(times)) for own, times in zip(log_ratios, seconds, strict=True)]
-    ratios = iter(compared([table[case, order[0]] for table, order in zip(tables, orders, strict=True) for case in order[1:]]))
+    ratios = iter(
+        compared(
+            [
+                table[case, order[0]]
+                for table, order in zip(tables, orders, strict=True)
+                for case in order[1:]
+            ]
+        )
+    )
     return [
         _standings(cases, table, order, own, [next(ratios) for _ in order[1:]])
         for cases, table, order, own in zip(groups, tables, orders, log_ratios, strict=True)
@@ -98,7 +114,11 @@ def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
     found = means(table)
     if np.isnan(found).any():
         rough = rough_ratios(cases, "step")
-        found = np.where(np.isfinite(found), found, np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]))
+        found = np.where(
+            np.isfinite(found),
+            found,
+            np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]),
+        )
     return found
 
 
@@ -112,18 +132,38 @@ def _order(ratios: Array, logs: Array) -> list[int]:
     return sorted(range(len(ratios)), key=lambda case: (case != first, ratios[case, first]))
 
 
-def _standings(cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[Comparison]) -> list[Standing]:
+def _standings(
+    cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[Comparison]
+) -> list[Standing]:
     """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it. Nobody is surely
     slower than the first whose ratio's interval holds 1: the two are of different families, and may disagree."""
-    pairs = {(first, second): table[first, second] for first, second in combinations(range(len(cases)), 2)}
-    bounds = {case: bound for case, records in enumerate(cases) if (bound := max(one.beyond or 0.0 for one in records))}
-    below = {order[0]: 1.0} | {case: shown.ratio[2] for case, shown in zip(order[1:], ratios, strict=True)}
-    left = {(case, other) for case, bound in bounds.items() for other in below if other not in bounds and below[other] < bound}
-    undecided = {(case, order[0]) for case, shown in zip(order[1:], ratios, strict=True) if not shown.low > 0}
+    pairs = {
+        (first, second): table[first, second]
+        for first, second in combinations(range(len(cases)), 2)
+    }
+    bounds = {
+        case: bound
+        for case, records in enumerate(cases)
+        if (bound := max(one.beyond or 0.0 for one in records))
+    }
+    below = {order[0]: 1.0} | {
+        case: shown.ratio[2] for case, shown in zip(order[1:], ratios, strict=True)
+    }
+    left = {
+        (case, other)
+        for case, bound in bounds.items()
+        for other in below
+        if other not in bounds and below[other] < bound
+    }
+    undecided = {
+        (case, order[0]) for case, shown in zip(order[1:], ratios, strict=True) if not shown.low > 0
+    }
     known = {*surely_slower(pairs)} - undecided | left
     ranks = rank_intervals(len(cases), sorted(known))
     stayed = [case for case in range(len(cases)) if case not in bounds]
-    note = _note([cases[case] for case in stayed], [table[pair] for pair in combinations(stayed, 2)])
+    note = _note(
+        [cases[case] for case in stayed], [table[pair] for pair in combinations(stayed, 2)]
+    )
     found = {}
     for place, case in enumerate(order, start=1):
         ratio, low, high, p = 1.0, None, None, None
@@ -143,8 +183,15 @@ def _note(cases: Cases, contrasts: list[Array]) -> str:
     """Why nothing could be decided: no contrast has two blocks."""
     if not contrasts or any(np.isfinite(values).sum() > 1 for values in contrasts):
         return ""
-    timed = [(record.set, record.block) for records in cases for record in records if record.timing("step")]
+    timed = [
+        (record.set, record.block)
+        for records in cases
+        for record in records
+        if record.timing("step")
+    ]
     if len({*timed}) == 1:
         return "one block: not ranked finely"
     together = len({*timed}) < len(timed)
-    return f"{'too many disturbed slots' if together else 'not measured together'}: not ranked finely"
+    return (
+        f"{'too many disturbed slots' if together else 'not measured together'}: not ranked finely"
+    )

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from .. import schema
 from ..common.mistakes import LARGEST_SEED, MOMENT, shown
@@ -34,16 +42,30 @@ def _typed(written: bytes) -> tuple[Case, str]:
     """A case and its id, which are there once: in a set each case has a record of every block."""
     values: dict[str, Any] = marshal.loads(written)
     try:
-        Grid.model_validate({name: [value] for name, value in values.items() if name in Grid.model_fields and name not in NAMES})
+        Grid.model_validate(
+            {
+                name: [value]
+                for name, value in values.items()
+                if name in Grid.model_fields and name not in NAMES
+            }
+        )
         case = Case.from_dict(values)
     except ValidationError as error:
         raise ValueError(schema.fault(error)) from None
     except (TypeError, KeyError, OverflowError) as error:
         raise ValueError(f"not a case: {error}") from None
-    if case.network is not None and not (type(case.network) is str and re.match(REFERENCE, case.network)):
-        raise ValueError(f"network = {shown(case.network)}: must look like braille@9f1c0a37d2b84e65")
+    if case.network is not None and not (
+        type(case.network) is str and re.match(REFERENCE, case.network)
+    ):
+        raise ValueError(
+            f"network = {shown(case.network)}: must look like braille@9f1c0a37d2b84e65"
+        )
     for name in NAMES:
-        if type(text := getattr(case, name)) is not str or not 0 < len(text) <= 200 or clean(text) != text:
+        if (
+            type(text := getattr(case, name)) is not str
+            or not 0 < len(text) <= 200
+            or clean(text) != text
+        ):
             raise ValueError(f"{name} = {shown(text)}: must be a short text, in quotes")
     if type(case.seed) is not int or not 0 <= case.seed <= LARGEST_SEED:
         raise ValueError(f"seed = {shown(case.seed)}: must be a whole number of at least 0")
@@ -69,7 +91,9 @@ class Slot(_Strict):
     high: schema.Time
     enqueue: schema.Seconds
     device: schema.Seconds | None
-    device_warm: Annotated[schema.Seconds | None, Field(exclude_if=lambda value: value is None)] = None
+    device_warm: Annotated[schema.Seconds | None, Field(exclude_if=lambda value: value is None)] = (
+        None
+    )
     samples: list[schema.Time]
     elapsed: schema.Seconds | None = None
     disturbed: schema.Text | None = None
@@ -84,7 +108,9 @@ class Timing(_Strict):
     warm_up_calls: schema.Count
     beyond: Annotated[schema.Time | None, Field(exclude_if=lambda value: value is None)] = None
     slots: Sequence[Slot]
-    energy_j: Annotated[schema.Positive | None, Field(exclude_if=lambda value: value is None)] = None
+    energy_j: Annotated[schema.Positive | None, Field(exclude_if=lambda value: value is None)] = (
+        None
+    )
     energy_of: Annotated[schema.Text | None, Field(exclude_if=lambda value: value is None)] = None
 
     def column(self, name: str) -> Sequence[Any]:
@@ -114,7 +140,9 @@ class Record(_Strict):
 
     schema_version: Literal[2] = Field(SCHEMA, alias="schema")
     snnbench: schema.Label
-    git_commit: Annotated[str | None, Field(pattern=COMMIT, exclude_if=lambda value: value is None)] = None
+    git_commit: Annotated[
+        str | None, Field(pattern=COMMIT, exclude_if=lambda value: value is None)
+    ] = None
     case_id: schema.CaseId
     case: Annotated[dict[str, Any], AfterValidator(_is_a_case)]
     set: schema.SetName
@@ -131,8 +159,12 @@ class Record(_Strict):
     memory: dict[schema.Phase, schema.Weighed] = {}
     memory_meaning: schema.Text | None = None
     host_peak_bytes: schema.Bytes | None = None
-    breakdown: Annotated[schema.Breakdown | None, Field(exclude_if=lambda value: value is None)] = None
-    learning: Annotated[schema.Learning | None, Field(exclude_if=lambda value: value is None)] = None
+    breakdown: Annotated[schema.Breakdown | None, Field(exclude_if=lambda value: value is None)] = (
+        None
+    )
+    learning: Annotated[schema.Learning | None, Field(exclude_if=lambda value: value is None)] = (
+        None
+    )
     distributed: Annotated[Distributed | None, Field(exclude_if=lambda value: value is None)] = None
     ceilings: schema.Ceilings = {}
     warnings: schema.Texts = []
@@ -154,8 +186,12 @@ class Record(_Strict):
             raise ValueError(f"case_id = {self.case_id!r}: the case's own is {own}")
         for name, part in self.parts.items():
             if part.status and worst([self.status, part.status]) != self.status:
-                raise ValueError(f"status = {self.status!r}: the part {name} ended as {part.status}")
-        if self.proof and self.proof["passed"] != all(stage["passed"] for stage in self.proof["stages"]):
+                raise ValueError(
+                    f"status = {self.status!r}: the part {name} ended as {part.status}"
+                )
+        if self.proof and self.proof["passed"] != all(
+            stage["passed"] for stage in self.proof["stages"]
+        ):
             raise ValueError("proof.passed: its stages say something else")
         return self
 

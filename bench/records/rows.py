@@ -63,7 +63,14 @@ class Row:
 
     @property
     def reason(self) -> str | None:
-        return next((record.reason for record in self.records if record.status == self.status and record.reason), None)
+        return next(
+            (
+                record.reason
+                for record in self.records
+                if record.status == self.status and record.reason
+            ),
+            None,
+        )
 
     @property
     def proved(self) -> bool:
@@ -91,12 +98,20 @@ class Row:
 
     def phase_status(self, phase: str) -> str | None:
         """The worst of all blocks; None if no block came to the phase."""
-        known = [status for record in self.records if phase in record.parts and (status := record.parts[phase].status)]
+        known = [
+            status
+            for record in self.records
+            if phase in record.parts and (status := record.parts[phase].status)
+        ]
         return worst(known) if known else None
 
     def timings(self, phase: str) -> list[Timing]:
         """Block by block, of the blocks that have slots."""
-        return [timing for record in self.records if (timing := record.timing(phase)) and len(timing.slots)]
+        return [
+            timing
+            for record in self.records
+            if (timing := record.timing(phase)) and len(timing.slots)
+        ]
 
     def column(self, phase: str, name: str) -> list[Any]:
         """One value of all slots of a phase; see `Timing.column`."""
@@ -108,7 +123,11 @@ class Row:
         medians = []
         for timing in self.timings(phase):
             seconds = timing.column(clock)
-            sound = [one for one, disturbed in zip(seconds, timing.column("disturbed"), strict=True) if not disturbed]
+            sound = [
+                one
+                for one, disturbed in zip(seconds, timing.column("disturbed"), strict=True)
+                if not disturbed
+            ]
             if known := [one for one in sound or seconds if one is not None and not isnan(one)]:
                 medians.append(median(known))
         return (geometric_mean(medians) if min(medians) > 0 else 0.0) if medians else None
@@ -144,10 +163,19 @@ class Row:
     @cached_property
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the step time."""
-        parts = [self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates]
-        lows, high = [part.low for part in parts if part.low], self.estimates["step"].high if "step" in self.estimates else None
+        parts = [
+            self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates
+        ]
+        lows, high = (
+            [part.low for part in parts if part.low],
+            self.estimates["step"].high if "step" in self.estimates else None,
+        )
         disagree = self.sound and high is not None and max(lows, default=0.0) > high
-        return flags(self.records) + ["phases_disagree"] * disagree + ["interrupted"] * self.interrupted
+        return (
+            flags(self.records)
+            + ["phases_disagree"] * disagree
+            + ["interrupted"] * self.interrupted
+        )
 
 
 def comparison_group(row: Row) -> Group:
@@ -177,11 +205,23 @@ def rows_of(records: list[Record]) -> list[Row]:
     rows = []
     for measured in grouped(records, _row_of).values():
         versions = grouped(measured, lambda record: record.done_key).values()
-        counted = max(versions, key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)))
+        counted = max(
+            versions,
+            key=lambda same: (_phases_to_time(same[0]), max(record.started_at for record in same)),
+        )
         counted.sort(key=lambda record: (record.block, record.started_at))
-        complete = [record for record in counted if record is counted[0] or record.status != "interrupted"]
+        complete = [
+            record for record in counted if record is counted[0] or record.status != "interrupted"
+        ]
         interrupted = len(complete) < len(counted)
-        rows.append(Row(counted[0].typed_case, complete, machine=counted[0].machine["hash"], interrupted=interrupted))
+        rows.append(
+            Row(
+                counted[0].typed_case,
+                complete,
+                machine=counted[0].machine["hash"],
+                interrupted=interrupted,
+            )
+        )
     name_apart(rows)
     groups = list(grouped(rows, comparison_group).values())
     for group in groups:
@@ -192,26 +232,47 @@ def rows_of(records: list[Record]) -> list[Row]:
 
 
 def _row_of(record: Record) -> tuple[Any, ...]:
-    return (record.case_id, record.set, *machine_of(record), *made_of(record.adapter, record.environment))
+    return (
+        record.case_id,
+        record.set,
+        *machine_of(record),
+        *made_of(record.adapter, record.environment),
+    )
 
 
 def _rests_on(records: list[Record]) -> list[str]:
     """Packages of which not all records have the same version: one or two by name, of more the environment."""
-    told = [record.adapter.get("closure") or {"all": record.environment["hash"]} for record in records]
-    told = [{**packages, "Python": record.environment.get("python")} for packages, record in zip(told, records, strict=True)]
-    varying = [name for name in dict.fromkeys(chain(*told)) if len({packages.get(name) for packages in told}) > 1]
+    told = [
+        record.adapter.get("closure") or {"all": record.environment["hash"]} for record in records
+    ]
+    told = [
+        {**packages, "Python": record.environment.get("python")}
+        for packages, record in zip(told, records, strict=True)
+    ]
+    varying = [
+        name
+        for name in dict.fromkeys(chain(*told))
+        if len({packages.get(name) for packages in told}) > 1
+    ]
     versions = [record.adapter.get("version") for record in records]
-    varying = [name for name in varying if [packages.get(name) for packages in told] != versions]  # which is told already
+    varying = [
+        name for name in varying if [packages.get(name) for packages in told] != versions
+    ]  # which is told already
     if len(varying) > 2 or "all" in varying:
         return [f"environment {record.environment['hash'][:6]}" for record in records]
-    return [" and ".join(f"{name} {packages.get(name) or 'none'}" for name in varying) for packages in told]
+    return [
+        " and ".join(f"{name} {packages.get(name) or 'none'}" for name in varying)
+        for packages in told
+    ]
 
 
 ASPECTS: tuple[Callable[[list[Record]], list[str]], ...] = (
     lambda records: [record.adapter.get("version") or "" for record in records],
     lambda records: [text and f"with {text}" for text in _rests_on(records)],
     lambda records: [f"image {image_of(record.environment)[:6]}" for record in records],
-    lambda records: [f"file {(record.adapter.get('source_sha256') or 'unknown')[:6]}" for record in records],
+    lambda records: [
+        f"file {(record.adapter.get('source_sha256') or 'unknown')[:6]}" for record in records
+    ],
     lambda records: [f"set {record.set}" for record in records],
 )
 """By what rows of one case and machine may differ, in words, what a reader wants to know most first."""
@@ -227,12 +288,18 @@ def name_apart(rows: list[Row]) -> None:
     for same in grouped(rows, lambda row: row.case.framework).values():
         labels: list[tuple[str, ...]] = [()] * len(same)
         for aspect in ASPECTS:
-            names = {(comparison_group(row), row.case.framework_variant, label) for row, label in zip(same, labels, strict=True)}
+            names = {
+                (comparison_group(row), row.case.framework_variant, label)
+                for row, label in zip(same, labels, strict=True)
+            }
             if len(names) == len(same):
                 break
             texts = aspect([row.first for row in same])
             if len({*texts}) > 1:
-                labels = [(*label, text) if text else label for label, text in zip(labels, texts, strict=True)]
+                labels = [
+                    (*label, text) if text else label
+                    for label, text in zip(labels, texts, strict=True)
+                ]
         for row, label in zip(same, labels, strict=True):
             if label:
                 row.case = replace(row.case, framework=f"{row.case.framework} {', '.join(label)}")
@@ -246,7 +313,9 @@ def _phases_to_time(record: Record) -> int:
 
 def _estimate(group: list[Row]) -> None:
     for phase in PHASES:
-        for row, estimate in zip(group, estimates([row.records for row in group], phase), strict=True):
+        for row, estimate in zip(
+            group, estimates([row.records for row in group], phase), strict=True
+        ):
             if estimate:
                 row.estimates[phase] = estimate
 
@@ -254,17 +323,32 @@ def _estimate(group: list[Row]) -> None:
 def _rank(groups: list[list[Row]]) -> None:
     ranked = [group for group in groups if group]
     seconds = [[row.estimates["step"].seconds for row in group] for group in ranked]
-    for group, found in zip(ranked, standings([[row.records for row in group] for group in ranked], seconds), strict=True):
+    for group, found in zip(
+        ranked,
+        standings([[row.records for row in group] for group in ranked], seconds),
+        strict=True,
+    ):
         for row, standing in zip(group, found, strict=True):
             row.standing = standing
-            row.surely_slower = tuple(group[index].case.framework_variant for index in standing.slower)
+            row.surely_slower = tuple(
+                group[index].case.framework_variant for index in standing.slower
+            )
 
 
 def _set_floors(group: list[Row]) -> None:
     """Each worker measured its own ceilings, in its own library. What one of them reached, the hardware can do for all."""
     for phase in PHASES:
-        known = [row for row in group if any(phase in record.parts and record.parts[phase].floor_s for record in row.records)]
-        floors = [record.parts[phase].floor_s for row in known for record in row.records if phase in record.parts]
+        known = [
+            row
+            for row in group
+            if any(phase in record.parts and record.parts[phase].floor_s for record in row.records)
+        ]
+        floors = [
+            record.parts[phase].floor_s
+            for row in known
+            for record in row.records
+            if phase in record.parts
+        ]
         for row in known:
             row.floors[phase] = min(floor for floor in floors if floor)
 
@@ -274,6 +358,23 @@ def _place(row: Row) -> tuple[Any, ...]:
     case, precision = row.case, row.case.precision
     names = (*WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
     known = PRECISIONS.index(precision) if precision in PRECISIONS else len(PRECISIONS)
-    network = (case.device, case.workload, known, precision, case.neuron_label, *(getattr(case, name) for name in names))
-    network += (case.firing or SPIKE_SHARE, case.network or "", case.parallel or "", case.ranks or 1)
-    return machine_of(row.first), network, row.standing.place if row.standing else 10**6, case.framework_variant
+    network = (
+        case.device,
+        case.workload,
+        known,
+        precision,
+        case.neuron_label,
+        *(getattr(case, name) for name in names),
+    )
+    network += (
+        case.firing or SPIKE_SHARE,
+        case.network or "",
+        case.parallel or "",
+        case.ranks or 1,
+    )
+    return (
+        machine_of(row.first),
+        network,
+        row.standing.place if row.standing else 10**6,
+        case.framework_variant,
+    )

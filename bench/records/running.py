@@ -46,7 +46,14 @@ class Running:
 
     def __init__(self, folder: ResultFolder, fresh: bool = False):
         self.folder = folder
-        job = next((os.environ[name] for name in JOBS if re.match(r"\w", os.environ.get(name, ""), re.ASCII)), None)
+        job = next(
+            (
+                os.environ[name]
+                for name in JOBS
+                if re.match(r"\w", os.environ.get(name, ""), re.ASCII)
+            ),
+            None,
+        )
         self._file = _File(job=job or NO_JOB, died={} if fresh else _deaths(folder))
         self.now([], 0)
 
@@ -54,7 +61,9 @@ class Running:
         """These compute from now on."""
         self._file.now = [_name(case_id, block) for case_id in case_ids]
         if self._file.job != NO_JOB or self.folder.running.exists():
-            self.folder.write(self.folder.running, json.dumps(self._file.model_dump(), indent=1) + "\n")
+            self.folder.write(
+                self.folder.running, json.dumps(self._file.model_dump(), indent=1) + "\n"
+            )
 
     def died_twice(self, case_id: str, block: int) -> bool:
         """Whether this case is to blame: alone twice, or alone after it had been beside others twice."""
@@ -84,7 +93,9 @@ def _deaths(folder: ResultFolder) -> dict[str, _Deaths]:
         file = read_as(FILE, folder.running)
     except (ValueError, OSError):
         return {}
-    for name in file.now if file.job != NO_JOB else []:  # whoever kills a command by hand blames no case
+    for name in (
+        file.now if file.job != NO_JOB else []
+    ):  # whoever kills a command by hand blames no case
         deaths = file.died.setdefault(name, _Deaths())
         if len(file.now) == 1:
             deaths.alone += 1

@@ -33,7 +33,12 @@ class Side:
 def side_of(rows: Sequence[Row]) -> Side:
     slots = [one for row in rows for phase in PHASES for one in row.column(phase, "disturbed")]
     blocks = [len(row.timings("step")) for row in rows]
-    canaries = {(one.set, one.block, one.live_set): seconds for row in rows for one in row.records if (seconds := canary(one))}
+    canaries = {
+        (one.set, one.block, one.live_set): seconds
+        for row in rows
+        for one in row.records
+        if (seconds := canary(one))
+    }
     return Side(
         (min(blocks, default=0), max(blocks, default=0)),
         len(slots),

@@ -41,12 +41,22 @@ class ResultFolder:
 
     def __init__(self, path: Path):
         self.path, self.marker = path, path / ".snnbench"
-        self.records, self.experiment, self.planned = path / "records", path / "experiment.json", path / "planned.json"
+        self.records, self.experiment, self.planned = (
+            path / "records",
+            path / "experiment.json",
+            path / "planned.json",
+        )
         self.running = path / "running.json"  # see running.py
-        self.table, self.page, self.plots = path / "results.csv", path / "report.html", path / "plots"
+        self.table, self.page, self.plots = (
+            path / "results.csv",
+            path / "report.html",
+            path / "plots",
+        )
         self.parquet = path / "results.parquet"
         self._finished: dict[Path, bytes] = {}
-        self.problems = path.resolve() / "problems"  # workers are given it, whatever their current folder
+        self.problems = (
+            path.resolve() / "problems"
+        )  # workers are given it, whatever their current folder
         self.scratch: Path | None = None
 
     def __str__(self) -> str:
@@ -58,7 +68,11 @@ class ResultFolder:
     def must_exist(self) -> None:
         """Raises ConfigError where no results can be read from."""
         if not self.path.is_dir():
-            why = "it is a file; name the result folder that it is in" if self.path.exists() else "there is no such folder"
+            why = (
+                "it is a file; name the result folder that it is in"
+                if self.path.exists()
+                else "there is no such folder"
+            )
             raise ConfigError(f"{self}: {why}")
 
     def must_be_of(self, name: str) -> None:
@@ -66,7 +80,9 @@ class ResultFolder:
         values = self.read_experiment()[0]
         there = values.get("name") if isinstance(values, dict) else None
         if isinstance(there, str) and there != anonymous(name):
-            raise ConfigError(f"{self}: holds the experiment {shown(there)}, not {shown(name)}; choose another --out")
+            raise ConfigError(
+                f"{self}: holds the experiment {shown(there)}, not {shown(name)}; choose another --out"
+            )
 
     def make(self) -> None:
         """Make the folder if it is not there, and mark it. Raises ConfigError where nothing could be written, and where files
@@ -75,7 +91,9 @@ class ResultFolder:
             if self.path.exists() and not self.path.is_dir():
                 raise ConfigError(f"{self}: cannot be a result folder: it is a file")
             for part in self.path.parts:
-                Path(part).exists()  # raises OSError for a name that is too long, before folders above it are made
+                Path(
+                    part
+                ).exists()  # raises OSError for a name that is too long, before folders above it are made
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{self}: cannot be a result folder: {error.strerror}") from None
@@ -95,7 +113,9 @@ class ResultFolder:
             self.parquet,
         )
         if theirs := [path.name for path in (*ours, *self.environments) if os.path.lexists(path)]:
-            raise ConfigError(f"{self}: has {', '.join(theirs)}, which snnbench did not write; choose another --out")
+            raise ConfigError(
+                f"{self}: has {', '.join(theirs)}, which snnbench did not write; choose another --out"
+            )
         with self.writing():
             self.write(self.marker, MARK)
 
@@ -106,13 +126,20 @@ class ResultFolder:
 
     def _is_ours(self) -> bool:
         """Whether it is marked, or holds a record: of sets made elsewhere the marker may not have come along."""
-        if self.marker.is_file() and self.marker.read_bytes() in (MARK.encode(), EARLIER_MARK.encode()):
+        if self.marker.is_file() and self.marker.read_bytes() in (
+            MARK.encode(),
+            EARLIER_MARK.encode(),
+        ):
             return True
         return any(isinstance(_content(path), Record) for path in self.records.glob("[!.]*.json"))
 
-    def locked(self, refusal: ConfigError | None = None, wait: float = 0) -> AbstractContextManager[None]:
+    def locked(
+        self, refusal: ConfigError | None = None, wait: float = 0
+    ) -> AbstractContextManager[None]:
         """One run per folder: two would measure each other. Entering raises ConfigError if there is one for `wait` seconds."""
-        busy = ConfigError(f"{self}: another run is writing there; wait for it or choose another --out")
+        busy = ConfigError(
+            f"{self}: another run is writing there; wait for it or choose another --out"
+        )
         return exclusive(self.path / "run.lock", refusal or busy, wait)
 
     @contextmanager
@@ -136,12 +163,16 @@ class ResultFolder:
         if self.records.exists():
             self.records.replace(other.path / "replaced")
         other.records.replace(self.records)
-        self._contents = {self.records / path.name: content for path, content in other._contents.items()}
+        self._contents = {
+            self.records / path.name: content for path, content in other._contents.items()
+        }
 
     def read_records(self) -> tuple[list[Record], list[str]]:
         """All records, by name of their files, and one sentence for each file that is refused."""
         contents = [self._contents[path] for path in sorted(self._contents, key=str)]
-        return [one for one in contents if isinstance(one, Record)], [one for one in contents if isinstance(one, str)]
+        return [one for one in contents if isinstance(one, Record)], [
+            one for one in contents if isinstance(one, str)
+        ]
 
     def records_by_path(self) -> Iterator[tuple[Path, Record]]:
         """All records with their files, by name."""
@@ -157,7 +188,9 @@ class ResultFolder:
             with naming(copy):
                 copy.write_bytes(path.read_bytes())
         os.sync()
-        self._contents = {self.record_path(one.case_id, one.block, one.done_key): one for one, _ in records}
+        self._contents = {
+            self.record_path(one.case_id, one.block, one.done_key): one for one, _ in records
+        }
 
     def record(self, case_id: str, block: int, done_key: str) -> Record | None:
         """One record, if it is there and can be read."""
@@ -168,7 +201,10 @@ class ResultFolder:
         """One line per field: short enough to read, and samples do not fill pages."""
         path = self.record_path(record.case_id, record.block, record.done_key)
         written = RECORD.validate_python(record.model_dump(by_alias=True), context=WRITTEN)
-        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in written.model_dump(by_alias=True).items()]
+        lines = [
+            f"{json.dumps(key)}: {json.dumps(value)}"
+            for key, value in written.model_dump(by_alias=True).items()
+        ]
         self._finished[path] = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
         self.write(path, self._finished[path])
         self._contents[path] = _content(path)
@@ -176,7 +212,11 @@ class ResultFolder:
 
     def remember(self) -> None:
         """Keep what the folder holds now. Call before a run starts workers, which could write to it."""
-        own = [path for path in (self.marker, self.experiment, self.planned, *self.environments) if path.is_file()]
+        own = [
+            path
+            for path in (self.marker, self.experiment, self.planned, *self.environments)
+            if path.is_file()
+        ]
         records = [path for path, one in self._contents.items() if isinstance(one, Record)]
         self._finished = {path: path.read_bytes() for path in (*own, *records)}
 
@@ -184,7 +224,11 @@ class ResultFolder:
         """Write again what somebody changed since it was remembered or written, and say so in a sentence for each file; in one
         for all of them if the folder itself was removed, which the missing marker shows."""
         known = self._finished.items()
-        changed = {path: content for path, content in known if not path.is_file() or path.read_bytes() != content}
+        changed = {
+            path: content
+            for path, content in known
+            if not path.is_file() or path.read_bytes() != content
+        }
         removed = self.marker in changed and not self.marker.exists()
         for path, content in changed.items():
             self.write(path, content)
@@ -224,7 +268,10 @@ class ResultFolder:
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""
-        self.write(self.path / f"environment-{facts['hash']}.json", json.dumps(anonymous(dict(facts)), indent=1) + "\n")
+        self.write(
+            self.path / f"environment-{facts['hash']}.json",
+            json.dumps(anonymous(dict(facts)), indent=1) + "\n",
+        )
 
     def write_planned(self, names: Mapping[str, str], of_more: bool = False) -> None:
         """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen. `of_more`:
@@ -251,7 +298,13 @@ class ResultFolder:
         for path in self.environments:
             facts, why = self._read(ENVIRONMENT, path)
             if facts and path.name != f"environment-{facts['hash']}.json":
-                why = [str(clean(f"{path} cannot be read: it holds what belongs into environment-{facts['hash']}.json"))]
+                why = [
+                    str(
+                        clean(
+                            f"{path} cannot be read: it holds what belongs into environment-{facts['hash']}.json"
+                        )
+                    )
+                ]
             elif facts:
                 known[facts["hash"]] = facts
             refused += why

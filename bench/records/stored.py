@@ -41,7 +41,9 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
     """Of all cases that have times of the phase in both sets. Between machines only ratios within a comparison group say
     something, and a case that is alone in its group is left out."""
     timed = _phase([pair for pair in pairs if all(phase in row.estimates for row in pair)], phase)
-    usable = np.array([same_machine and old.case.device == "cpu" for old, _ in timed.pairs], dtype=bool)
+    usable = np.array(
+        [same_machine and old.case.device == "cpu" for old, _ in timed.pairs], dtype=bool
+    )
     canaries = np.where(usable[:, None], timed.canaries, np.nan)
     contrasts, plain, found = timed.blocks.copy(), timed.published.copy(), []
     compared = np.zeros(len(timed.pairs), dtype=bool)
@@ -56,13 +58,26 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
             continue
         spread = BETWEEN if compared[index] else BETWEEN_ALONE
         seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
-        found.append(Pair(full_name(old.case), phase, *seconds, contrasts[index], float(plain[index, 0]), spread))
+        found.append(
+            Pair(
+                full_name(old.case),
+                phase,
+                *seconds,
+                contrasts[index],
+                float(plain[index, 0]),
+                spread,
+            )
+        )
     return found
 
 
 def common_shift(pairs: Sequence[RowPair]) -> float | None:
     """The median ratio of published step times, new over base: what all cases have in common, the machine's drift above all."""
-    steps = [[row.estimates["step"].seconds for row in pair] for pair in pairs if all("step" in row.estimates for row in pair)]
+    steps = [
+        [row.estimates["step"].seconds for row in pair]
+        for pair in pairs
+        if all("step" in row.estimates for row in pair)
+    ]
     return float(np.median([now / old for old, now in steps])) if steps else None
 
 
@@ -78,8 +93,15 @@ def _phase(pairs: list[RowPair], phase: str) -> _Phase:
                     logs[index, side, at] = levels([[record]], phase)[0, 0]
                 if seconds := canary(record):
                     canaries[index, side, at] = np.log(seconds)
-    published = np.log([[row.estimates[phase].seconds for row in pair] for pair in pairs]).reshape(-1, 2)
-    return _Phase(pairs, logs[:, 1] - logs[:, 0], canaries[:, 1] - canaries[:, 0], published[:, 1:] - published[:, :1])
+    published = np.log([[row.estimates[phase].seconds for row in pair] for pair in pairs]).reshape(
+        -1, 2
+    )
+    return _Phase(
+        pairs,
+        logs[:, 1] - logs[:, 0],
+        canaries[:, 1] - canaries[:, 0],
+        published[:, 1:] - published[:, :1],
+    )
 
 
 def _pools(pairs: Sequence[RowPair], same_machine: bool) -> Iterator[tuple[list[int], list[int]]]:
@@ -93,7 +115,9 @@ def _pools(pairs: Sequence[RowPair], same_machine: bool) -> Iterator[tuple[list[
             yield members, members
         else:
             small += members
-    for device, members in grouped(sorted(small), lambda index: pairs[index][0].case.device).items():
+    for device, members in grouped(
+        sorted(small), lambda index: pairs[index][0].case.device
+    ).items():
         yield devices[device], members
 
 
@@ -110,7 +134,13 @@ def less_common(ratios: Array, canaries: Array | None = None) -> Array:
 
 def _medians_of_others(values: Array, more: Array) -> Array:
     """(pairs, blocks): the median of all other pairs' values in a block and of the one in `more`."""
-    return np.array([_others_of_block(own, extra) for own, extra in zip(values.T, more.T, strict=True)]).reshape(values.T.shape).T
+    return (
+        np.array(
+            [_others_of_block(own, extra) for own, extra in zip(values.T, more.T, strict=True)]
+        )
+        .reshape(values.T.shape)
+        .T
+    )
 
 
 def _others_of_block(own: Array, extra: Array) -> Array:

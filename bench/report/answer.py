@@ -15,7 +15,10 @@ MOST_OF_A_REASON = 160
 
 def answer(rows: Sequence[Row]) -> list[str]:
     """Sentences on cases that are ranked together, and on those that are missing there and why."""
-    ranked = sorted((row for row in rows if row.standing), key=lambda row: row.standing.place if row.standing else 0)
+    ranked = sorted(
+        (row for row in rows if row.standing),
+        key=lambda row: row.standing.place if row.standing else 0,
+    )
     if not ranked:
         return ["No answer: nothing could be ranked; the table says why.", *_missing(rows)]
     best, *others = ranked
@@ -41,10 +44,16 @@ def is_level(row: Row) -> bool:
     return row.standing is not None and row.standing.best == 1
 
 
-def fastest(best: Row, level: Sequence[Row], name: Callable[[Row], str] = _name, most: int | None = None) -> str:
+def fastest(
+    best: Row, level: Sequence[Row], name: Callable[[Row], str] = _name, most: int | None = None
+) -> str:
     """Who is fastest, or that it is not decided between `best` and those that are `level` with it, of which `most` are named."""
     time = best.estimates["step"]
-    between = f" ({units.seconds_between(time.low, time.high)})" if time.low is not None and time.high is not None else ""
+    between = (
+        f" ({units.seconds_between(time.low, time.high)})"
+        if time.low is not None and time.high is not None
+        else ""
+    )
     word = "an epoch" if best.delivers else "a step"
     figures = f"{units.seconds(time.seconds)} {word}{between}{'' if best.delivers else f', with {_memory(best)}'}"
     if not level:
@@ -67,8 +76,14 @@ def _memory(row: Row) -> str:
 
 def _left(rows: Sequence[Row]) -> list[str]:
     bounds = sorted({row.first.beyond for row in rows if row.first.beyond})
-    named = {bound: ", ".join(_name(row) for row in rows if row.first.beyond == bound) for bound in bounds}
-    return [f"Shown to take more than {bound:g} times as long, and timed no more: {names}." for bound, names in named.items()]
+    named = {
+        bound: ", ".join(_name(row) for row in rows if row.first.beyond == bound)
+        for bound in bounds
+    }
+    return [
+        f"Shown to take more than {bound:g} times as long, and timed no more: {names}."
+        for bound, names in named.items()
+    ]
 
 
 def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
@@ -99,11 +114,17 @@ def _missing(rows: Sequence[Row]) -> list[str]:
     failed = [row for row in rows if row.status not in ("ok", "unsupported")]
     cannot = [row for row in rows if row.status == "unsupported"]
     sentences = [f"Missing: {'; '.join(map(_failure, failed))}."] if failed else []
-    return sentences + ([f"Unsupported by {', '.join(map(_name, cannot))}; the table says why."] if cannot else [])
+    return sentences + (
+        [f"Unsupported by {', '.join(map(_name, cannot))}; the table says why."] if cannot else []
+    )
 
 
 def _failure(row: Row) -> str:
     record = next(record for record in row.records if record.status == row.status)
     load, cores = record.monitor.get("load_average"), record.machine.get("usable_threads")
-    busy = f", at a load of {load:.1f} on {cores} cores" if row.status == "timeout" and load is not None and cores else ""
+    busy = (
+        f", at a load of {load:.1f} on {cores} cores"
+        if row.status == "timeout" and load is not None and cores
+        else ""
+    )
     return f"{_name(row)} ({row.status}: {cut(row.reason or 'no reason is known', MOST_OF_A_REASON)}{busy})"

@@ -24,8 +24,12 @@ Cells = tuple[str, str, str, str, str]
 
 def rows(comparison: Comparison) -> list[tuple[Cells, str]]:
     """What has changed or may have, each with a note; where all times are unsure for one reason, `summary` says so."""
-    found = [((one.case, one.what, one.base, one.new, one.verdict), "") for one in comparison.findings]
-    return found + [(_cells(one), one.note) for one in comparison.of("slower", "faster", "ambiguous")]
+    found = [
+        ((one.case, one.what, one.base, one.new, one.verdict), "") for one in comparison.findings
+    ]
+    return found + [
+        (_cells(one), one.note) for one in comparison.of("slower", "faster", "ambiguous")
+    ]
 
 
 def summary(comparison: Comparison) -> Iterator[str]:
@@ -43,7 +47,11 @@ def summary(comparison: Comparison) -> Iterator[str]:
             yield f"{_counted(len(cases_there), 'case')} only in {name}: {first_few(cases_there)}"
     if comparison.changes:
         count = len(comparison.changes)
-        chance = ", of which one is wrong by chance in one of twenty runs at most" if set(times) != {"unsure"} else ""
+        chance = (
+            ", of which one is wrong by chance in one of twenty runs at most"
+            if set(times) != {"unsure"}
+            else ""
+        )
         yield f"{count} comparisons of times{chance}"
         yield f"{base}: {_side(comparison.base)}; {new}: {_side(comparison.new)}"
     if comparison.versions:
@@ -68,20 +76,28 @@ def command(comparison: Comparison) -> str:
     """What measures the further blocks, of phases that not every block has too: a run goes on where an earlier one with the same
     settings ended."""
     there = min(comparison.base.blocks[1], comparison.new.blocks[1])
-    undecided = [(one, one.more_blocks) for one in comparison.of("ambiguous", "unsure") if one.more_blocks]
+    undecided = [
+        (one, one.more_blocks) for one in comparison.of("ambiguous", "unsure") if one.more_blocks
+    ]
     blocks = max([there, *(one.blocks + more for one, more in undecided)])
     lacks = any(one.phase != "step" and one.blocks < there for one, _ in undecided)
     beside = " --beside ENVIRONMENT" if comparison.times == "beside" else ""
     phases = f" --set measure.phase_blocks={blocks}" if lacks else ""
-    return f"snnbench run --config CONFIG --out FOLDER{beside} --set measure.blocks={blocks}{phases}"
+    return (
+        f"snnbench run --config CONFIG --out FOLDER{beside} --set measure.blocks={blocks}{phases}"
+    )
 
 
 def markdown_text(comparison: Comparison) -> str:
     """A table of what has changed or may have, and the sentences below it."""
     table = rows(comparison)
     lines = [line(COLUMNS), line([":--"] * len(COLUMNS))] if table else []
-    lines += [line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]) for cells, note in table]
-    return "\n".join([*lines, *([""] if table else []), *(f"* {plain(one)}" for one in summary(comparison)), ""])
+    lines += [
+        line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]) for cells, note in table
+    ]
+    return "\n".join(
+        [*lines, *([""] if table else []), *(f"* {plain(one)}" for one in summary(comparison)), ""]
+    )
 
 
 def junit_text(comparison: Comparison) -> str:
@@ -91,21 +107,46 @@ def junit_text(comparison: Comparison) -> str:
     suite = ElementTree.SubElement(suites, "testsuite", name="snnbench compare")
     for finding in comparison.findings:
         text = f"was {finding.base}, is {finding.new}"
-        _test(suite, finding.case, finding.what, "failure" if finding.verdict == "worse" else None, finding.verdict, text)
+        _test(
+            suite,
+            finding.case,
+            finding.what,
+            "failure" if finding.verdict == "worse" else None,
+            finding.verdict,
+            text,
+        )
     for change in comparison.changes:
-        outcome = {"slower": "failure", "ambiguous": "skipped", "unsure": "skipped"}.get(change.verdict)
-        _test(suite, change.case, change.phase, outcome, _noted(change.verdict, change.note), " → ".join(_cells(change)[2:4]))
-    for name, names in zip(comparison.names, (comparison.only_base, comparison.only_new), strict=True):
+        outcome = {"slower": "failure", "ambiguous": "skipped", "unsure": "skipped"}.get(
+            change.verdict
+        )
+        _test(
+            suite,
+            change.case,
+            change.phase,
+            outcome,
+            _noted(change.verdict, change.note),
+            " → ".join(_cells(change)[2:4]),
+        )
+    for name, names in zip(
+        comparison.names, (comparison.only_base, comparison.only_new), strict=True
+    ):
         for case in names:
             _test(suite, case, "case", "skipped", f"only in {name}", "")
-    for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+    for kind, tag in (
+        ("tests", "testcase"),
+        ("failures", "failure"),
+        ("errors", "error"),
+        ("skipped", "skipped"),
+    ):
         suite.set(kind, str(len(suite.findall(f".//{tag}"))))
     ElementTree.SubElement(suite, "system-out").text = "\n".join(summary(comparison))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _test(suite: ElementTree.Element, case: str, name: str, outcome: str | None, message: str, text: str) -> None:
+def _test(
+    suite: ElementTree.Element, case: str, name: str, outcome: str | None, message: str, text: str
+) -> None:
     test = ElementTree.SubElement(suite, "testcase", classname=case, name=name, time="0")
     if outcome:
         ElementTree.SubElement(test, outcome, message=message).text = text
@@ -122,7 +163,11 @@ def _noted(verdict: str, note: str) -> str:
 
 def _counts(findings: Counter[str], times: Counter[str]) -> str:
     known = [f"{findings[name]} {name}" for name in ("worse", "better") if findings[name]]
-    known += [f"{times[name]} {name}" for name in ("slower", "faster", "same", "ambiguous", "unsure") if times[name]]
+    known += [
+        f"{times[name]} {name}"
+        for name in ("slower", "faster", "same", "ambiguous", "unsure")
+        if times[name]
+    ]
     return ", ".join(known) or "nothing to tell"
 
 
@@ -138,7 +183,11 @@ def _counted(number: int, noun: str) -> str:
 
 def _canary(comparison: Comparison) -> str:
     if comparison.canary is None:
-        return "another machine" if comparison.times == "relative" else "no canary to tell whether it is the machine"
+        return (
+            "another machine"
+            if comparison.times == "relative"
+            else "no canary to tell whether it is the machine"
+        )
     alike = abs(comparison.canary / comparison.shift - 1) < 0.03 if comparison.shift else False
     machine = ": the machine" if alike and abs(comparison.canary - 1) >= 0.01 else ""
     return f"canary {units.ratio(comparison.canary)}{machine}"

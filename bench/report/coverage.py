@@ -26,7 +26,9 @@ AXES = {
     "network": Axis("network"),
     "device": Axis("device"),
     "precision": Axis("precision"),
-    "layers": Axis("layers", lambda value: "1 layer" if value == 1 else f"{value} layers", unit="count"),
+    "layers": Axis(
+        "layers", lambda value: "1 layer" if value == 1 else f"{value} layers", unit="count"
+    ),
     "neurons": Axis("N", lambda value: f"N = {value}", unit="count"),
     "time_steps": Axis("T", lambda value: f"T = {value}", unit="count"),
     "batch": Axis("B", lambda value: f"B = {value}", unit="count"),
@@ -34,10 +36,16 @@ AXES = {
     "image": Axis("image", lambda value: f"{value} × {value} pixels", unit="count"),
     "classes": Axis("classes", lambda value: f"{value} classes", unit="count"),
     "norm": Axis("norm", lambda value: "norms" if value else "no norms"),
-    "input": Axis("input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"),
-    "firing": Axis("input firing", lambda value: f"{100 * value:g} % of the input fires", unit="share"),
+    "input": Axis(
+        "input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"
+    ),
+    "firing": Axis(
+        "input firing", lambda value: f"{100 * value:g} % of the input fires", unit="share"
+    ),
     "bias": Axis("bias", lambda value: "bias" if value else "no bias"),
-    "input_grad": Axis("input gradient", lambda value: "input gradient" if value else "no input gradient"),
+    "input_grad": Axis(
+        "input gradient", lambda value: "input gradient" if value else "no input gradient"
+    ),
     "dataset": Axis("data set"),
     "samples": Axis("samples", lambda value: f"{value:,} samples", unit="count"),
     "loaders": Axis("loaders", lambda value: f"{value} loader{'s' * (value != 1)}", unit="count"),
@@ -91,18 +99,33 @@ REFUSED = ("check_failed", "implausible")
 UNRANKED = "ok, not ranked"
 OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {
-    "few_blocks": ("few blocks", "fewer than 3 blocks counted: how much blocks differ is hardly known"),
-    "disturbed": ("disturbed", "more than 20 % of the timed slots were disturbed; they do not count"),
+    "few_blocks": (
+        "few blocks",
+        "fewer than 3 blocks counted: how much blocks differ is hardly known",
+    ),
+    "disturbed": (
+        "disturbed",
+        "more than 20 % of the timed slots were disturbed; they do not count",
+    ),
     "preempted": ("preempted", "for more than 5 % of the time somebody else had the core"),
-    "drift": ("drift", "the time changed by more than 5 % within a block; what was timed beside it shares that"),
+    "drift": (
+        "drift",
+        "the time changed by more than 5 % within a block; what was timed beside it shares that",
+    ),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
     "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
-    "unsteady": ("unsteady machine", "a task that is always the same changed its time by more than 8 % meanwhile"),
+    "unsteady": (
+        "unsteady machine",
+        "a task that is always the same changed its time by more than 8 % meanwhile",
+    ),
     "phases_disagree": (
         "phases disagree",
         "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",
     ),
-    "interrupted": ("interrupted", "a later block was interrupted and does not count; the same command goes on with it"),
+    "interrupted": (
+        "interrupted",
+        "a later block was interrupted and does not count; the same command goes on with it",
+    ),
 }
 """A short and a long text for each flag of `Row.quality`."""
 
@@ -120,7 +143,9 @@ class Conditions:
         axes = (*CONDITIONS, "threads", "machine", "loosened")
         texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in axes}
         self.varying_axes = [axis for axis in texts if len(texts[axis]) > 1]
-        same = [next(iter(texts[axis])) for axis in texts if len(texts[axis]) == 1 and axis != "machine"]
+        same = [
+            next(iter(texts[axis])) for axis in texts if len(texts[axis]) == 1 and axis != "machine"
+        ]
         self.fixed = [text for text in same if text is not None]
 
     def _in_words(self, row: Row) -> dict[str, str]:
@@ -161,7 +186,11 @@ def reason_of(row: Row) -> str:
         return MEANINGS[row.status]
     if not row.proved:
         return "the records hold no proof, so the times are withheld"
-    return "there is no step time" if row.first.measure.get("timed", True) else "proved and weighed, as asked, and not timed"
+    return (
+        "there is no step time"
+        if row.first.measure.get("timed", True)
+        else "proved and weighed, as asked, and not timed"
+    )
 
 
 def kind_of(row: Row) -> str:
@@ -174,8 +203,16 @@ def where(row: Row) -> str:
     if row.status == "ok":
         return ""
     guilty = [record for record in row.records if record.status == row.status]
-    parts = (name for record in guilty for name, part in record.parts.items() if part.status == row.status)
-    names, blocks = ", ".join(dict.fromkeys(parts)), f"block {guilty[0].block + 1}" if guilty and guilty[0].block else ""
+    parts = (
+        name
+        for record in guilty
+        for name, part in record.parts.items()
+        if part.status == row.status
+    )
+    names, blocks = (
+        ", ".join(dict.fromkeys(parts)),
+        f"block {guilty[0].block + 1}" if guilty and guilty[0].block else "",
+    )
     return f"{names} ({blocks})" if names and blocks else names or blocks
 
 
@@ -194,22 +231,37 @@ def remarks_on(row: Row) -> str:
         return ""
     share = row.disturbed_share or 0.0
     words = [FLAGS[flag][0] for flag in row.quality if flag != "disturbed"]
-    return ", ".join(words + ([row.unclean] if row.unclean else [f"{share:.0%} disturbed"] * (share >= 0.01)))
+    return ", ".join(
+        words + ([row.unclean] if row.unclean else [f"{share:.0%} disturbed"] * (share >= 0.01))
+    )
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-    for index, row in ((index, row) for index, group in enumerate(conditions.groups) for row in group):
+    for index, row in (
+        (index, row) for index, group in enumerate(conditions.groups) for row in group
+    ):
         word = UNRANKED if row.status == "ok" and not row.rankable else row.status
-        title = ": ".join(filter(None, (conditions.name(row), word, reason_of(row) or OWN_NEURON * row.case.native)))
+        title = ": ".join(
+            filter(
+                None, (conditions.name(row), word, reason_of(row) or OWN_NEURON * row.case.native)
+            )
+        )
         cell = {"word": word, "kind": kind_of(row), "rank": rank_of(row), "title": title}
         cells[row.case.framework_variant][index] = cell
-    words = {status: (KINDS[status], MEANINGS[status]) for status in STATUSES} | {UNRANKED: ("limit", "compared with no other")}
-    counts = Counter(UNRANKED if row.status == "ok" and not row.rankable else row.status for row in rows)
+    words = {status: (KINDS[status], MEANINGS[status]) for status in STATUSES} | {
+        UNRANKED: ("limit", "compared with no other")
+    }
+    counts = Counter(
+        UNRANKED if row.status == "ok" and not row.rankable else row.status for row in rows
+    )
     return {
         "heads": [conditions.varying(group[0]) or ["all cases"] for group in conditions.groups],
-        "lines": [(name, [line.get(index) for index in range(len(conditions.groups))]) for name, line in sorted(cells.items())],
+        "lines": [
+            (name, [line.get(index) for index in range(len(conditions.groups))])
+            for name, line in sorted(cells.items())
+        ],
         "legend": [(word, *words[word], counts[word]) for word in words if counts[word]],
         "endings": _endings([row for row in rows if not row.sound], conditions),
     }
@@ -217,9 +269,19 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
 
 def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     """One entry for all cases of a framework variant that ended alike, each case by its condition."""
-    alike = grouped(rows, lambda row: (row.case.framework_variant, row.status, where(row), reason_of(row)))
+    alike = grouped(
+        rows, lambda row: (row.case.framework_variant, row.status, where(row), reason_of(row))
+    )
     endings = []
     for (variant, status, part, reason), members in alike.items():
-        ending = {"variant": variant, "status": status, "kind": kind_of(members[0]), "where": part, "reason": reason}
-        endings.append({**ending, "conditions": list(filter(None, map(conditions.varying, members)))})
+        ending = {
+            "variant": variant,
+            "status": status,
+            "kind": kind_of(members[0]),
+            "where": part,
+            "reason": reason,
+        }
+        endings.append(
+            {**ending, "conditions": list(filter(None, map(conditions.varying, members)))}
+        )
     return endings

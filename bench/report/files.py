@@ -57,7 +57,11 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
         own, damaged = folder.read_records()
         records += own
         sets.append(result_set(folder, [record.started_at for record in own]))
-        marks = {record.case["framework"].partition("@")[2] for record in own if "@" not in record.environment["name"]}
+        marks = {
+            record.case["framework"].partition("@")[2]
+            for record in own
+            if "@" not in record.environment["name"]
+        }
         sets[-1].beside = sorted(marks - {""})
         sets[-1].given = given_by_command(sets[-1], (record.adapter["reference"] for record in own))
         unreadable += anonymous([*damaged, *sets[-1].unreadable])
@@ -67,10 +71,14 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
     return Results(rows_of(records), unreadable, sets, missing, baseline)
 
 
-def write_report(folder: ResultFolder, name: str, results: Results, theirs: Sequence[Published] = ()) -> None:
+def write_report(
+    folder: ResultFolder, name: str, results: Results, theirs: Sequence[Published] = ()
+) -> None:
     """`results.csv` and `report.html` in `folder`."""
     folder.write(folder.table, csv_text(results.table))
-    page = html_text(results.table, anonymous(name), results.unreadable, results.sets, results.missing, theirs)
+    page = html_text(
+        results.table, anonymous(name), results.unreadable, results.sets, results.missing, theirs
+    )
     folder.write(folder.page, page)
 
 
@@ -79,7 +87,9 @@ def plotted(results: Results, theirs: Sequence[Published] = ()) -> list[Figure]:
     return [coverage_map(results.table), *figures_of(results.table, theirs)]
 
 
-def write_plots(folder: ResultFolder, results: Results, figures: Sequence[Figure], choice: Choice) -> Iterator[int]:
+def write_plots(
+    folder: ResultFolder, results: Results, figures: Sequence[Figure], choice: Choice
+) -> Iterator[int]:
     """Those of `figures` that are of `choice` as PNG, SVG and PDF in `plots/` of `folder`; yields how many files there will be,
     and again after each of them how many are left."""
     left = len(choice.panels(figures)) * len(choice.suffixes)

@@ -57,26 +57,39 @@ class Choice:
 
     def empty(self, figures: Sequence[Figure]) -> Iterator[str]:
         """Of each figure that is named and has no panel why it has none, in a sentence."""
-        there, known = {figure.id for figure, _, _ in self.panels(figures)}, {figure.id: figure for figure in figures}
+        there, known = (
+            {figure.id for figure, _, _ in self.panels(figures)},
+            {figure.id: figure for figure in figures},
+        )
         for name in self.figures:
             if name not in there and name != ALL:
                 if name not in known:
                     why = "nothing is laid beside ours: --published FILE"
                 else:
-                    why = f"it has nothing of {', '.join(self.phases)}" if known[name].panels else known[name].missing
+                    why = (
+                        f"it has nothing of {', '.join(self.phases)}"
+                        if known[name].panels
+                        else known[name].missing
+                    )
                 yield f"--figure {name}: {why}"
 
     def left_out(self, figures: Sequence[Figure]) -> int:
         """How many panels ALL would add."""
-        return len(replace(self, figures=self.figures or (ALL,)).panels(figures)) - len(self.panels(figures))
+        return len(replace(self, figures=self.figures or (ALL,)).panels(figures)) - len(
+            self.panels(figures)
+        )
 
 
 def _first(figure: Figure, panel: Panel) -> Panel:
     """The first panel of the same phase: panels stand in the order of their conditions."""
-    return next(other for other in figure.panels if other.where.get("phase") == panel.where.get("phase"))
+    return next(
+        other for other in figure.panels if other.where.get("phase") == panel.where.get("phase")
+    )
 
 
-def drawn(table: Table, figures: Iterable[Figure], choice: Choice = Choice((ALL,))) -> Iterator[tuple[str, bytes]]:
+def drawn(
+    table: Table, figures: Iterable[Figure], choice: Choice = Choice((ALL,))
+) -> Iterator[tuple[str, bytes]]:
     """Panels of `figures`, those of `choice`, as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
     for figure, number, panel in choice.panels(figures):
         spec = paper_spec(figure, panel, table)
@@ -109,7 +122,11 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     machines = [machine_label(machine) for machine in table.conditions.machines.values()]
     together = [text.replace(" ", UNBROKEN) for text in table.conditions.fixed]
     common = " · ".join([*together, *(machines if len(machines) == 1 else [])])
-    subtitle = [line for text in (panel.title, common, *panel.notes, figure.key) for line in wrap(text, LETTERS + 8)]
+    subtitle = [
+        line
+        for text in (panel.title, common, *panel.notes, figure.key)
+        for line in wrap(text, LETTERS + 8)
+    ]
     frame = "group" if "autosize" in spec else "bounds"
     title = {"text": wrap(figure.title, LETTERS), "subtitle": subtitle, "frame": frame}
     return {**spec, "title": title, "config": config("light", TEXT_SIZE)}
@@ -117,7 +134,15 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
 
 def _slug(title: str) -> str:
     """The parts of a panel's title, so that none is lost: where the whole is too long the longest part is cut."""
-    parts = [words for part in title.lower().split(" · ") if (words := "-".join(re.findall(r"[a-z0-9]+", part)))]
-    while (over := len("-".join(parts)) - MOST_LETTERS) > 0 and len(longest := max(parts, key=len)) > FEWEST_LETTERS:
-        parts[parts.index(longest)] = longest[: max(FEWEST_LETTERS, len(longest) - over)].rstrip("-")
+    parts = [
+        words
+        for part in title.lower().split(" · ")
+        if (words := "-".join(re.findall(r"[a-z0-9]+", part)))
+    ]
+    while (over := len("-".join(parts)) - MOST_LETTERS) > 0 and len(
+        longest := max(parts, key=len)
+    ) > FEWEST_LETTERS:
+        parts[parts.index(longest)] = longest[: max(FEWEST_LETTERS, len(longest) - over)].rstrip(
+            "-"
+        )
     return "-".join(["", *parts])

@@ -14,7 +14,16 @@ from .table import Table
 
 SHARED = {"data": "batch", "time": "time_steps"}
 """The size that ranks share."""
-HEAD = ("framework", "ranks", "step", "speed-up", "efficiency", "memory of a rank", "waits", "predicted")
+HEAD = (
+    "framework",
+    "ranks",
+    "step",
+    "speed-up",
+    "efficiency",
+    "memory of a rank",
+    "waits",
+    "predicted",
+)
 AGREES = 0.15
 """How far a measured step may be from what is predicted."""
 FARTHEST = 64
@@ -46,7 +55,11 @@ class Scaling:
     @property
     def prediction(self) -> Prediction | None:
         """From the terms that the first of its cases with several ranks measured; of one size only."""
-        return next(filter(None, (predicted_of(entry.row) for entry in self.together)), None) if self.strong else None
+        return (
+            next(filter(None, (predicted_of(entry.row) for entry in self.together)), None)
+            if self.strong
+            else None
+        )
 
 
 def ranks_of(entry: Entry) -> int:
@@ -62,7 +75,9 @@ def _found(table: Table, strong: bool) -> Iterator[Scaling]:
     for parallel, size in SHARED.items():
         without = ("ranks", "parallel") if strong else ("ranks", "parallel", size)
         for where, group in table.groups(without):
-            shown = " · ".join(where[axis] for axis in table.conditions.varying_axes if axis in where)
+            shown = " · ".join(
+                where[axis] for axis in table.conditions.varying_axes if axis in where
+            )
             own = [entry for entry in group if entry.row.case.parallel in (None, parallel)]
             for members in grouped(own, partial(_line, size="" if strong else size)).values():
                 ordered = sorted(members, key=ranks_of)
@@ -113,7 +128,9 @@ def notes_of(scaling: Scaling) -> list[str]:
         apart = entry.values["step_s"] / prediction.seconds(ranks_of(entry))[0] - 1
         if abs(apart) > AGREES:
             more = f"{abs(apart):.0%} {'longer' if apart > 0 else 'shorter'}"
-            notes.append(f"{name}: the step of {ranks_of(entry)} ranks is {more} than predicted, not within {AGREES:.0%}")
+            notes.append(
+                f"{name}: the step of {ranks_of(entry)} ranks is {more} than predicted, not within {AGREES:.0%}"
+            )
     return notes
 
 

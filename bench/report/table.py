@@ -28,7 +28,12 @@ class Table:
         self.rows, self.baseline, self.metrics = rows, baseline, metrics
         self.conditions = Conditions(rows)
         self.entries = [
-            Entry(index, row, {metric.name: metric.value(row) for metric in metrics}, self.conditions.parts(row))
+            Entry(
+                index,
+                row,
+                {metric.name: metric.value(row) for metric in metrics},
+                self.conditions.parts(row),
+            )
             for index, row in enumerate(rows)
         ]
         self.variants = sorted({entry.variant for entry in self.entries})
@@ -45,13 +50,19 @@ class Table:
 
     def told_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
         """Those of them that tell something of at least one case; ranks always stand there."""
-        return [metric for metric in self.shown_in(*views) if metric.name == "rank_low" or any(map(metric.short_text, group))]
+        return [
+            metric
+            for metric in self.shown_in(*views)
+            if metric.name == "rank_low" or any(map(metric.short_text, group))
+        ]
 
     def _in_words(self, metric: Metric) -> Metric:
         """With the reader's word for a step in its heading and its hint."""
         if self.step == "step":
             return metric
-        return replace(metric, head=STEP.sub(self.step, metric.head), hint=STEP.sub(self.step, metric.hint))
+        return replace(
+            metric, head=STEP.sub(self.step, metric.head), hint=STEP.sub(self.step, metric.hint)
+        )
 
     def phase(self, name: str) -> str:
         """What a reader calls a phase."""
@@ -60,7 +71,10 @@ class Table:
     def comparison_groups(self) -> list[tuple[str, list[Entry]]]:
         """Cases that are ranked together, each group with its conditions in words, and why their ranks are undecided, if so."""
         entries = {id(entry.row): entry for entry in self.entries}
-        return [(self._title_of(rows), [entries[id(row)] for row in rows]) for rows in self.conditions.groups]
+        return [
+            (self._title_of(rows), [entries[id(row)] for row in rows])
+            for rows in self.conditions.groups
+        ]
 
     def _title_of(self, rows: list[Row]) -> str:
         notes = dict.fromkeys(row.standing.note for row in rows if row.standing)
@@ -68,17 +82,26 @@ class Table:
 
     def of_groups_with(self, case_ids: Container[str]) -> "Table":
         """The comparison groups that hold at least one of these cases."""
-        groups = [group for group in self.conditions.groups if any(row.first.case_id in case_ids for row in group)]
+        groups = [
+            group
+            for group in self.conditions.groups
+            if any(row.first.case_id in case_ids for row in group)
+        ]
         rows = {id(row) for group in groups for row in group}
         if len(rows) == len(self.rows):
             return self
         return Table([row for row in self.rows if id(row) in rows], self.baseline, self.metrics)
 
-    def groups(self, without: tuple[str, ...] = (), native: bool = False) -> list[tuple[dict[str, str], list[Entry]]]:
+    def groups(
+        self, without: tuple[str, ...] = (), native: bool = False
+    ) -> list[tuple[dict[str, str], list[Entry]]]:
         """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions. The network
         of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these."""
         entries = [entry for entry in self.entries if entry.native == native]
-        groups = grouped(entries, lambda entry: tuple(part for part in entry.parts.items() if part[0] not in without))
+        groups = grouped(
+            entries,
+            lambda entry: tuple(part for part in entry.parts.items() if part[0] not in without),
+        )
         return [(dict(parts), group) for parts, group in groups.items()]
 
     def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
@@ -105,12 +128,18 @@ class Table:
         key = (phase, *places)
         if key not in self._contrasts:
             self._contrasts[key] = contrasts([entry.row.records for entry in cases], phase)
-        return compared([self._contrasts[key][places[other.index], places[base.index]] for other in others])
+        return compared(
+            [self._contrasts[key][places[other.index], places[base.index]] for other in others]
+        )
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
         """What tells these conditions from those of other groups, and the phase, between two texts; of deliveries the data set in
         any case."""
-        data = ["dataset"] if self.step == "epoch" and "dataset" not in self.conditions.varying_axes else []
+        data = (
+            ["dataset"]
+            if self.step == "epoch" and "dataset" not in self.conditions.varying_axes
+            else []
+        )
         parts = [where[axis] for axis in (*data, *self.conditions.varying_axes) if axis in where]
         parts += [self.phase(where["phase"])] if "phase" in where else []
         return " · ".join(filter(None, (before, *parts, behind)))

@@ -27,16 +27,54 @@ DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
 """The numbers of colours, shapes and dashes have no common divisor, so that 132 places differ in colour or shape."""
 
 INKS = {
-    "light": {"ink": "#1a1c1e", "muted": "#5b6268", "grid": "#e3e6e9", "page": "#ffffff", "band": "#e9ecef", "accent": "#0072b2"},
-    "dark": {"ink": "#e4e7ea", "muted": "#9aa3ab", "grid": "#2a2f34", "page": "#14171a", "band": "#262b30", "accent": "#56a5e8"},
+    "light": {
+        "ink": "#1a1c1e",
+        "muted": "#5b6268",
+        "grid": "#e3e6e9",
+        "page": "#ffffff",
+        "band": "#e9ecef",
+        "accent": "#0072b2",
+    },
+    "dark": {
+        "ink": "#e4e7ea",
+        "muted": "#9aa3ab",
+        "grid": "#2a2f34",
+        "page": "#14171a",
+        "band": "#262b30",
+        "accent": "#56a5e8",
+    },
 }
-RAMPS = {"light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"), "dark": ("#4d7ea8", "#7fb0d6", "#bcd9ee", "#e3b55f")}
+RAMPS = {
+    "light": ("#0b3954", "#3a7ca5", "#81b1d1", "#d4a24c"),
+    "dark": ("#4d7ea8", "#7fb0d6", "#bcd9ee", "#e3b55f"),
+}
 """Colours of the parts of a whole, which differ in lightness too."""
 
 
 OWN = (
-    *("fused", "jax", "torch", "snntorch", "norse", "spikingjelly", "sinabs", "spyx", "rockpool", "rockpool-jax", "bindsnet"),
-    *("slax", "lava-dl", "tonic", "snntorch-ipu", "brainpy-state", "spikingjelly-cupy", "sinabs-exodus", "snnax"),
+    *(
+        "fused",
+        "jax",
+        "torch",
+        "snntorch",
+        "norse",
+        "spikingjelly",
+        "sinabs",
+        "spyx",
+        "rockpool",
+        "rockpool-jax",
+        "bindsnet",
+    ),
+    *(
+        "slax",
+        "lava-dl",
+        "tonic",
+        "snntorch-ipu",
+        "brainpy-state",
+        "spikingjelly-cupy",
+        "sinabs-exodus",
+        "snnax",
+    ),
     *("rockpool-exodus", "jaxpike", "matterhorn-pytorch", "jaxsnn", "frames", "eventax"),
 )
 """Every framework has a colour and a shape of its own, by its place here, the same in every report. The first have a colour to
@@ -49,7 +87,10 @@ def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
     by its name, and so mostly the same in all reports too. Only where all these shapes are taken does one occur twice."""
     cycles: dict[str, tuple[Any, ...]] = {**PALETTES, "shape": SHAPES, "dash": DASHES}
     places = _places(variants)
-    return {name: {look: cycle[places[name] % len(cycle)] for look, cycle in cycles.items()} for name in variants}
+    return {
+        name: {look: cycle[places[name] % len(cycle)] for look, cycle in cycles.items()}
+        for name in variants
+    }
 
 
 def _places(variants: list[str]) -> dict[str, int]:
@@ -57,7 +98,9 @@ def _places(variants: list[str]) -> dict[str, int]:
     colours, taken = len(PALETTES["light"]), set[int]()
     free = range(len(OWN), colours * len(SHAPES))
     frameworks = {name: re.split("[@:]", name)[0] for name in variants if name not in OWN}
-    for name in sorted(frameworks, key=lambda name: (frameworks[name] not in OWN, name)):  # strangers take what is left
+    for name in sorted(
+        frameworks, key=lambda name: (frameworks[name] not in OWN, name)
+    ):  # strangers take what is left
         colour = OWN.index(frameworks[name]) % colours if frameworks[name] in OWN else None
         own = [place for place in free if colour in (None, place % colours)]
         start = crc32(name.encode()) % len(own)
@@ -70,7 +113,13 @@ def _places(variants: list[str]) -> dict[str, int]:
 def named(theme: str) -> dict[str, Any]:
     """The values of `$ink`, `$parts` … in a specification."""
     palette, inks = list(PALETTES[theme]), INKS[theme]
-    return {**inks, "ramp": list(RAMPS[theme]), "palette": palette, "parts": [*palette, inks["muted"]], "marks": list(SHAPES)}
+    return {
+        **inks,
+        "ramp": list(RAMPS[theme]),
+        "palette": palette,
+        "parts": [*palette, inks["muted"]],
+        "marks": list(SHAPES),
+    }
 
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:
@@ -86,7 +135,12 @@ def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, 
 def config(theme: str, size: int = 12) -> dict[str, Any]:
     """Vega's settings; `size` is that of the text in points or CSS pixels."""
     ink = INKS[theme]
-    text = {"labelColor": ink["ink"], "titleColor": ink["ink"], "labelFontSize": size - 1, "titleFontSize": size - 1}
+    text = {
+        "labelColor": ink["ink"],
+        "titleColor": ink["ink"],
+        "labelFontSize": size - 1,
+        "titleFontSize": size - 1,
+    }
     lines = {"gridColor": ink["grid"], "domainColor": ink["muted"], "tickColor": ink["muted"]}
     subtitle = {"subtitleColor": ink["muted"], "subtitleFontSize": size - 2}
     return {
@@ -94,9 +148,22 @@ def config(theme: str, size: int = 12) -> dict[str, Any]:
         "font": "Liberation Sans, Arial, Helvetica, sans-serif",
         "padding": 4,
         "view": {"stroke": None},
-        "axis": {**text, **lines, "titleFontWeight": "normal", "titlePadding": 6, "labelPadding": 4},
+        "axis": {
+            **text,
+            **lines,
+            "titleFontWeight": "normal",
+            "titlePadding": 6,
+            "labelPadding": 4,
+        },
         "axisY": {"grid": True},
-        "legend": {**text, "labelLimit": 0, "rowPadding": 3, "columnPadding": 12, "symbolStrokeWidth": 1.5, "offset": 8},
+        "legend": {
+            **text,
+            "labelLimit": 0,
+            "rowPadding": 3,
+            "columnPadding": 12,
+            "symbolStrokeWidth": 1.5,
+            "offset": 8,
+        },
         "text": {"color": ink["ink"], "fontSize": size - 1},
         "title": {"color": ink["ink"], "fontSize": size, **subtitle, "anchor": "start"},
         "rule": {"color": ink["muted"]},

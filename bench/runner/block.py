@@ -53,7 +53,13 @@ class Block:
         note: Callable[[Sequence[PlannedCase]], None] = lambda cases: None,
         apart: Collection[str] = (),
     ):
-        self.launcher, self.number, self.device, self.random, self.tell = launcher, number, device, random, tell
+        self.launcher, self.number, self.device, self.random, self.tell = (
+            launcher,
+            number,
+            device,
+            random,
+            tell,
+        )
         self.note, self.apart = note, apart
         self.unfinished: list[PlannedCase] = []
         """Cases whose workers were started and whose records are not made yet."""
@@ -72,20 +78,34 @@ class Block:
             yield from self._in_company([planned], [], None)
 
     def _in_company(
-        self, missing: list[PlannedCase], together: list[PlannedCase], ran_out: list[PlannedCase] | None
+        self,
+        missing: list[PlannedCase],
+        together: list[PlannedCase],
+        ran_out: list[PlannedCase] | None,
     ) -> Iterator[Ended]:
         """Who runs out of memory beside others is added to `ran_out`, which is None if nobody else is there."""
         waiting, ended, self.spent = list(missing), list[Ended](), []
-        live, room, judge = None, Room(self.device), Judge(self.launcher.judge, self.launcher.restore)
+        live, room, judge = (
+            None,
+            Room(self.device),
+            Judge(self.launcher.judge, self.launcher.restore),
+        )
         with Monitor(reader_of(self.device)) as monitor:
             try:
                 while waiting:
                     planned = waiting.pop(0)
-                    self.tell(f"block {self.number + 1}: {'starting' if self.number else 'proving'} {full_name(planned.case)}")
+                    self.tell(
+                        f"block {self.number + 1}: {'starting' if self.number else 'proving'} {full_name(planned.case)}"
+                    )
                     self.note([planned])
                     member = self._start(planned, judge)
                     if isinstance(member, Ended):
-                        if live and live.members and ran_out is not None and member.folded["status"] in RAN_OUT:
+                        if (
+                            live
+                            and live.members
+                            and ran_out is not None
+                            and member.folded["status"] in RAN_OUT
+                        ):
                             ran_out.append(planned)
                         else:
                             member.monitor = {"load_average": load_average()}
@@ -95,7 +115,14 @@ class Block:
                         measure = self.launcher.measure
                         if self.number:  # who stayed in the first block has all of them
                             measure = measure.model_copy(update={"leave_beyond": None})
-                        live = LiveSet(measure, monitor, judge, self.launcher.canary, self.tell, meter_of(self.device))
+                        live = LiveSet(
+                            measure,
+                            monitor,
+                            judge,
+                            self.launcher.canary,
+                            self.tell,
+                            meter_of(self.device),
+                        )
                         waiting += together  # who has times already must be alive with who is new
                     live.members.append(member)
                     room.note()
@@ -113,7 +140,10 @@ class Block:
             monitor.note_workers(None if None in self.spent else sum(filter(None, self.spent)))
         name = None if ran_out is None else secrets.token_hex(6)
         for one in ended:
-            one.live_set, one.monitor = name, {**monitor.facts, "canary": live.canary if live else {}}
+            one.live_set, one.monitor = (
+                name,
+                {**monitor.facts, "canary": live.canary if live else {}},
+            )
             yield self._finish(one)
 
     def _time(self, live: LiveSet) -> None:
@@ -136,7 +166,9 @@ class Block:
         try:
             worker = self.launcher.start(planned, self.number, material)
         except CannotStart as error:
-            return Ended(planned, started, verdict(outcome := not_started(error), self.device), outcome)
+            return Ended(
+                planned, started, verdict(outcome := not_started(error), self.device), outcome
+            )
         events: list[dict[str, Any]] = []
         try:
             answer = worker.answer()

@@ -63,7 +63,11 @@ class Checked:
         if not self.proof:
             return [""] * len(FIGURES)
         last = self.proof["stages"][-1]
-        return [units.share(last["wrong_decisions"]), units.error(last["grad_error"]), units.share(last["firing_rate"])]
+        return [
+            units.share(last["wrong_decisions"]),
+            units.error(last["grad_error"]),
+            units.share(last["firing_rate"]),
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         ended = {"status": self.status, "reason": self.reason, "traceback": self.traceback}
@@ -76,7 +80,9 @@ def points_to_check(settings: Sequence[Setting]) -> list[Case]:
     return points_of(load_config({"name": "check"}, settings), ["cpu"])
 
 
-def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[list[PlannedCase], list[str]]:
+def plan_check(
+    names: list[str], points: list[Case], given: list[str]
+) -> tuple[list[PlannedCase], list[str]]:
     """The cases to prove: every variant in `names`, and every adapter in `given` (references of the command line) that none of
     them names, at each of `points`. Raises ConfigError for an unknown name. Without any, all are meant that can run here. The
     second result names the adapters that are left out because they cannot."""
@@ -89,7 +95,11 @@ def plan_check(names: list[str], points: list[Case], given: list[str]) -> tuple[
     suiting = [one for one in adapters.values() if any(map(one.suits, points))]
     names = [
         *names,
-        *(adapter.name for adapter in suiting if adapter.reference in files and adapter.name.partition("@")[0] not in named),
+        *(
+            adapter.name
+            for adapter in suiting
+            if adapter.reference in files and adapter.name.partition("@")[0] not in named
+        ),
     ]
     names = names or [adapter.name for adapter in suiting if adapter.can_run]
     for name in names:
@@ -117,9 +127,15 @@ class Checker:
         if planned.status:
             return Checked(case, planned.status, planned.reason)
         material = self.recordings.of(case) if case.workload == DATA else None
-        task = planned.task(material=material, cache=self.scratch / planned.id) if material else planned.task()
+        task = (
+            planned.task(material=material, cache=self.scratch / planned.id)
+            if material
+            else planned.task()
+        )
         try:
-            worker = self._start("prove", task.as_dict(), case.device, planned.home.executor, self._folders)
+            worker = self._start(
+                "prove", task.as_dict(), case.device, planned.home.executor, self._folders
+            )
         except CannotStart as error:
             ended = verdict(not_started(error), case.device)
             return Checked(case, ended["status"], ended["reason"])
@@ -132,18 +148,37 @@ class Checker:
         finally:
             outcome = worker.end()
         ended = verdict(outcome, case.device, events, proof_due=True)
-        return Checked(case, ended["status"], ended["reason"], ended.get("proof") or {}, ended.get("traceback"))
+        return Checked(
+            case, ended["status"], ended["reason"], ended.get("proof") or {}, ended.get("traceback")
+        )
 
     @property
     def _folders(self) -> list[Path]:
         return [self.scratch, *self.recordings.folders] if self.recordings.folders else []
 
     def _start_judge(self) -> Launched:
-        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), [self.scratch, *self.recordings.folders])
+        return self._start(
+            "judge",
+            {"threads": 0},
+            "cpu",
+            LocalExecutor(),
+            [self.scratch, *self.recordings.folders],
+        )
 
-    def _start(self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]) -> Launched:
+    def _start(
+        self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]
+    ) -> Launched:
         surroundings = worker_environment(device, 0)
-        return Launched(verb, job, self.scratch, self.timeout, APART_MEMORY_BYTES, surroundings, executor, shared)
+        return Launched(
+            verb,
+            job,
+            self.scratch,
+            self.timeout,
+            APART_MEMORY_BYTES,
+            surroundings,
+            executor,
+            shared,
+        )
 
 
 @contextmanager

@@ -13,11 +13,27 @@ def git_commit(root: Path = HERE) -> str | None:
     checkout, as of an installed package, even if a folder above it is one, or where git gives no answer."""
     if not (root / ".git").exists():
         return None
-    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
-    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = [
+        "git",
+        "-C",
+        str(root),
+        "describe",
+        "--always",
+        "--abbrev=40",
+        "--exclude=*",
+        "--dirty",
+    ]
+    surroundings = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
+    }
     try:
         ended = subprocess.run(
-            command, env={**surroundings, "GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, text=True, timeout=20, check=True
+            command,
+            env={**surroundings, "GIT_OPTIONAL_LOCKS": "0"},
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -50,30 +50,47 @@ class Done:
         """What a run would still do for a case, further blocks that noise may call for left out. If its first block ended without
         times, or it left there, the others are not measured."""
         results = [self.result(planned, block) for block in range(self.measure.sure_blocks)]
-        blocks = 0 if planned.status or (results[0] is not None and results[0].is_last) else results.count(None)
-        seconds = estimate_seconds(planned.case, blocks, self.measure.seconds_of_slots) if blocks else 0.0
+        blocks = (
+            0
+            if planned.status or (results[0] is not None and results[0].is_last)
+            else results.count(None)
+        )
+        seconds = (
+            estimate_seconds(planned.case, blocks, self.measure.seconds_of_slots) if blocks else 0.0
+        )
         again = tuple(self._again(planned)) if blocks else ()
-        return Left(planned, planned.status or ("to do" if blocks else "done"), blocks, seconds, again)
+        return Left(
+            planned, planned.status or ("to do" if blocks else "done"), blocks, seconds, again
+        )
 
     def _again(self, planned: PlannedCase) -> Iterable[str]:
         earlier = self._earlier.get(planned.id, [])
-        if failures := {one.status for one in earlier if one.done_key == self.key(planned)} & {*RETRIED}:
+        if failures := {one.status for one in earlier if one.done_key == self.key(planned)} & {
+            *RETRIED
+        }:
             return [f"it ended with {status}" for status in sorted(failures)]
         if not earlier or any(one.done_key == self.key(planned) for one in earlier):
             return []
         newest = max(earlier, key=lambda record: record.started_at)
-        return [*differences(newest, *self._made_of(planned))] or ["its record is of another version of snnbench"]
+        return [*differences(newest, *self._made_of(planned))] or [
+            "its record is of another version of snnbench"
+        ]
 
     @cached_property
     def _earlier(self) -> dict[str, list[Record]]:
         """All records of the folder, by their cases."""
         return grouped(self.folder.read_records()[0], lambda record: record.case_id)
 
-    def _made_of(self, planned: PlannedCase) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    def _made_of(
+        self, planned: PlannedCase
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
         return self.measure.model_dump(), planned.adapter.recorded, planned.home.facts, self.machine
 
 
 def reasons(cases: Iterable[Left]) -> list[str]:
     """Why cases are measured again, a line each, with the number of cases that it is about."""
     counts = Counter(reason for left in cases for reason in left.again)
-    return [f"measured again: {reason} ({count} case{'s' * (count > 1)})" for reason, count in counts.items()]
+    return [
+        f"measured again: {reason} ({count} case{'s' * (count > 1)})"
+        for reason, count in counts.items()
+    ]

@@ -17,7 +17,12 @@ class Heartbeat:
         heartbeat.runs("proving norse")
     """
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic, every: float = EVERY_S):
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        every: float = EVERY_S,
+    ):
         self.say, self.clock, self.every = say, clock, every
         self.what, self.since, self.last = "", clock(), clock()
         self._over = threading.Event()

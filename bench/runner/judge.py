@@ -25,20 +25,37 @@ class Judge:
     judge.close()
     """
 
-    def __init__(self, start: Callable[[], Launched], restore: Callable[[Path], None] = lambda path: None):
+    def __init__(
+        self, start: Callable[[], Launched], restore: Callable[[Path], None] = lambda path: None
+    ):
         self._start, self._restore = start, restore
         self._process: Launched | None = None
 
-    def prove(self, worker: Launched, case: Case, material: Path | None, request: dict[str, Any]) -> list[Event]:
+    def prove(
+        self, worker: Launched, case: Case, material: Path | None, request: dict[str, Any]
+    ) -> list[Event]:
         """Events for the case's record on its proof, none if the worker ended meanwhile. `material` is what the
         case is judged by (None: the judge computes it), `request` how the worker asked to be proved."""
-        return self._hear(worker, "proof", {**self._case(case, material), "prove": request["prove"]})
+        return self._hear(
+            worker, "proof", {**self._case(case, material), "prove": request["prove"]}
+        )
 
     def recheck(
-        self, worker: Launched, case: Case, material: Path, phase: str, draw: Draw, request: dict[str, Any]
+        self,
+        worker: Launched,
+        case: Case,
+        material: Path,
+        phase: str,
+        draw: Draw,
+        request: dict[str, Any],
     ) -> list[Event]:
         """Events on the last timed call of a phase, whose values were those of `draw`; none if the worker ended meanwhile."""
-        order = {**self._case(case, material), "phase": phase, "draw": astuple(draw), "recheck": request.get("recheck")}
+        order = {
+            **self._case(case, material),
+            "phase": phase,
+            "draw": astuple(draw),
+            "recheck": request.get("recheck"),
+        }
         return self._hear(worker, "recheck", order)
 
     def close(self) -> float | None:
@@ -56,7 +73,10 @@ class Judge:
     def _case(self, case: Case, material: Path | None) -> dict[str, Any]:
         if material:
             self._restore(material)
-        return {"case": case.as_dict(), "recordings" if case.workload == DATA else "free_run": material and str(material)}
+        return {
+            "case": case.as_dict(),
+            "recordings" if case.workload == DATA else "free_run": material and str(material),
+        }
 
     def _hear(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
         """What the judge answers to an order, after all calls that it had carried out in the worker. The worker's time is spent

@@ -33,7 +33,12 @@ class Launcher:
         memory_bytes: int,
         recordings: Shelf,
     ):
-        self.folder, self.measure, self.executor, self.memory_bytes = folder, measure, executor, memory_bytes
+        self.folder, self.measure, self.executor, self.memory_bytes = (
+            folder,
+            measure,
+            executor,
+            memory_bytes,
+        )
         self.recordings = recordings
         self.scratch, self.compiled = scratch / "workers", scratch / "compiled"
         self.null_s: dict[Executor, float] = {}
@@ -54,11 +59,17 @@ class Launcher:
 
     def canary(self) -> Launched:
         """A process that times the same task again and again, on the cores of the cases. Raises CannotStart."""
-        return Launched("canary", {"threads": self.measure.threads}, *self._given("cpu", self.executor))
+        return Launched(
+            "canary", {"threads": self.measure.threads}, *self._given("cpu", self.executor)
+        )
 
     def judge(self) -> Launched:
         """The process that judges the cases. It shares the folders in which their arrays are. Raises CannotStart."""
-        return Launched("judge", {"threads": self.measure.threads}, *self._given("cpu", self.executor, [self.scratch]))
+        return Launched(
+            "judge",
+            {"threads": self.measure.threads},
+            *self._given("cpu", self.executor, [self.scratch]),
+        )
 
     def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """What a case is judged by: the folder of its recordings, or the file with the oracle's free run of its problem. Where
@@ -71,13 +82,19 @@ class Launcher:
             self._remember(path)
             return path, Outcome()
         made = self.scratch / path.name
-        outcome = launch("free", planned.task(material=made).as_dict(), *self._given("cpu", self.executor, [self.scratch]))
+        outcome = launch(
+            "free",
+            planned.task(material=made).as_dict(),
+            *self._given("cpu", self.executor, [self.scratch]),
+        )
         if is_whole(made):
             self.folder.write(path, made.read_bytes())
             self._remember(path)
         else:
             ended = verdict(outcome, "cpu")
-            said = ended["reason"] if outcome.complete else f"{ended['reason']} {last_line(outcome)}"
+            said = (
+                ended["reason"] if outcome.complete else f"{ended['reason']} {last_line(outcome)}"
+            )
             reason = f"the oracle of this problem failed: {said}"
             # No framework crashed, so a crash of the oracle is an error of the run.
             status = "error" if ended["status"] in ("ok", "crash") else ended["status"]
@@ -115,11 +132,17 @@ class Launcher:
         """The folder of a case's compiled code: of this case alone, empty in the first block, there until the run ends."""
         if not block or planned.id not in self._caches or not self._caches[planned.id].is_dir():
             self.compiled.mkdir(parents=True, exist_ok=True)
-            self._caches[planned.id] = Path(tempfile.mkdtemp(prefix=f"{planned.id}-", dir=self.compiled))
+            self._caches[planned.id] = Path(
+                tempfile.mkdtemp(prefix=f"{planned.id}-", dir=self.compiled)
+            )
         return self._caches[planned.id]
 
     def _given(
-        self, device: str, executor: Executor, shared: Sequence[Path] = (), variables: dict[str, str] = {}
+        self,
+        device: str,
+        executor: Executor,
+        shared: Sequence[Path] = (),
+        variables: dict[str, str] = {},
     ) -> tuple[Path, float, int, dict[str, str], Executor, list[Path]]:
         """What every worker is given: where its folder is made, its limits, variables, executor, and shared folders."""
         self.folder.problems.mkdir(parents=True, exist_ok=True)

@@ -69,12 +69,21 @@ class Member:
 
     @classmethod
     def ready(
-        cls, planned: PlannedCase, started: datetime, worker: Launched, material: Path, judged: list[Event], facts: dict[str, Any]
+        cls,
+        planned: PlannedCase,
+        started: datetime,
+        worker: Launched,
+        material: Path,
+        judged: list[Event],
+        facts: dict[str, Any],
     ) -> "Member":
         """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase. Raises ValueError if that
         makes no sense."""
         warm = WARM.validate_python(facts)
-        timing = {name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []} for name, one in warm.items()}
+        timing = {
+            name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []}
+            for name, one in warm.items()
+        }
         return cls(planned, started, worker, material, judged, warm, timing)
 
     @property
@@ -86,7 +95,9 @@ class Member:
         """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
         return [name for name in self.warm if name == "step" or number % 3 == 0]
 
-    def order(self, phase: str, stop_after: float | None = None, **order: Any) -> dict[str, Any] | None:
+    def order(
+        self, phase: str, stop_after: float | None = None, **order: Any
+    ) -> dict[str, Any] | None:
         """The answer to an order. A phase that fails is not timed again; a worker that has ended has no phases left."""
         start = time.monotonic()
         answer = self.worker.order({"phase": phase, **order}, stop_after)
@@ -124,12 +135,17 @@ class Member:
         if slot["calls"] == 1 and slot["wall"] >= LEAST_SHARE * slot["elapsed"]:
             return
         order = partial(self.order, phase, seed=getrandbits(62))
-        if phase in self.warm and (reason := contradiction(order, min(slot["wall"], self.warm[phase].seconds), seconds)):
+        if phase in self.warm and (
+            reason := contradiction(order, min(slot["wall"], self.warm[phase].seconds), seconds)
+        ):
             self.refuse(phase, "implausible", reason)
 
     def be_metered(self, meter: EnergyMeter) -> None:
         """Find out the energy of a step."""
-        order, seconds = partial(self.order, "step", seed=getrandbits(62)), self.warm["step"].seconds
+        order, seconds = (
+            partial(self.order, "step", seed=getrandbits(62)),
+            self.warm["step"].seconds,
+        )
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
     def be_seen_through(self, phase: str) -> None:
@@ -189,7 +205,9 @@ class LiveSet:
         passes = range(self.measure.passes)
         for member in self.members:
             for phase in member.warm:
-                member.judged_in[phase] = random.choice([number for number in passes if phase in member.due(number)])
+                member.judged_in[phase] = random.choice(
+                    [number for number in passes if phase in member.due(number)]
+                )
         for number in passes:
             left = [one for one in self.members if one.warm and not one.has_left]
             if left := [one for one in left if not (number >= LEAST_PASSES and self._spent(one))]:
@@ -219,7 +237,10 @@ class LiveSet:
                 if judged := member.judged_in.get(phase) == number:
                     del member.judged_in[phase]
                     self._judge(member, phase, random)
-                if phase not in member.warm or (slot := self._slot(self.passes + number, member, phase)) is None:
+                if (
+                    phase not in member.warm
+                    or (slot := self._slot(self.passes + number, member, phase)) is None
+                ):
                     continue
                 member.timing[phase]["slots"].append(slot)
                 if slot["disturbed"]:
@@ -251,19 +272,38 @@ class LiveSet:
 
     def _slot(self, number: int, member: Member, phase: str) -> dict[str, Any] | None:
         busy, start, wall = Busy(), time.monotonic(), time.perf_counter()
-        answer = member.order(phase, member.warm[phase].length(self.measure.slot), seed=getrandbits(62))
+        answer = member.order(
+            phase, member.warm[phase].length(self.measure.slot), seed=getrandbits(62)
+        )
         if answer is None:
             return None
         elapsed = time.monotonic() - start
-        foreign, slowed = busy.foreign_cores(answer["cpu"], elapsed), self.monitor.slowed_since(wall)
+        foreign, slowed = (
+            busy.foreign_cores(answer["cpu"], elapsed),
+            self.monitor.slowed_since(wall),
+        )
         clock = member.timing[phase]["device_clock"]
-        device = (member.order(phase, seed=getrandbits(62), device=True) or {}).get("device", {}) if clock == "events" else {}
-        spoilt = disturbance(answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed)
-        if not spoilt or self.cores == 1:  # the harness itself may take a core from the call whose slot it ends
+        device = (
+            (member.order(phase, seed=getrandbits(62), device=True) or {}).get("device", {})
+            if clock == "events"
+            else {}
+        )
+        spoilt = disturbance(
+            answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed
+        )
+        if (
+            not spoilt or self.cores == 1
+        ):  # the harness itself may take a core from the call whose slot it ends
             last = answer["last_busy" if spoilt else "last_wall"]
             ending = Ending(last, answer["slot"]["wall"], answer["slot"]["high"], bool(spoilt))
             member.endings.setdefault(phase, []).append(ending)
-        return {**answer["slot"], **device, "pass": number, "elapsed": round(elapsed, 6), "disturbed": spoilt}
+        return {
+            **answer["slot"],
+            **device,
+            "pass": number,
+            "elapsed": round(elapsed, 6),
+            "disturbed": spoilt,
+        }
 
     def _sing(self) -> None:
         answer = self._canary.order({})
@@ -272,7 +312,12 @@ class LiveSet:
 
     def all_but_the_fastest(self) -> list[Member]:
         """Members but the one of the shortest step, which stays: all others are held against it."""
-        fastest = min(self.members, key=lambda member: member.warm["step"].seconds if "step" in member.warm else float("inf"))
+        fastest = min(
+            self.members,
+            key=lambda member: (
+                member.warm["step"].seconds if "step" in member.warm else float("inf")
+            ),
+        )
         return [member for member in self.members if member is not fastest]
 
     def end(self, member: Member) -> Outcome:

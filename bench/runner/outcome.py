@@ -16,14 +16,26 @@ from ..workloads import workload_of
 from .planning import PlannedCase
 
 
-def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = (), proof_due: bool = False) -> dict[str, Any]:
+def verdict(
+    outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = (), proof_due: bool = False
+) -> dict[str, Any]:
     """Record fields: what the worker reported, what the judge said of it (the events `judged`) and, if the worker did not come to
     its end, in which part it ended and why. `proof_due`: a case that ends well must have been proved, and who
     says so and was stopped or died has not ended well."""
     events, part = [*_without_judgements(outcome.events), *judged], unfinished_part(outcome.events)
     folded = fold(events)
-    unproved = proof_due and folded["status"] == "ok" and not any(event["part"] == "proof" for event in judged)
-    stopped = outcome.timed_out or outcome.over or outcome.host_ran_out or outcome.signal or outcome.exit_code
+    unproved = (
+        proof_due
+        and folded["status"] == "ok"
+        and not any(event["part"] == "proof" for event in judged)
+    )
+    stopped = (
+        outcome.timed_out
+        or outcome.over
+        or outcome.host_ran_out
+        or outcome.signal
+        or outcome.exit_code
+    )
     if unproved and stopped:
         part = part or "proof"
     if part is None and not outcome.fault:
@@ -35,9 +47,15 @@ def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = ()
     if outcome.fault:
         status, reason = "error", outcome.fault
     elif outcome.over:
-        status, reason = "oom_host", f"used more memory than host_memory, with what it shared, in part {part!r}"
+        status, reason = (
+            "oom_host",
+            f"used more memory than host_memory, with what it shared, in part {part!r}",
+        )
     elif outcome.timed_out:
-        status, reason = "timeout", f"no end after {outcome.duration_s:.0f} s, stopped in part {part!r}"
+        status, reason = (
+            "timeout",
+            f"no end after {outcome.duration_s:.0f} s, stopped in part {part!r}",
+        )
     elif outcome.host_ran_out:
         status, reason = "oom_host", f"killed by the kernel for want of memory in part {part!r}"
     elif memory:
@@ -47,7 +65,10 @@ def verdict(outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = ()
     elif outcome.signal:
         status, reason = "crash", f"killed by {signal_name(outcome.signal)} in part {part!r}"
     else:
-        status, reason = "crash", f"exited with status {outcome.exit_code} in part {part!r} before it was through"
+        status, reason = (
+            "crash",
+            f"exited with status {outcome.exit_code} in part {part!r} before it was through",
+        )
     folded["parts"].setdefault(part or "end", {}).update(status=status, reason=reason)
     total = worst([folded["status"], status])
     return {**folded, "status": total, "reason": reason if total == status else folded["reason"]}
@@ -63,26 +84,51 @@ def _without_judgements(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, 
 
 
 def refuse_impossible(
-    folded: dict[str, Any], events: list[dict[str, Any]], planned: PlannedCase, machine: str, threads: int
+    folded: dict[str, Any],
+    events: list[dict[str, Any]],
+    planned: PlannedCase,
+    machine: str,
+    threads: int,
 ) -> None:
     """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it by any of their
     clocks. The rates are the best ever measured on the machine of that hash on so many threads; what a built-in adapter's worker
     measured is kept for the next time."""
     told = next(
-        (event for event in reversed(events) if event["part"] == "ceilings" and event.keys() >= {"nonzero", "rates"}), None
+        (
+            event
+            for event in reversed(events)
+            if event["part"] == "ceilings" and event.keys() >= {"nonzero", "rates"}
+        ),
+        None,
     )
-    timings = {name: timing for name, part in folded.get("parts", {}).items() if (timing := part.get("timing"))}
+    timings = {
+        name: timing
+        for name, part in folded.get("parts", {}).items()
+        if (timing := part.get("timing"))
+    }
     if told is None or not timings:
         return
-    walls = {name: median(slot["wall"] for slot in timing["slots"]) for name, timing in timings.items()}
-    least = {name: shortest(timing["slots"], timing["device_clock"]) for name, timing in timings.items()}
-    case, keep = planned.case, bool(told["rates"]) and planned.adapter.reference in registry.BUILT_IN.values()
+    walls = {
+        name: median(slot["wall"] for slot in timing["slots"]) for name, timing in timings.items()
+    }
+    least = {
+        name: shortest(timing["slots"], timing["device_clock"]) for name, timing in timings.items()
+    }
+    case, keep = (
+        planned.case,
+        bool(told["rates"]) and planned.adapter.reference in registry.BUILT_IN.values(),
+    )
     measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | told["rates"]
     ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep))
-    for name, judged in judge_times(case, workload_of(case).network(case), ceilings, told["nonzero"], least).items():
+    for name, judged in judge_times(
+        case, workload_of(case).network(case), ceilings, told["nonzero"], least
+    ).items():
         folded["parts"][name]["floor_s"] = judged.floor_s
         if judged.reason:
-            refused = {"status": "implausible", "reason": "on the device " * (least[name] < walls[name]) + judged.reason}
+            refused = {
+                "status": "implausible",
+                "reason": "on the device " * (least[name] < walls[name]) + judged.reason,
+            }
             folded["parts"][name] |= refused
             if worst([folded["status"], "implausible"]) != folded["status"]:
                 folded |= refused

@@ -22,9 +22,13 @@ def with_networks(experiment: Experiment, place: str) -> Experiment:
     known = []
     for table in experiment.network:
         try:
-            text = _of_file(Path(table.nir), table) if table.nir else _of_function(str(table.python))
+            text = (
+                _of_file(Path(table.nir), table) if table.nir else _of_function(str(table.python))
+            )
         except NetworkFault as error:
-            raise ConfigError(f"{place}: network.{table.key}: {table.file.name} {clean(str(error))}") from None
+            raise ConfigError(
+                f"{place}: network.{table.key}: {table.file.name} {clean(str(error))}"
+            ) from None
         reference = reference_of(table.called, text)
         learn(reference, text)
         known.append(table.known_as(reference))
@@ -42,7 +46,9 @@ def _of_function(reference: str) -> str:
         made = scratch / "network.json"
         job = {"function": reference, "made": str(made)}
         surroundings = worker_environment("cpu", 0)
-        outcome = launch("network", job, scratch, TIMEOUT_S, APART_MEMORY_BYTES, surroundings, shared=[scratch])
+        outcome = launch(
+            "network", job, scratch, TIMEOUT_S, APART_MEMORY_BYTES, surroundings, shared=[scratch]
+        )
         answer = json.loads(made.read_text()) if made.is_file() else {"fault": _ended(outcome)}
     if fault := answer.get("fault"):
         raise NetworkFault(fault)

@@ -53,15 +53,25 @@ class PlannedCase:
     def id(self) -> str:
         return self.case.id
 
-    def task(self, how: Measure = Measure(), block: int = 0, material: Path = Path(), cache: Path = Path()) -> Task:
+    def task(
+        self,
+        how: Measure = Measure(),
+        block: int = 0,
+        material: Path = Path(),
+        cache: Path = Path(),
+    ) -> Task:
         """The job of a worker that proves this case and measures it as `how` says. `material` is what the case is judged by: the
         file with the oracle's free run, or the folder of the recordings."""
         case = self.case.bare
         phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
-        judged_by: dict[str, Any] = {"recordings" if case.workload == DATA else "free_run": material}
+        judged_by: dict[str, Any] = {
+            "recordings" if case.workload == DATA else "free_run": material
+        }
         version = self.adapter.name if "@" in self.adapter.name else None
         judged_by |= {"version": version, "cache": cache, "timeout": how.timeout}
-        return Task(case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, **judged_by)
+        return Task(
+            case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, **judged_by
+        )
 
 
 @dataclass
@@ -85,7 +95,10 @@ class Plan:
 
     @cached_property
     def _made(self) -> set[tuple[Any, ...]]:
-        return {(planned.id, made_of(planned.adapter.recorded, planned.home.facts)) for planned in self.mine}
+        return {
+            (planned.id, made_of(planned.adapter.recorded, planned.home.facts))
+            for planned in self.mine
+        }
 
     def folder(self, out: Path | None) -> ResultFolder:
         """Where results go: `out`, or a folder named for the experiment and the shard."""
@@ -105,10 +118,14 @@ def load_plan(
     """The plan of a config, as `load_config` takes it. Raises ConfigError; writes nothing. `only` selects a part of the grid,
     `given` are references of further adapters. In the environment `other` every case has a copy."""
     if where is Where.SLURM:
-        raise ConfigError("--executor slurm: only run has it; each part of it plans on its own node")
+        raise ConfigError(
+            "--executor slurm: only run has it; each part of it plans on its own node"
+        )
     place = f"{config}" if isinstance(config, Path) else CONFIG
     if other and where is not Where.LOCAL:
-        raise ConfigError(f"--beside {other}: needs workers that are processes, not --executor {where}")
+        raise ConfigError(
+            f"--beside {other}: needs workers that are processes, not --executor {where}"
+        )
     part = parse_shard(shard)
     experiment = with_networks(load_config(config, settings), place)
     given = adapter_files(given)
@@ -123,11 +140,17 @@ def load_plan(
     except RuntimeError as error:
         if where is Where.LOCAL:
             raise
-        raise ConfigError(f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}") from None
+        raise ConfigError(
+            f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}"
+        ) from None
     frameworks = experiment.grid.framework
     asked = {text.partition(":")[0] for text in frameworks}
     # An adapter named on the command line is meant to run.
-    more = [each.name for each in inventory.adapters.values() if each.reference in given and not asked & {each.name, "all"}]
+    more = [
+        each.name
+        for each in inventory.adapters.values()
+        if each.reference in given and not asked & {each.name, "all"}
+    ]
     grid = experiment.grid.model_copy(update={"framework": frameworks + more})
     experiment = experiment.model_copy(update={"grid": grid})
 
@@ -135,9 +158,19 @@ def load_plan(
         return about(key, text, place, settings)
 
     for text in behind:
-        if len(resolve_framework(text, inventory.adapters, partial(about_text, "grid.behind"))) != 1:
-            raise ConfigError(f"{about_text('grid.behind', text)}: must be one variant of a framework, or {NO_NETWORK}")
-    cases = expand(experiment, inventory.adapters, inventory.default.devices, partial(about_text, "grid.framework"))
+        if (
+            len(resolve_framework(text, inventory.adapters, partial(about_text, "grid.behind")))
+            != 1
+        ):
+            raise ConfigError(
+                f"{about_text('grid.behind', text)}: must be one variant of a framework, or {NO_NETWORK}"
+            )
+    cases = expand(
+        experiment,
+        inventory.adapters,
+        inventory.default.devices,
+        partial(about_text, "grid.framework"),
+    )
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     if other:
         planned += _copies([each.case for each in planned], other, files, inquiry)
@@ -146,10 +179,14 @@ def load_plan(
     if not planned:
         if left_out and not only:
             first = inventory.adapters[left_out[0]]
-            raise ConfigError(f"{place}: no framework of it can run here: {first.name}: {first.lacking or first.refusal}")
+            raise ConfigError(
+                f"{place}: no framework of it can run here: {first.name}: {first.lacking or first.refusal}"
+            )
         raise ConfigError(f"{place}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
-        raise ConfigError(f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}")
+        raise ConfigError(
+            f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}"
+        )
     mine = set(part.of([each.case for each in planned]))
     ours = [each for each in planned if each.case in mine]
     return Plan(experiment, planned, part, ours, executor, bool(only), left_out, controls)
@@ -165,7 +202,11 @@ def _controlled(experiment: Experiment) -> tuple[Experiment, list[str]]:
 
 def left_out_in_words(names: list[str]) -> list[str]:
     """A sentence on the adapters that `all` does not mean here, if there are any: nothing goes missing silently."""
-    return [f"cannot run here, so left out: {', '.join(names)} (snnbench adapters says why)"] if names else []
+    return (
+        [f"cannot run here, so left out: {', '.join(names)} (snnbench adapters says why)"]
+        if names
+        else []
+    )
 
 
 def adapter_files(references: list[str]) -> list[str]:
@@ -180,18 +221,30 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
     try:
         from ..executors.docker import docker_executor
     except ModuleNotFoundError:
-        raise ConfigError("--executor docker: needs the Python package docker: pip install 'snnbench[docker]'") from None
+        raise ConfigError(
+            "--executor docker: needs the Python package docker: pip install 'snnbench[docker]'"
+        ) from None
     return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
 
 
 def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry) -> list[PlannedCase]:
     """The cases of frameworks that the environment `other` has, planned there. Raises ConfigError."""
     inventory = beside(other, files, inquiry)
-    there = {name for name, adapter in inventory.adapters.items() if adapter.home == "default" and not adapter.lacking}
-    name, planned = inventory.default.name, plan_cases([case for case in cases if case.framework in there], inventory)
+    there = {
+        name
+        for name, adapter in inventory.adapters.items()
+        if adapter.home == "default" and not adapter.lacking
+    }
+    name, planned = (
+        inventory.default.name,
+        plan_cases([case for case in cases if case.framework in there], inventory),
+    )
     if not planned:
         raise ConfigError(f"--beside {other}: has none of the config's frameworks")
-    return [replace(each, case=replace(each.case, framework=f"{each.case.framework}@{name}")) for each in planned]
+    return [
+        replace(each, case=replace(each.case, framework=f"{each.case.framework}@{name}"))
+        for each in planned
+    ]
 
 
 def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
@@ -207,7 +260,10 @@ def _lacking_behind(case: Case, inventory: Inventory) -> tuple[str, str] | None:
     """The status of a case whose network behind it cannot run where the case does, and why."""
     if case.behind in (None, NO_NETWORK):
         return None
-    behind, here = inventory.adapters[case.behind.partition(":")[0]], inventory.adapters[case.framework].home
+    behind, here = (
+        inventory.adapters[case.behind.partition(":")[0]],
+        inventory.adapters[case.framework].home,
+    )
     if behind.devices and case.device.partition(":")[0] not in behind.devices:
         return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
     if behind.home != here:
@@ -228,7 +284,11 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
         elif lacking := _lacking_behind(case, inventory):
             status, reason = lacking
-        elif refusal := adapter.refusal or inventory.refusals.get(case.framework, {}).get(case.bare.id) or too_large(case):
+        elif (
+            refusal := adapter.refusal
+            or inventory.refusals.get(case.framework, {}).get(case.bare.id)
+            or too_large(case)
+        ):
             status, reason = "unsupported", refusal
         planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))
     return planned

@@ -36,16 +36,31 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
     if planned.status:
         return Profiled(case, planned.status, planned.reason)
     if case.workload == DATA:
-        return Profiled(case, "unsupported", "an epoch of data has no step that could be taken apart")
+        return Profiled(
+            case, "unsupported", "an epoch of data has no step that could be taken apart"
+        )
     with scratch_apart() as scratch:
 
         def launched(verb: str, executor: Executor, device: str, **more: str) -> Outcome:
             job = {**planned.task(block=1, material=scratch / "problem.npz").as_dict(), **more}
-            return launch(verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor, [scratch])
+            return launch(
+                verb,
+                job,
+                scratch,
+                timeout,
+                APART_MEMORY_BYTES,
+                worker_environment(device, 0),
+                executor,
+                [scratch],
+            )
 
         problem = launched("free", LocalExecutor(), "cpu")
         if not (scratch / "problem.npz").is_file():
-            return Profiled(case, "error", f"the oracle of this problem failed: {verdict(problem, 'cpu')['reason']}")
+            return Profiled(
+                case,
+                "error",
+                f"the oracle of this problem failed: {verdict(problem, 'cpu')['reason']}",
+            )
         trace = scratch / "trace.json"
         outcome = launched("profile", planned.home.executor, case.device, trace=str(trace))
         ended = verdict(outcome, case.device)

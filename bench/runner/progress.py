@@ -28,11 +28,23 @@ class Progress:
     all blocks, `guess`: the seconds that one takes; when some are measured, it is their mean. Without a terminal a heartbeat
     says what runs."""
 
-    def __init__(self, console: Console, total: int, guess: float, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self,
+        console: Console,
+        total: int,
+        guess: float,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         self.console, self.guess, self.heartbeat = console, guess, Heartbeat(self.say, clock)
         self.seconds, self.told = list[float](), set[str]()
-        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}  {task.fields[what]}")
-        self.bar = Bar(*columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal)
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}  {task.fields[what]}"),
+        )
+        self.bar = Bar(
+            *columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal
+        )
         self.task = self.bar.add_task("cases", total=total, left="", what="")
 
     def __enter__(self) -> "Progress":
@@ -55,10 +67,17 @@ class Progress:
         left = self._left(finished.to_measure)
         if finished.note:
             self.console.print(escape(finished.note), soft_wrap=True)
-        line = brief(f"[{finished.done}/{finished.total}] {ending_of(finished)}", self.console.width)
-        self.console.print(escape(line if self.console.is_terminal or not left else f"{line} · {left}"), soft_wrap=True)
+        line = brief(
+            f"[{finished.done}/{finished.total}] {ending_of(finished)}", self.console.width
+        )
+        self.console.print(
+            escape(line if self.console.is_terminal or not left else f"{line} · {left}"),
+            soft_wrap=True,
+        )
         traceback = finished.record.traceback
-        if traceback and not finished.resumed and traceback not in self.told:  # the same in every size and block
+        if (
+            traceback and not finished.resumed and traceback not in self.told
+        ):  # the same in every size and block
             self.told.add(traceback)
             self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
         self.bar.update(self.task, completed=finished.done, total=finished.total, left=left)
@@ -91,7 +110,9 @@ def ending_of(finished: Finished) -> str:
     return f"{what}: {'kept, ' if finished.resumed else ''}{outcome}{reason}"
 
 
-def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> tuple[Results, bool]:
+def execute_shown(
+    plan: Plan, folder: ResultFolder, fresh: bool, console: Console
+) -> tuple[Results, bool]:
     """Run a plan into a folder, which is made if need be, and show on `console` what happens; see `execute`. Returns everything
     that the folder holds then, and whether the run was interrupted. Raises ConfigError if it holds another experiment."""
     folder.must_be_of(plan.experiment.name)
@@ -100,7 +121,9 @@ def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Consol
     try:
         total = len(plan.mine) * measure.sure_blocks
         with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
-            results, interrupted, changed = execute(plan, folder, fresh, progress.show, progress.tell, progress.say)
+            results, interrupted, changed = execute(
+                plan, folder, fresh, progress.show, progress.tell, progress.say
+            )
     except OSError:
         console.print("What was finished is kept; the same command goes on from there.")
         raise

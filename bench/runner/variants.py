@@ -50,7 +50,11 @@ class Variant:
 
 def inquiry() -> Inquiry:
     """What adapters must be asked before `survey_variants`."""
-    points = [Case("", device=device, neuron=spec) for device in ("cpu", "cuda") for spec in twins().values()]
+    points = [
+        Case("", device=device, neuron=spec)
+        for device in ("cpu", "cuda")
+        for spec in twins().values()
+    ]
     return Inquiry(frameworks=None, points=tuple(points))
 
 
@@ -60,14 +64,23 @@ def survey_variants(inventory: Inventory) -> list[Variant]:
     for adapter in inventory.adapters.values():
         if adapter.error or adapter.loads_data:
             continue
-        reached = [device for device in adapter.devices if device in inventory.default.devices] or adapter.devices
+        reached = [
+            device for device in adapter.devices if device in inventory.default.devices
+        ] or adapter.devices
         device = "cuda" if "cuda" in reached else reached[0]
         refusals: Refusals = {}
         for spelled in itertools.product(adapter.constructions, adapter.modes):
             cases = [Case(adapter.name, *spelled, device, neuron=spec) for spec in twins().values()]
-            refusals[spelled] = {str(planned.case.neuron_label): planned.reason for planned in plan_cases(cases, inventory)}
+            refusals[spelled] = {
+                str(planned.case.neuron_label): planned.reason
+                for planned in plan_cases(cases, inventory)
+            }
         for spelled, reasons in refusals.items():
-            lacks = None if None in reasons.values() else _lack(spelled[0], reasons, refusals, adapter.constructions[0])
+            lacks = (
+                None
+                if None in reasons.values()
+                else _lack(spelled[0], reasons, refusals, adapter.constructions[0])
+            )
             variants.append(Variant(adapter.name, *spelled, device, reasons, lacks))
     return variants
 

@@ -23,7 +23,9 @@ preempted call is more likely than others to be the one that a slot's end meets.
 Order = Callable[..., dict[str, Any] | None]
 
 
-def contradiction(order: Order, said: float, seconds: float, clock: Callable[[], float] = time.perf_counter) -> str | None:
+def contradiction(
+    order: Order, said: float, seconds: float, clock: Callable[[], float] = time.perf_counter
+) -> str | None:
     """What contradicts a worker that told `said` seconds a call, in words; None if nothing does, or the worker fails. `order`
     gives it an order about the phase.
 
@@ -55,7 +57,9 @@ def other_endings(endings: list[Ending]) -> str | None:
     """Why the calls that end slots, one of which is judged, are no longer those that are timed, in words; None if they are."""
     calm = [(one, one.wall) for one in endings if not one.disturbed]
     for slots, (least, factor) in ((calm, CALM), ([(one, one.high) for one in endings], ANY)):
-        longer = [one for one, usual in slots if one.last > max(factor * usual, usual + LEAST_EXCESS_S)]
+        longer = [
+            one for one, usual in slots if one.last > max(factor * usual, usual + LEAST_EXCESS_S)
+        ]
         if len(slots) >= least and len(longer) >= NEARLY_ALL * len(slots):
             one = sorted(longer, key=lambda ending: ending.last)[len(longer) // 2]
             last, others = units.seconds(one.last), units.seconds(one.wall)

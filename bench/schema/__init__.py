@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 else:  # a type checker cannot read a Literal that is computed
     Status, Phase, PartName = Literal[STATUSES], Literal[PHASES], Literal[PARTS]
     StepStage, MemoryKind = Literal[STAGES], Literal[KINDS]
-    Memory, Rate = Literal["peak_bytes", "extra_bytes", "reserved_bytes", "kept_bytes"], Literal["flops_per_s", "bytes_per_s"]
+    Memory, Rate = (
+        Literal["peak_bytes", "extra_bytes", "reserved_bytes", "kept_bytes"],
+        Literal["flops_per_s", "bytes_per_s"],
+    )
 
 LARGEST_FILE = 1 << 26
 """Bytes of a document."""
@@ -82,7 +85,9 @@ Text = Annotated[str, Field(strict=True), BeforeValidator(_harmless)]
 """For people: nothing in it steers a terminal, nor says whose machine this is once it is written."""
 Label = Annotated[Text, Field(min_length=1, max_length=200)]
 Texts = Annotated[list[Text], Field(max_length=MOST_TEXTS)]
-Name = Annotated[str, Field(strict=True, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$")]
+Name = Annotated[
+    str, Field(strict=True, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$")
+]
 """May be a part of a file's name."""
 SetName = Annotated[Name, BeforeValidator(_harmless)]
 CaseId = Annotated[str, Field(strict=True, pattern=hexadecimal(16))]
@@ -105,7 +110,11 @@ def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
     """`content` as that kind: the bytes of a JSON document, or what was made of them. Raises ValueError with one sentence on the
     first fault: where it is, and what would be right."""
     try:
-        return kind.validate_json(content) if isinstance(content, bytes) else kind.validate_python(content)
+        return (
+            kind.validate_json(content)
+            if isinstance(content, bytes)
+            else kind.validate_python(content)
+        )
     except ValidationError as error:
         raise ValueError(fault(error)) from None
 

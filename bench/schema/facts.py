@@ -40,7 +40,11 @@ _ANY: TypeAdapter[Any] = TypeAdapter(Annotated[dict[Label, _Fact], Field(max_len
 
 def _as_tables_read_them(facts: dict[str, Any], given: ValidationInfo) -> dict[str, Any]:
     understood(_KNOWN, facts)
-    return dict(_ANY.validate_python(facts, context=given.context)) if given.context else dict(understood(_ANY, facts))
+    return (
+        dict(_ANY.validate_python(facts, context=given.context))
+        if given.context
+        else dict(understood(_ANY, facts))
+    )
 
 
 Facts = Annotated[dict[str, Any], AfterValidator(_as_tables_read_them)]

@@ -35,7 +35,9 @@ def main() -> None:
         os._exit(1)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # frameworks take up to a second to tear themselves down, and some crash doing it
+    os._exit(
+        status
+    )  # frameworks take up to a second to tear themselves down, and some crash doing it
 
 
 def learn_networks(networks: dict[str, str]) -> None:
@@ -64,7 +66,9 @@ def carry_out(verb: str, job: Job) -> int:
             VERBS[verb](job, emit)
         except NoRoom:
             raise
-        except BaseException as error:  # what no part has caught, KeyboardInterrupt and its like too
+        except (
+            BaseException
+        ) as error:  # what no part has caught, KeyboardInterrupt and its like too
             if isinstance(error, SystemExit) and isinstance(error.code, int | None):
                 raise
             from ..core.status import status_of  # imports NumPy, which must find the limits set
@@ -158,7 +162,13 @@ def describe(job: Job, emit: Emit) -> None:
 
     inquiry = Inquiry.from_dict(job)
     adapters = [describe_adapter(reference, inquiry) for reference in inquiry.references]
-    emit({"part": "describe", "adapters": adapters, "environment": describe_environment(inquiry.environment)})
+    emit(
+        {
+            "part": "describe",
+            "adapters": adapters,
+            "environment": describe_environment(inquiry.environment),
+        }
+    )
 
 
 def network(job: Job, emit: Emit) -> None:
@@ -173,7 +183,10 @@ def null(job: Job, emit: Emit) -> None:
     importlib.import_module("snnbench.worker.network_case")
 
 
-VERBS = {f.__name__: f for f in (run, prove, profile, judge, free, canary, describe, ceilings, kernels, network, null)}
+VERBS = {
+    f.__name__: f
+    for f in (run, prove, profile, judge, free, canary, describe, ceilings, kernels, network, null)
+}
 
 if __name__ == "__main__":
     main()

@@ -22,10 +22,15 @@ def closure_of(modules: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     while waiting:
         known = _installed(waiting.pop())
-        if known is None or (name := re.sub(r"[-_.]+", "-", known.metadata["Name"]).lower()) in found:
+        if (
+            known is None
+            or (name := re.sub(r"[-_.]+", "-", known.metadata["Name"]).lower()) in found
+        ):
             continue
         found[name] = known.version
-        waiting += [BEHIND_NAME.split(text, 1)[0] for text in known.requires or () if "extra ==" not in text]
+        waiting += [
+            BEHIND_NAME.split(text, 1)[0] for text in known.requires or () if "extra ==" not in text
+        ]
     return dict(sorted(found.items()))
 
 
@@ -36,7 +41,11 @@ def _owners() -> Mapping[str, list[str]]:
     for package in distributions():
         with suppress(Exception):
             modules = (package.read_text("top_level.txt") or "").split()
-            for module in modules or {path.parts[0].partition(".")[0] for path in package.files or () if path.suffix == ".py"}:
+            for module in modules or {
+                path.parts[0].partition(".")[0]
+                for path in package.files or ()
+                if path.suffix == ".py"
+            }:
                 owners[module].append(package.metadata["Name"])
     return owners
 

@@ -60,8 +60,14 @@ class Delivery:
             if self.network:
                 self.network.train(frames, labels)
                 settled(None)
-            waits, trains, last = waits + there - last, trains + perf_counter() - there, perf_counter()
-        return {"epoch_wait_s": waits + perf_counter() - last} | ({"epoch_train_s": trains} if self.network else {})
+            waits, trains, last = (
+                waits + there - last,
+                trains + perf_counter() - there,
+                perf_counter(),
+            )
+        return {"epoch_wait_s": waits + perf_counter() - last} | (
+            {"epoch_train_s": trains} if self.network else {}
+        )
 
     def start(self, numbers: list[int], shifts: list[int] | None) -> None:
         """Begin an epoch for the judge."""
@@ -116,8 +122,12 @@ class DataWorker(Measured):
             strategy = adapter.strategy(self.case, self.task.recordings, self.task.cache)
             with faults_told(self.case, self.task.recordings):
                 strategy.build()
-            network = NetworkBehind(self.case, self.threads) if self.case.behind != NO_NETWORK else None
-        held = {name: getattr(strategy, name)() for name in ("disk_bytes", "host_bytes", "device_bytes")}
+            network = (
+                NetworkBehind(self.case, self.threads) if self.case.behind != NO_NETWORK else None
+            )
+        held = {
+            name: getattr(strategy, name)() for name in ("disk_bytes", "host_bytes", "device_bytes")
+        }
         self.emit({"part": "build", "facts": {**held, "batches": batches_of(self.case)}})
         gc.collect()
         gc.freeze()
@@ -134,7 +144,11 @@ class DataWorker(Measured):
         ready, sampler = {}, Sampler(epochs.phase, cast(Any, delivery))
         with suppress(Ended), self._part("step", "error"):
             calls = sampler.warm_up(compiled=True)  # the first epoch was before
-            ready["step"] = {"device_clock": delivery.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
+            ready["step"] = {
+                "device_clock": delivery.device_clock,
+                "warm_up_calls": calls,
+                "seconds": sampler.typical,
+            }
             ready["step"]["period"] = sampler.period
         gc.collect()
         gc.freeze()
@@ -142,7 +156,9 @@ class DataWorker(Measured):
         for order in self.channel.orders():
             if "judge" in order:
                 self.emit({"part": "recheck"})
-                self.serving.until_judged({"recheck": self.serving.handed_over(partial(_arrays, sampler.result))})
+                self.serving.until_judged(
+                    {"recheck": self.serving.handed_over(partial(_arrays, sampler.result))}
+                )
                 self.channel.answer({})
                 continue
             sampler.result, epochs.seed = None, order["seed"]
@@ -172,5 +188,8 @@ def _shorten_temporary_names() -> None:
 
 def _arrays(result: Delivered) -> dict[str, Any]:
     """What is left of an epoch, for the judge."""
-    arrays = [None if each is None else each.detach().cpu().numpy() for each in (result.frames, result.labels)]
+    arrays = [
+        None if each is None else each.detach().cpu().numpy()
+        for each in (result.frames, result.labels)
+    ]
     return dict(zip(("frames", "labels"), arrays, strict=True)) | {"batches": result.batches}

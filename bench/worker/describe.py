@@ -55,7 +55,12 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "devices": list(adapter.devices),
         "loads_data": adapter.loads_data,
         "refusal": adapter.refusal,
-        "neurons": {spec.label(): _refusal(adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)) for spec in named},
+        "neurons": {
+            spec.label(): _refusal(
+                adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)
+            )
+            for spec in named
+        },
         "source_sha256": source_hash(reference),
         "closure": closure_of(["numpy", *adapter.requires, *imported_modules(reference)]),
         "refusals": {case.id: reason for case in cases if (reason := _refusal(adapter, case))},
@@ -66,7 +71,9 @@ def _distribution(adapter: Adapter, reference: str) -> str:
     """The distribution whose version is the adapter's; empty if nobody knows: an adapter from outside that requires no
     more than its base class has not said of what it is a version."""
     last = (adapter.requires or ("",))[-1].split(".")[0]
-    return adapter.distribution or ("" if last in BASES and reference not in registry.OWN.values() else last)
+    return adapter.distribution or (
+        "" if last in BASES and reference not in registry.OWN.values() else last
+    )
 
 
 def _variants(adapter: Adapter, frameworks: tuple[str, ...] | None) -> list[tuple[str, str]]:
@@ -89,7 +96,11 @@ def _missing(module: str) -> str | None:
         return top_level
     places = [Path(place) for place in spec.submodule_search_locations or ()]
     for name in rest:
-        if not any((place / name).is_dir() or any((place / (name + end)).exists() for end in all_suffixes()) for place in places):
+        if not any(
+            (place / name).is_dir()
+            or any((place / (name + end)).exists() for end in all_suffixes())
+            for place in places
+        ):
             return module
         places = [place / name for place in places]
     return None
@@ -113,7 +124,13 @@ def describe_environment(name: str) -> dict[str, Any]:
     packages = dict(sorted(found.items()))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
-    return {"name": name, "hash": digest, "python": python, "packages": packages, "devices": ["cpu", *_cuda_devices()]}
+    return {
+        "name": name,
+        "hash": digest,
+        "python": python,
+        "packages": packages,
+        "devices": ["cpu", *_cuda_devices()],
+    }
 
 
 def _cuda_devices() -> list[str]:

@@ -23,7 +23,9 @@ class Reference:
     name: str
 
 
-RECORDS: dict[str, Any] = {kind.__name__: kind for kind in (Answer, Draw, FixedPoint, Gradients, Reference)}
+RECORDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Answer, Draw, FixedPoint, Gradients, Reference)
+}
 """Kinds of values that are handed over field by field."""
 
 
@@ -48,8 +50,12 @@ def encode(value: Any, folder: Path) -> Any:
     name, array = f"{uuid4().hex}.npy", np.asarray(value)
     with own_writing():
         folder.mkdir(parents=True, exist_ok=True)  # another worker's adapter may have removed it
-        with open(folder / name, "wb") as stream:  # of a file itself NumPy would not say why a write is short
-            np.lib.format.write_array(cast(Any, SimpleNamespace(write=stream.write)), array, allow_pickle=False)
+        with open(
+            folder / name, "wb"
+        ) as stream:  # of a file itself NumPy would not say why a write is short
+            np.lib.format.write_array(
+                cast(Any, SimpleNamespace(write=stream.write)), array, allow_pickle=False
+            )
     return {"array": name}
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.case import DATA, Case
-from ..core.contract import ACROSS, Adapter, BuildFailed, FixedPoint, OtherNetwork, Program, Unsupported
+from ..core.contract import (
+    ACROSS,
+    Adapter,
+    BuildFailed,
+    FixedPoint,
+    OtherNetwork,
+    Program,
+    Unsupported,
+)
 from ..core.network import Network
 from ..core.status import in_words, status_of
 from ..measure.phases import Draw, Phases
@@ -35,12 +43,20 @@ class Link:
     """The way to what a worker holds. `folder` is where arrays are exchanged; `dropped` are names that nobody here uses."""
 
     def __init__(self, channel: Channel, folder: Path):
-        self.channel, self.folder, self.dropped, self.numbers = channel, folder, list[str](), count()
+        self.channel, self.folder, self.dropped, self.numbers = (
+            channel,
+            folder,
+            list[str](),
+            count(),
+        )
 
     def call(self, owner: str, method: str, *arguments: Any) -> Any:
         """What a method in the worker gave. Raises what it raised, and Gone."""
         name, dropped, self.dropped = str(next(self.numbers)), self.dropped, []
-        sent = [encode(Reference(one.name) if isinstance(one, Remote) else one, self.folder) for one in arguments]
+        sent = [
+            encode(Reference(one.name) if isinstance(one, Remote) else one, self.folder)
+            for one in arguments
+        ]
         self.channel.answer({"call": [owner, method, name], "arguments": sent, "dropped": dropped})
         order = self.channel.order()
         if "gone" in order:
@@ -99,7 +115,11 @@ def serve(channel: Channel) -> None:
     """Carry out the orders to prove and to recheck, one after the other. Each is answered with events for the case's record."""
     channel.answer({"ready": {}})
     for order in channel.orders():
-        link, case, start = Link(channel, Path(order["folder"])), Case.from_dict(order["case"]), time.perf_counter()
+        link, case, start = (
+            Link(channel, Path(order["folder"])),
+            Case.from_dict(order["case"]),
+            time.perf_counter(),
+        )
         carry_out, part = (_prove, "proof") if "prove" in order else (_recheck, "recheck")
         if case.workload == DATA:
             carry_out = _prove_data if "prove" in order else _recheck_data
@@ -124,9 +144,17 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     if free.unsuitable:
         raise Unsupported(free.unsuitable)
     backward = bool(order["prove"]["backward"])
-    proof = prove(RemoteAdapter(link), case, workload, free.gains, backward=backward, seeded=free.seeded)
+    proof = prove(
+        RemoteAdapter(link), case, workload, free.gains, backward=backward, seeded=free.seeded
+    )
     status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
-    return [{"part": "proof", **status, "proof": {**proof.as_dict(), **free.facts(workload.network(case))}}]
+    return [
+        {
+            "part": "proof",
+            **status,
+            "proof": {**proof.as_dict(), **free.facts(workload.network(case))},
+        }
+    ]
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
@@ -140,7 +168,13 @@ def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
     program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
-    refused = recheck(program, problem, phases, Timed(phase, case.precision, draw, Remote(link, "result"), answer), limits)
+    refused = recheck(
+        program,
+        problem,
+        phases,
+        Timed(phase, case.precision, draw, Remote(link, "result"), answer),
+        limits,
+    )
     return [{"part": "recheck", "status": "ok"}, *([{"part": phase, **refused}] if refused else [])]
 
 
@@ -149,7 +183,9 @@ def _prove_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 
 def _recheck_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
-    return recheck_data(_handed_over(link, order["recheck"]), case, Path(order["recordings"]), Draw(*order["draw"]))
+    return recheck_data(
+        _handed_over(link, order["recheck"]), case, Path(order["recordings"]), Draw(*order["draw"])
+    )
 
 
 def _handed_over(link: Link, told: dict[str, Any]) -> Any:
@@ -160,7 +196,11 @@ def _handed_over(link: Link, told: dict[str, Any]) -> Any:
 
 
 def _free_run(path: str | None, case: Case) -> FreeRun:
-    return free_run(case, workload_of(case).network(case)) if path is None else read_free_run(Path(path))
+    return (
+        free_run(case, workload_of(case).network(case))
+        if path is None
+        else read_free_run(Path(path))
+    )
 
 
 @lru_cache(maxsize=1)

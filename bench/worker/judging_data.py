@@ -35,15 +35,27 @@ def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
         if batches == wanted:
             reason = f"more than {wanted} batches of {case.batch} were delivered for {len(epoch.numbers)} recordings"
             break
-        reason = _wrong(case, folder, epoch.part(batches, case.batch), batches, *map(np.asarray, batch))
+        reason = _wrong(
+            case, folder, epoch.part(batches, case.batch), batches, *map(np.asarray, batch)
+        )
         batches += 1
     if reason is None and batches < wanted:
         reason = f"{batches} batches of {case.batch} were delivered for {len(epoch.numbers)} recordings, not {wanted}"
     found = [] if reason is None else [reason]
     sizes = {"time_steps": case.time_steps, "batch": case.batch}
-    unknown: dict[str, Any] = {"errors": {}, "wrong_decisions": None, "grad_error": None, "firing_rate": None}
+    unknown: dict[str, Any] = {
+        "errors": {},
+        "wrong_decisions": None,
+        "grad_error": None,
+        "firing_rate": None,
+    }
     stage = {"name": name, "passed": not found, "findings": found, **sizes, **unknown}
-    proof = {"passed": not found, "reason": reason and f"{name}: {reason}", "loosened": [], "stages": [stage]}
+    proof = {
+        "passed": not found,
+        "reason": reason and f"{name}: {reason}",
+        "loosened": [],
+        "stages": [stage],
+    }
     status = {"status": "check_failed" if found else "ok", "reason": proof["reason"]}
     return [{"part": "proof", **status, "proof": proof}]
 
@@ -56,16 +68,22 @@ def recheck_data(told: dict[str, Any], case: Case, folder: Path, draw: Draw) -> 
     else:
         arrays = (np.asarray(told[name]) for name in ("frames", "labels"))
         number = watched_by(case, draw)
-        reason = _wrong(case, folder, epoch_of(case, draw).part(number, case.batch), number, *arrays)
+        reason = _wrong(
+            case, folder, epoch_of(case, draw).part(number, case.batch), number, *arrays
+        )
     events: list[Event] = [{"part": "recheck", "status": "ok"}]
     refused = {"part": "step", "status": "check_failed", "reason": f"a timed epoch: {reason}"}
     return [*events, refused] if reason else events
 
 
-def _wrong(case: Case, folder: Path, part: Epoch, number: int, frames: np.ndarray, labels: np.ndarray) -> str | None:
+def _wrong(
+    case: Case, folder: Path, part: Epoch, number: int, frames: np.ndarray, labels: np.ndarray
+) -> str | None:
     recordings = _recordings(case.dataset, folder, case.samples)
     shifts = part.shifts or [0] * len(part.numbers)
-    asked = Asked([recordings.one(one) for one in part.numbers], recordings.labels[part.numbers], shifts)
+    asked = Asked(
+        [recordings.one(one) for one in part.numbers], recordings.labels[part.numbers], shifts
+    )
     wrong = wrong_with(framing_of(case), asked, frames, labels)
     return wrong and f"batch {number + 1}: {wrong}"
 

@@ -11,10 +11,17 @@ from ..measure.kernel_times import kernel_times
 from ..measure.queued import Queue
 
 
-def timed(queue: Queue, kernels: Iterable[OwnKernel], ceilings: Ceilings) -> Iterator[dict[str, Any]]:
+def timed(
+    queue: Queue, kernels: Iterable[OwnKernel], ceilings: Ceilings
+) -> Iterator[dict[str, Any]]:
     """By kernel what it is, and what `kernel_times` tells of it or the `reason` why it could not be timed."""
     for kernel in kernels:
-        told = {"name": kernel.name, "spelling": kernel.spelling, "format": kernel.format, "shape": list(kernel.shape)}
+        told = {
+            "name": kernel.name,
+            "spelling": kernel.spelling,
+            "format": kernel.format,
+            "shape": list(kernel.shape),
+        }
         try:
             yield told | kernel_times(queue, kernel, ceilings)
         except Exception as error:

@@ -8,8 +8,14 @@ MISSING = (
     (ModuleNotFoundError, r"No module named '(?P<module>[^']+)'"),
     (ImportError, r"cannot import name '(?P<name>\w+)' from '(?P<module>[^']+)'"),
     (AttributeError, r"module '(?P<module>[^']+)' has no attribute '(?P<name>\w+)'"),
-    (AttributeError, r"(?:type object )?'(?P<owner>\w+)' (?:object )?has no attribute '(?P<name>\w+)'"),
-    (TypeError, r"(?P<owner>\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(?P<name>\w+)'"),
+    (
+        AttributeError,
+        r"(?:type object )?'(?P<owner>\w+)' (?:object )?has no attribute '(?P<name>\w+)'",
+    ),
+    (
+        TypeError,
+        r"(?P<owner>\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(?P<name>\w+)'",
+    ),
 )
 """Errors that say that something is not there, with its name, and where it was looked for."""
 
@@ -24,7 +30,9 @@ def lack(error: BaseException, version: str | None) -> BaseException:
     name, _, number = version.partition("@")
     for kind, pattern in MISSING:
         if isinstance(error, kind) and (found := re.search(pattern, str(error))):
-            return Unsupported(_sentence(f"{name} {number}", name.partition("-")[0], error, found.groupdict()))
+            return Unsupported(
+                _sentence(f"{name} {number}", name.partition("-")[0], error, found.groupdict())
+            )
     if isinstance(error, ImportError | AttributeError):
         return Unsupported(_unfit(f"{name} {number}", error))
     return error
@@ -35,7 +43,11 @@ def _sentence(version: str, package: str, error: BaseException, found: dict[str,
     if isinstance(error, TypeError):
         return f"{version}: {owner} takes no {name}"
     if module.startswith(package):  # jaxlib is JAX's
-        place = owner or (module.rpartition(".")[2] if isinstance(error, AttributeError) and module != package else "")
+        place = owner or (
+            module.rpartition(".")[2]
+            if isinstance(error, AttributeError) and module != package
+            else ""
+        )
         return f"{version} has no {'.'.join(filter(None, (place, name))) or module}"
     if isinstance(error, ModuleNotFoundError):
         return f"{version} needs {module}, which is not installed"

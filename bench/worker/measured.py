@@ -41,7 +41,9 @@ class Measured(Parts):
             for name in adapter.requires:
                 importlib.import_module(name)
             if self.case.ranks:
-                adapter = self.closing.enter_context(shared_by_ranks(adapter, self.task, cores, self.memory_bytes))
+                adapter = self.closing.enter_context(
+                    shared_by_ranks(adapter, self.task, cores, self.memory_bytes)
+                )
         self._refuse_attempts("import_error")
         return adapter
 
@@ -52,7 +54,9 @@ class Measured(Parts):
             return work()
         except Exception as error:
             status, reason = self._status_of(error, "error")
-            self.emit({"part": name, "status": status, "reason": reason, **self._where(error, status)})
+            self.emit(
+                {"part": name, "status": status, "reason": reason, **self._where(error, status)}
+            )
             return {"failed": status}
 
     def _slot(self, sampler: Sampler, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
@@ -62,7 +66,11 @@ class Measured(Parts):
         seen.append(slot)
         if warnings := warnings_of(clock, calls):
             self.emit({"part": name, "warnings": warnings})
-        last = {"last": sampler.last, "last_wall": sampler.last_wall, "last_busy": sampler.last_busy}
+        last = {
+            "last": sampler.last,
+            "last_wall": sampler.last_wall,
+            "last_busy": sampler.last_busy,
+        }
         return {"slot": slot, "cpu": used() - cpu, **last}
 
     def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:

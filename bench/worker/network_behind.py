@@ -24,7 +24,9 @@ class NetworkBehind:
         adapter.prepare(own, threads)
         self.program = cast(Program, whole(adapter.program(own, network)))
         self.program.holds_borders = False
-        self.program.load({node: draw_parameters(own, network, node) for node in network.parameters})
+        self.program.load(
+            {node: draw_parameters(own, network, node) for node in network.parameters}
+        )
 
     def train(self, frames: Any, labels: Any) -> None:
         """A step on a batch of frames (B, T, channels) and labels (B,), tensors on the device."""
@@ -35,4 +37,8 @@ class NetworkBehind:
 def _not_of_torch(adapter: Any) -> str | None:
     from snnbench.adapters.base.torch_adapter import TorchAdapter
 
-    return None if isinstance(adapter, TorchAdapter) else "batches are torch's tensors, which this framework does not take"
+    return (
+        None
+        if isinstance(adapter, TorchAdapter)
+        else "batches are torch's tensors, which this framework does not take"
+    )

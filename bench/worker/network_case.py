@@ -47,7 +47,9 @@ class Worker(Measured):
             inputs, upstream = self._first_call(program, problem, free, adapter)
             if self.case.native:
                 with self._part("excitation", "error"):
-                    problem, self.input_scale = excited(program, problem)  # a silent neuron shows nothing
+                    problem, self.input_scale = excited(
+                        program, problem
+                    )  # a silent neuron shows nothing
                 self.emit({"part": "excitation", "facts": {"input_scale": self.input_scale}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, getrandbits(62))
@@ -58,9 +60,14 @@ class Worker(Measured):
                 adapter.prepare(self.case, self.threads)
                 self._time(adapter, program, problem, phases)
             if self.first_block and (self.case.loss or self.case.optimizer):
-                self._remarked("breakdown", partial(taken_apart, program, phases, self.step_peak_bytes))
+                self._remarked(
+                    "breakdown", partial(taken_apart, program, phases, self.step_peak_bytes)
+                )
             if self.first_block and self.case.loss:
-                self._remarked("learning", partial(learned, program, partial(batch_of, self.case, self.network)))
+                self._remarked(
+                    "learning",
+                    partial(learned, program, partial(batch_of, self.case, self.network)),
+                )
             if self.first_block and (distributed := getattr(program, "distributed", None)):
                 given = problem.parameters, problem.input, problem.upstream
                 self._remarked("distributed", partial(distributed, *given))
@@ -90,14 +97,18 @@ class Worker(Measured):
             program.load(problem.parameters)
         return program, problem, free
 
-    def _first_call(self, program: Program, problem: Problem, free: FreeRun, adapter: Adapter) -> tuple[list[Any], Any]:
+    def _first_call(
+        self, program: Program, problem: Problem, free: FreeRun, adapter: Adapter
+    ) -> tuple[list[Any], Any]:
         """Cold calls. A framework that fails here for another reason than memory is proved first: that names the fault."""
         inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
         self.emit({"part": "first_call"})
         start = perf_counter()
         try:
             program.roll_parameters(0)  # the copies that this keeps are not the program's
-            if self.first_block and (probe := program.memory_probe() or host_memory_probe(self.case.ranks or 1)):
+            if self.first_block and (
+                probe := program.memory_probe() or host_memory_probe(self.case.ranks or 1)
+            ):
                 self.kept = Kept(probe)
                 self.emit({"part": "memory", "seconds": perf_counter() - start})
                 self.emit({"part": "first_call"})
@@ -118,7 +129,14 @@ class Worker(Measured):
         try:
             program.wait(program.backward(result, upstream))
             took += perf_counter() - resumed
-            self.emit({"part": "first_call", "status": "ok", "seconds": took, "facts": facts | program.compile_facts()})
+            self.emit(
+                {
+                    "part": "first_call",
+                    "status": "ok",
+                    "seconds": took,
+                    "facts": facts | program.compile_facts(),
+                }
+            )
         except Exception as error:
             status, reason = self._status_of(error, "error")
             if status not in ("oom_gpu", "oom_host"):
@@ -133,24 +151,50 @@ class Worker(Measured):
         status, reason = self._status_of(error, "error")
         if status == "error" and self.first_block:
             self._be_proved(adapter)
-        self._end("first_call", status, reason, seconds=perf_counter() - start, **self._where(error, status))
+        self._end(
+            "first_call",
+            status,
+            reason,
+            seconds=perf_counter() - start,
+            **self._where(error, status),
+        )
 
     def _weigh(self, program: Program, phases: Phases) -> None:
         if self.kept is None:
-            self.emit({"part": "memory", "warnings": ["W-MEMORY: the kernel does not let a process reset its memory mark"]})
+            self.emit(
+                {
+                    "part": "memory",
+                    "warnings": [
+                        "W-MEMORY: the kernel does not let a process reset its memory mark"
+                    ],
+                }
+            )
             return
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
-        given, handed_out = (size * count // (self.case.ranks or 1) for count in border_sizes(self.case, self.network))
+        given, handed_out = (
+            size * count // (self.case.ranks or 1)
+            for count in border_sizes(self.case, self.network)
+        )
         figures, program.holds_borders = {}, False
         for name in self.task.phases:
             arguments = given + (0 if name in ("forward", "inference") else handed_out)
-            with suppress(Ended), self._part("memory", "error"):  # a phase may not fit where others do
+            with (
+                suppress(Ended),
+                self._part("memory", "error"),
+            ):  # a phase may not fit where others do
                 figures[name] = weigh(phases.by_name[name], program, self.kept.probe, arguments)
                 phases.forget()
                 figures[name]["kept_bytes"] = self.kept.bytes()
         program.holds_borders = True
         self.step_peak_bytes = int(figures.get("step", {}).get("peak_bytes") or 0)
-        self.emit({"part": "memory", "memory": figures, "meaning": self.kept.probe.meaning, "host_peak_bytes": host_peak_bytes()})
+        self.emit(
+            {
+                "part": "memory",
+                "memory": figures,
+                "meaning": self.kept.probe.meaning,
+                "host_peak_bytes": host_peak_bytes(),
+            }
+        )
 
     def _be_proved(self, adapter: Adapter) -> None:
         """Serve the judge's calls; the case is over if it does not say that this is the same network."""
@@ -169,19 +213,31 @@ class Worker(Measured):
                 sampler = Sampler(phases.by_name[name], program)
                 calls = sampler.warm_up()
                 samplers[name] = sampler
-                ready[name] = {"device_clock": program.device_clock, "warm_up_calls": calls, "seconds": sampler.typical}
+                ready[name] = {
+                    "device_clock": program.device_clock,
+                    "warm_up_calls": calls,
+                    "seconds": sampler.typical,
+                }
                 ready[name]["period"] = sampler.period
         gc.collect()
         gc.freeze()  # nor what it imported since
         self.channel.answer({"ready": ready})
         seen: dict[str, list[dict[str, Any]]] = {name: [] for name in samplers}
-        judged = {"adapter": ProvedAdapter(adapter, self.threads), "program": program, "phases": phases}
+        judged = {
+            "adapter": ProvedAdapter(adapter, self.threads),
+            "program": program,
+            "phases": phases,
+        }
         for order in self.channel.orders():
             name = order["phase"]
             if "judge" in order:
-                told = self.serving.told(program, samplers[name].result, name) | {"input_scale": self.input_scale}
+                told = self.serving.told(program, samplers[name].result, name) | {
+                    "input_scale": self.input_scale
+                }
                 self.emit({"part": "recheck"})
-                if not self.serving.until_judged({"recheck": told}, **judged, result=samplers[name].result):
+                if not self.serving.until_judged(
+                    {"recheck": told}, **judged, result=samplers[name].result
+                ):
                     self.emit({"part": "recheck", "traceback": self.serving.traceback})
                 self.channel.answer({})
                 continue
@@ -197,17 +253,30 @@ class Worker(Measured):
         self._refuse_attempts("error")
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
-        if timed := {name: shortest(slots, program.device_clock) for name, slots in seen.items() if slots}:
+        if timed := {
+            name: shortest(slots, program.device_clock) for name, slots in seen.items() if slots
+        }:
             self._ceilings(program, nonzero_share([problem.input, problem.other_input]), timed)
 
-    def _device(self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
+    def _device(
+        self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]
+    ) -> dict[str, Any]:
         """Seconds of a call on the device alone, also for the last slot `seen`; without memory for them the phase goes on."""
         try:
-            told = device_times(sampler.queue, phases, name, sampler.typical) if sampler.queue else {}
+            told = (
+                device_times(sampler.queue, phases, name, sampler.typical) if sampler.queue else {}
+            )
             seen[-1] |= told
             return {"device": told}
         except Exception as error:
-            self.emit({"part": name, "warnings": [f"W-DEVICE: no time on the device: {self._status_of(error, 'error')[1]}"]})
+            self.emit(
+                {
+                    "part": name,
+                    "warnings": [
+                        f"W-DEVICE: no time on the device: {self._status_of(error, 'error')[1]}"
+                    ],
+                }
+            )
             phases.forget()
             return {"device": {}}
 
@@ -217,6 +286,9 @@ class Worker(Measured):
         if self.first_block:
             with self._part("ceilings", "error"):
                 best = reaching(program, self.case, self.network, nonzero, timed)
-            rates = {"flops_per_s": max(best.products.values(), default=None), "bytes_per_s": max(best.copies.values())}
+            rates = {
+                "flops_per_s": max(best.products.values(), default=None),
+                "bytes_per_s": max(best.copies.values()),
+            }
             found = {"rates": best.as_dict(), **rates}
         self.emit({"part": "ceilings", **found, "nonzero": nonzero})

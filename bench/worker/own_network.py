@@ -22,15 +22,24 @@ def made(reference: str) -> dict[str, Any]:
             return {"fault": f"has no function {name!r}"}
         network = function()
         if not isinstance(network, Network):
-            return {"fault": f"{name} returned {type(network).__name__}, not a Network (snnbench.adapters has it, and Node)"}
+            return {
+                "fault": f"{name} returned {type(network).__name__}, not a Network (snnbench.adapters has it, and Node)"
+            }
         if not network.neurons:
             return {"fault": f"{name} returned a network without a neuron"}
         return {"text": as_text(network)}
     except (Exception, SystemExit) as error:
         line = next(
-            (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == source), None
+            (
+                frame.lineno
+                for frame in reversed(traceback.extract_tb(error.__traceback__))
+                if frame.filename == source
+            ),
+            None,
         )
-        return {"fault": f"{'' if line is None else f'line {line}: '}{type(error).__name__}: {error}"}
+        return {
+            "fault": f"{'' if line is None else f'line {line}: '}{type(error).__name__}: {error}"
+        }
 
 
 def write(reference: str, path: Path) -> None:

@@ -33,7 +33,9 @@ class Parts:
             raise
         except Exception as error:
             status, reason = self._status_of(error, on_error)
-            self._end(name, status, reason, seconds=perf_counter() - start, **self._where(error, status))
+            self._end(
+                name, status, reason, seconds=perf_counter() - start, **self._where(error, status)
+            )
         self.emit({"part": name, "status": "ok", "seconds": perf_counter() - start})
 
     def _end(self, name: str, status: str, reason: str | None, **more: Any) -> NoReturn:
@@ -49,7 +51,11 @@ class Parts:
     def _where(self, error: Exception, status: str) -> dict[str, str]:
         """For the event of a failure: from which line of the author's file on it came."""
         failed = status in ("import_error", "build_error", "error")
-        return {"traceback": found} if failed and (found := from_author(error, self.task.reference)) else {}
+        return (
+            {"traceback": found}
+            if failed and (found := from_author(error, self.task.reference))
+            else {}
+        )
 
     def _refuse_attempts(self, status: str) -> None:
         """End the case if it tried what the sandbox forbids, even if the refusal was caught."""

@@ -27,7 +27,9 @@ def make_devices(case: Case) -> None:
 
 
 @contextmanager
-def shared_by_ranks(adapter: Adapter, task: Task, cores: Sequence[int], memory_bytes: int) -> Iterator[Adapter]:
+def shared_by_ranks(
+    adapter: Adapter, task: Task, cores: Sequence[int], memory_bytes: int
+) -> Iterator[Adapter]:
     """The adapter of a case with ranks, which all end with the block. Devices of JAX are ranks of one process."""
     if not isinstance(adapter, TorchAdapter):
         yield adapter
@@ -37,7 +39,15 @@ def shared_by_ranks(adapter: Adapter, task: Task, cores: Sequence[int], memory_b
 
     count = task.case.ranks
     confine = partial(confined, memory_bytes // count)
-    start = Start(count, task.reference, cores, PATIENCE * task.timeout, confine, host_memory_probe, freed_memory_returned)
+    start = Start(
+        count,
+        task.reference,
+        cores,
+        PATIENCE * task.timeout,
+        confine,
+        host_memory_probe,
+        freed_memory_returned,
+    )
     with Ranks(start) as ranks:
         yield cast(Adapter, RankedAdapter(adapter, ranks))
 

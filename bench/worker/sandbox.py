@@ -56,22 +56,41 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
             _forbid(f"a network connection to {address[0]}:{address[1]}")
     elif event == "import" and arguments[0] in ("pip", "ensurepip"):
         _forbid("a package installation (pip inside the process)")
-    elif event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system") and not _is_compiler(arguments[0]):
+    elif event in (
+        "subprocess.Popen",
+        "os.exec",
+        "os.posix_spawn",
+        "os.system",
+    ) and not _is_compiler(arguments[0]):
         words = _words(arguments)
-        if any(Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.") for word in words):
+        if any(
+            Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.")
+            for word in words
+        ):
             _forbid(f"a package installation ({cut(' '.join(words), 200)})")
 
 
 def _is_compiler(program: object) -> bool:
     """Whether the file that would be started, links followed, is a compiler; its arguments are paths of any words."""
-    path = shutil.which(os.fsdecode(program)) if isinstance(program, str | bytes | os.PathLike) else None
+    path = (
+        shutil.which(os.fsdecode(program))
+        if isinstance(program, str | bytes | os.PathLike)
+        else None
+    )
     return bool(path and COMPILER.fullmatch(Path(path).resolve().name))
 
 
 def _words(arguments: tuple[Any, ...]) -> list[str]:
     """The words of the command line, from the arguments of any audit event that starts a process."""
-    lists = (argument if isinstance(argument, list | tuple) else [argument] for argument in arguments[:2])
-    parts = (os.fsdecode(part) for parts in lists for part in parts if isinstance(part, str | bytes | os.PathLike))
+    lists = (
+        argument if isinstance(argument, list | tuple) else [argument] for argument in arguments[:2]
+    )
+    parts = (
+        os.fsdecode(part)
+        for parts in lists
+        for part in parts
+        if isinstance(part, str | bytes | os.PathLike)
+    )
     return [word for part in parts for word in part.split()]
 
 

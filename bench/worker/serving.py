@@ -20,7 +20,15 @@ from .no_room import NoRoom
 
 DONE = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
 KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "put"}
-HANDED_OVER = {"next_batch", "fixed_point", "spikes", "output", "gradients", "statistics", "features"}
+HANDED_OVER = {
+    "next_batch",
+    "fixed_point",
+    "spikes",
+    "output",
+    "gradients",
+    "statistics",
+    "features",
+}
 """Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
 judges."""
 LONGEST_TEXT = 4000
@@ -49,7 +57,12 @@ class Serving:
     of the last call that raised."""
 
     def __init__(self, channel: Channel, folder: Path, reference: str, version: str | None = None):
-        self.channel, self.folder, self.reference, self.version = channel, folder, reference, version
+        self.channel, self.folder, self.reference, self.version = (
+            channel,
+            folder,
+            reference,
+            version,
+        )
         self.traceback: str | None = None
 
     def until_judged(self, request: dict[str, Any], **given: Any) -> bool:
@@ -65,7 +78,9 @@ class Serving:
 
     def told(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
         """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
-        return self.handed_over(lambda: answer_of(program, result, phase in ("backward", "optimizer", "step")))
+        return self.handed_over(
+            lambda: answer_of(program, result, phase in ("backward", "optimizer", "step"))
+        )
 
     def handed_over(self, read: Callable[[], Any]) -> dict[str, Any]:
         """What `read` gives, or what it raises, for the judge."""
@@ -90,8 +105,14 @@ class Serving:
             if method not in DONE | KEPT | HANDED_OVER:
                 raise ValueError(f"{method} is not called for the judge")
             decoded = (decode(argument, self.folder) for argument in order["arguments"])
-            arguments = [objects[one.name] if isinstance(one, Reference) else one for one in decoded]
-            own = partial(getattr(Program, method), objects[owner]) if method in BY_HARNESS else getattr(objects[owner], method)
+            arguments = [
+                objects[one.name] if isinstance(one, Reference) else one for one in decoded
+            ]
+            own = (
+                partial(getattr(Program, method), objects[owner])
+                if method in BY_HARNESS
+                else getattr(objects[owner], method)
+            )
             result = own(*arguments)
             if method in KEPT:
                 objects[name] = result
@@ -105,5 +126,9 @@ class Serving:
 def answer_of(program: Program, result: Any, backward: bool) -> Answer:
     """A result as the harness reads it, the gradients that it holds if a backward was asked for. Nothing of the program's own is
     called before all arrays are read."""
-    spikes, output, statistics = (getattr(Program, name)(program, result) for name in ("spikes", "output", "statistics"))
-    return Answer(spikes, output, Program.gradients(program, result) if backward else None, statistics)
+    spikes, output, statistics = (
+        getattr(Program, name)(program, result) for name in ("spikes", "output", "statistics")
+    )
+    return Answer(
+        spikes, output, Program.gradients(program, result) if backward else None, statistics
+    )

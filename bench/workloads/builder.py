@@ -24,9 +24,22 @@ class Builder:
         """What was added so far. Raises ValueError as `Network` does."""
         return Network(self.features, tuple(self.nodes))
 
-    def conv(self, outputs: int, kernel: int = 3, stride: int = 1, bias: bool = False, after: str | None = None) -> str:
+    def conv(
+        self,
+        outputs: int,
+        kernel: int = 3,
+        stride: int = 1,
+        bias: bool = False,
+        after: str | None = None,
+    ) -> str:
         """Padded so that a stride of 1 keeps an odd kernel's (H, W)."""
-        options = {"outputs": outputs, "kernel": kernel, "stride": stride, "padding": kernel // 2, "bias": bias}
+        options = {
+            "outputs": outputs,
+            "kernel": kernel,
+            "stride": stride,
+            "padding": kernel // 2,
+            "bias": bias,
+        }
         return self._add("conv", after, **options)
 
     def linear(self, outputs: int, bias: bool = True) -> str:
@@ -37,7 +50,9 @@ class Builder:
 
     def neuron(self, recurrent: bool = False, potentials: bool = False) -> str:
         """Of the case's neurons, as many as there are features."""
-        return self._add("neuron", None, neuron=self.spec, recurrent=recurrent, potentials=potentials)
+        return self._add(
+            "neuron", None, neuron=self.spec, recurrent=recurrent, potentials=potentials
+        )
 
     def max_pool(self, kernel: int, stride: int, padding: int) -> str:
         return self._add("max_pool", None, kernel=kernel, stride=stride, padding=padding)

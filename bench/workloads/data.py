@@ -5,7 +5,13 @@ from ..core.datasets import form_of
 from ..core.network import INPUT, Network, Node
 from .workload import workload
 
-NOTHING = {**dict.fromkeys(NETWORK_FIELDS), "firing": None, "loss": None, "optimizer": None, "precision": "fp32"}
+NOTHING = {
+    **dict.fromkeys(NETWORK_FIELDS),
+    "firing": None,
+    "loss": None,
+    "optimizer": None,
+    "precision": "fp32",
+}
 NOTHING |= {"parallel": None, "ranks": None}
 
 

@@ -7,12 +7,18 @@ from ..core.network import INPUT, Network, Node
 from .workload import workload
 
 
-@workload("linear-lif", axes=("layers", "neurons", "bias"), small={"time_steps": 37, "batch": 3, "neurons": 97})
+@workload(
+    "linear-lif",
+    axes=("layers", "neurons", "bias"),
+    small={"time_steps": 37, "batch": 3, "neurons": 97},
+)
 def linear_lif(case: Case) -> Network:
     """Layers of a linear map and leaky integrate-and-fire neurons, all of one width."""
     nodes, before = [], INPUT
     for layer in range(1, case.layers + 1):
-        linear = Node(f"linear{layer}", "linear", (before,), {"outputs": case.neurons, "bias": case.bias})
+        linear = Node(
+            f"linear{layer}", "linear", (before,), {"outputs": case.neurons, "bias": case.bias}
+        )
         neuron = Node(f"neuron{layer}", "neuron", (linear.name,), {"neuron": case.neuron})
         nodes += [linear, neuron]
         before = neuron.name

@@ -47,18 +47,34 @@ def texts() -> dict[str, str]:
 def as_text(network: Network) -> str:
     """A network with all its options and the parameters that come with it, as JSON: of equal networks the same text."""
     nodes = [
-        {"name": node.name, "kind": node.kind, "inputs": list(node.inputs), "options": _plain(node.options)}
+        {
+            "name": node.name,
+            "kind": node.kind,
+            "inputs": list(node.inputs),
+            "options": _plain(node.options),
+        }
         for node in network.nodes
     ]
-    given = {node: {key: _written(array) for key, array in arrays.items()} for node, arrays in network.given.items()}
-    return json.dumps({"input": list(network.input), "nodes": nodes, "given": given}, sort_keys=True)
+    given = {
+        node: {key: _written(array) for key, array in arrays.items()}
+        for node, arrays in network.given.items()
+    }
+    return json.dumps(
+        {"input": list(network.input), "nodes": nodes, "given": given}, sort_keys=True
+    )
 
 
 def of_text(text: str) -> Network:
     """The inverse of `as_text`."""
     values = json.loads(text)
-    nodes = tuple(Node(each["name"], each["kind"], tuple(each["inputs"]), _typed(each["options"])) for each in values["nodes"])
-    given = {node: {key: _read(array) for key, array in arrays.items()} for node, arrays in values["given"].items()}
+    nodes = tuple(
+        Node(each["name"], each["kind"], tuple(each["inputs"]), _typed(each["options"]))
+        for each in values["nodes"]
+    )
+    given = {
+        node: {key: _read(array) for key, array in arrays.items()}
+        for node, arrays in values["given"].items()
+    }
     return Network(tuple(values["input"]), nodes, given)
 
 
@@ -71,7 +87,10 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(options: dict[str, Any]) -> dict[str, Any]:
-    return {**options, **({"neuron": NeuronSpec(**options["neuron"])} if "neuron" in options else {})}
+    return {
+        **options,
+        **({"neuron": NeuronSpec(**options["neuron"])} if "neuron" in options else {}),
+    }
 
 
 def _written(array: np.ndarray) -> dict[str, Any]:
@@ -80,7 +99,11 @@ def _written(array: np.ndarray) -> dict[str, Any]:
 
 
 def _read(stored: dict[str, Any]) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(stored["float32"]), "<f4").reshape(stored["shape"]).astype(np.float32)
+    return (
+        np.frombuffer(base64.b64decode(stored["float32"]), "<f4")
+        .reshape(stored["shape"])
+        .astype(np.float32)
+    )
 
 
 def _network_of(case: Case) -> Network:
@@ -98,7 +121,9 @@ class Own(Workload):
         """With the network's own sizes: of few last neurons so many more steps that enough of their spikes are seen."""
         network = _network_of(case)
         last = prod(network.shapes[network.neurons[-1]])
-        return replace(super().small_case(case, input), time_steps=min(97, max(11, 1 + 200 // last)))
+        return replace(
+            super().small_case(case, input), time_steps=min(97, max(11, 1 + 200 // last))
+        )
 
     def ignores(self, axis: str, values: Sequence[Any]) -> bool:
         return axis == "neuron" or super().ignores(axis, values)

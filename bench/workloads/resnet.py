@@ -40,7 +40,12 @@ def resnet34(case: Case) -> Network:
     return net.network
 
 
-def spiking_resnet(case: Case, blocks: tuple[int, int, int, int], bottleneck: bool = False, adds_spikes: bool = False) -> Network:
+def spiking_resnet(
+    case: Case,
+    blocks: tuple[int, int, int, int],
+    bottleneck: bool = False,
+    adds_spikes: bool = False,
+) -> Network:
     """A stem, so many blocks in each of four stages, and a classifier at every step, whose mean over time is handed out.
     `adds_spikes`: a block's neuron stands before the sum, not behind it."""
     net = Builder(case, (3, case.image, case.image))

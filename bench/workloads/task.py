@@ -20,7 +20,9 @@ NOISE = 0.5
 def batch_of(case: Case, network: Network, number: int) -> tuple[np.ndarray, np.ndarray]:
     """Batch `number` of the task: float32 input (T, B, *features) of the case's kind, and labels (B,). Of a case whatever its
     framework the same. Spikes are Bernoulli with a share that depends on class and place; images are the same at every step."""
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([case.seed, TASK, 1, number])))
+    random = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence([case.seed, TASK, 1, number]))
+    )
     labels = random.integers(0, network.shapes[network.output.name][-1], case.batch)
     bright = _patterns(case, network)[labels]
     if case.input == "images":
@@ -29,7 +31,9 @@ def batch_of(case: Case, network: Network, number: int) -> tuple[np.ndarray, np.
     share = SHARES.get(case.input) or case.firing or SPIKE_SHARE
     chances = np.minimum(share * np.where(bright, BRIGHT, DARK), 1)
     drawn = random.random((case.time_steps, *bright.shape))
-    return (drawn * 2 * chances if case.input == "dense" else drawn < chances).astype(np.float32), labels
+    return (drawn * 2 * chances if case.input == "dense" else drawn < chances).astype(
+        np.float32
+    ), labels
 
 
 def _patterns(case: Case, network: Network) -> np.ndarray:

@@ -35,7 +35,9 @@ class Workload:
     def canonical(self, case: Case) -> Case:
         """`case` with what this workload fixes, and None for axes that it or its input does not have, and for the usual `firing`:
         no case is measured twice under two names."""
-        values: dict[str, Any] = {axis: None for axis in WORKLOAD_AXES if axis not in self.axes} | {**self.fixed}
+        values: dict[str, Any] = {axis: None for axis in WORKLOAD_AXES if axis not in self.axes} | {
+            **self.fixed
+        }
         if case.input != "spikes" or case.firing == SPIKE_SHARE:
             values["firing"] = None
         if case.ranks == 1:

@@ -8,7 +8,9 @@ from .operator import batch_norm_lif_backward_op, run_normalised, run_normalised
 
 class NormalisedNeuron(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, currents, state, weight, bias, epsilon: float, options: NeuronOptions, group=None):
+    def forward(
+        ctx, currents, state, weight, bias, epsilon: float, options: NeuronOptions, group=None
+    ):
         """Spikes, final state, trace, mean, biased variance, and how many numbers of a channel these are of: those of all ranks
         of `group`, if there is one."""
         found = run_normalised(options, currents, state, weight, bias, epsilon, group)
@@ -18,14 +20,25 @@ class NormalisedNeuron(torch.autograd.Function):
             ctx.set_materialize_grads(False)
             ctx.options, ctx.epsilon = options, epsilon
             ctx.shared = None if group is None else (count, group)
-        ctx.mark_non_differentiable(mean, variance, *([] if spikes.is_floating_point() else [spikes]))
+        ctx.mark_non_differentiable(
+            mean, variance, *([] if spikes.is_floating_point() else [spikes])
+        )
         return spikes, final_state, trace, mean, variance, count
 
     @staticmethod
     def backward(ctx, grad_spikes, grad_final, grad_trace, *_):
         needed = ctx.needs_input_grad[:4]
-        arguments = (*ctx.saved_tensors, grad_spikes, grad_trace, grad_final, ctx.epsilon, needed[0])
-        if torch.is_grad_enabled():  # with create_graph=True: the operator refuses a second derivative in words
+        arguments = (
+            *ctx.saved_tensors,
+            grad_spikes,
+            grad_trace,
+            grad_final,
+            ctx.epsilon,
+            needed[0],
+        )
+        if (
+            torch.is_grad_enabled()
+        ):  # with create_graph=True: the operator refuses a second derivative in words
             gradients = batch_norm_lif_backward_op(*arguments, *ctx.options.arguments())
         else:
             gradients = run_normalised_backward(ctx.options, *arguments, ctx.shared)

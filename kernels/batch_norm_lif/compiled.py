@@ -18,8 +18,18 @@ from ..lif.strides import MAX_DIMS
 
 def takes(currents: Tensor, channel_dim: int) -> bool:
     """Whether these functions compute for such currents."""
-    known = currents.device.type == "cpu" and currents.dtype in TYPES and currents.is_contiguous() and currents.numel() > 0
-    return known and currents.dim() > 2 and channel_dim in (2, 2 - currents.dim()) and cpp.unusable() is None
+    known = (
+        currents.device.type == "cpu"
+        and currents.dtype in TYPES
+        and currents.is_contiguous()
+        and currents.numel() > 0
+    )
+    return (
+        known
+        and currents.dim() > 2
+        and channel_dim in (2, 2 - currents.dim())
+        and cpp.unusable() is None
+    )
 
 
 def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
@@ -32,7 +42,13 @@ def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
 
 
 def rows(
-    x: Tensor, channel_dim: int, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float
+    x: Tensor,
+    channel_dim: int,
+    mean: Tensor,
+    variance: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    epsilon: float,
 ) -> tuple[Tensor, ...]:
     """Scale, shift and mean, expanded to one step of x."""
     found, weight, bias = _room(x, 3, 1, *x.shape[2:]), _plain(weight), _plain(bias)
@@ -55,8 +71,14 @@ def gradients(
     by_weight, by_bias, weight = _room(x, x.shape[2]), _room(x, x.shape[2]), _plain(weight)
     mixed = _room(x, 2, 1, *x.shape[2:]) if needed else None
     arrays = _addresses(errors, by_current, variance, weight, by_weight, by_bias, mixed)
-    _library(x.dtype).norm_gradients(_size(1, x.shape[1], x.shape), *arrays, epsilon, x.numel() / x.shape[2])
-    return by_weight, by_bias, *((None, None) if mixed is None else mixed.expand(-1, *x.shape[1:]).unbind())
+    _library(x.dtype).norm_gradients(
+        _size(1, x.shape[1], x.shape), *arrays, epsilon, x.numel() / x.shape[2]
+    )
+    return (
+        by_weight,
+        by_bias,
+        *((None, None) if mixed is None else mixed.expand(-1, *x.shape[1:]).unbind()),
+    )
 
 
 def _room(x: Tensor, *shape: int) -> Tensor:
@@ -79,7 +101,10 @@ def _size(threads: int, outer: int, shape: torch.Size) -> bytes:
 
 @lru_cache
 def _library(dtype: torch.dtype) -> ctypes.CDLL:
-    library = cpp.kernel(Path(__file__).with_name("channels.cpp"), {"NORM_CURRENT": TYPES[dtype], "LIF_DIMS": MAX_DIMS})
+    library = cpp.kernel(
+        Path(__file__).with_name("channels.cpp"),
+        {"NORM_CURRENT": TYPES[dtype], "LIF_DIMS": MAX_DIMS},
+    )
     size, array, number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_float
     kinds = {
         "norm_statistics": [size, *[array] * 3],

@@ -55,27 +55,52 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         process_group: "ProcessGroup | None" = None,
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats)
-        self.spec, self.channel_dim, self.return_state = spec or NeuronSpec(), channel_dim, return_state
+        self.spec, self.channel_dim, self.return_state = (
+            spec or NeuronSpec(),
+            channel_dim,
+            return_state,
+        )
         self.process_group = process_group
-        self.options: dict[str, Any] = {"spikes_dtype": spikes_dtype, "trace": trace, "backend": backend}
+        self.options: dict[str, Any] = {
+            "spikes_dtype": spikes_dtype,
+            "trace": trace,
+            "backend": backend,
+        }
 
     def forward(self, currents: Tensor, state: Tensor | None = None) -> Tensor | LIFOutput:
         if currents.shape[self.channel_dim] != self.num_features:
-            shape, wanted = tuple(currents.shape), f"{self.num_features} channels in dim {self.channel_dim}"
+            shape, wanted = (
+                tuple(currents.shape),
+                f"{self.num_features} channels in dim {self.channel_dim}",
+            )
             raise ValueError(f"currents {shape} need {wanted}")
-        given = currents.numel() > 0 or self.process_group is not None  # the others wait for an empty part too
+        given = (
+            currents.numel() > 0 or self.process_group is not None
+        )  # the others wait for an empty part too
         if given and (self.training or self.running_mean is None):
             out = self._normalised_by_the_batch(currents, state)
         else:
             scale, shift = self.weight, self.bias
             if currents.numel():
-                scale, shift = scale_and_shift(self.running_mean, self.running_var, scale, shift, self.eps)
-            out = lif(currents, self.spec, state=state, scale=scale, shift=shift, channel_dim=self.channel_dim, **self.options)
+                scale, shift = scale_and_shift(
+                    self.running_mean, self.running_var, scale, shift, self.eps
+                )
+            out = lif(
+                currents,
+                self.spec,
+                state=state,
+                scale=scale,
+                shift=shift,
+                channel_dim=self.channel_dim,
+                **self.options,
+            )
         return out if self.return_state or self.options["trace"] else out.spikes
 
     def _normalised_by_the_batch(self, currents: Tensor, state: Tensor | None) -> LIFOutput:
         if currents.numel() == self.num_features and self.process_group is None:
-            raise ValueError(f"training needs more than one value a channel, currents are {tuple(currents.shape)}")
+            raise ValueError(
+                f"training needs more than one value a channel, currents are {tuple(currents.shape)}"
+            )
         tensors = (currents, state, self.weight, self.bias)
         request = request_of(tensors, self.spec, self.channel_dim, **self.options)
         if suffices(tensors):
@@ -83,10 +108,14 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
             found = NormalisedNeuron.apply(*tensors, self.eps, options, self.process_group)
             spikes, final_state, trace, mean, variance, count = found
         elif self.process_group is not None:
-            raise RuntimeError("BatchNormLIF with a process group runs in plain eager calls: no compiler, transform or mode")
+            raise RuntimeError(
+                "BatchNormLIF with a process group runs in plain eager calls: no compiler, transform or mode"
+            )
         else:
             options = options_of(*request)
-            spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(*tensors, self.eps, *options.arguments())
+            spikes, final_state, trace, _, mean, variance = batch_norm_lif_op(
+                *tensors, self.eps, *options.arguments()
+            )
             count = currents.numel() // self.num_features
         if self.training and self.track_running_stats:
             self.update_statistics(mean.detach(), variance.detach(), count)
@@ -100,7 +129,9 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
         self.num_batches_tracked.add_(1)
         rate = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)
-        self.running_var.lerp_((variance * (count / max(count - 1, 1))).to(self.running_var.dtype), rate)
+        self.running_var.lerp_(
+            (variance * (count / max(count - 1, 1))).to(self.running_var.dtype), rate
+        )
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.spec.label()}"

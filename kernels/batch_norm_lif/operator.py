@@ -48,25 +48,37 @@ def run_normalised(
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor, int]:
     """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …), and how many
     numbers of a channel these are of: with a `group` those of all its ranks."""
-    module, count = by_channel(currents, options.channel_dim), currents.numel() // max(1, currents.shape[options.channel_dim])
+    module, count = (
+        by_channel(currents, options.channel_dim),
+        currents.numel() // max(1, currents.shape[options.channel_dim]),
+    )
     if group is not None and not count:
-        mean, variance = currents.new_zeros(2, currents.shape[options.channel_dim], dtype=state_dtype(currents.dtype))
+        mean, variance = currents.new_zeros(
+            2, currents.shape[options.channel_dim], dtype=state_dtype(currents.dtype)
+        )
     else:
         mean, variance = module.statistics(currents, options.channel_dim)
     if group is not None:
         mean, variance, count = ranks.merged(mean, variance, count, group)
-    scale, shift, _ = module.rows(currents, options.channel_dim, mean, variance, weight, bias, epsilon)
+    scale, shift, _ = module.rows(
+        currents, options.channel_dim, mean, variance, weight, bias, epsilon
+    )
     return *run_forward(options, currents, state, scale, shift), mean, variance, count
 
 
 def _forward(currents, state, weight, bias, epsilon, *encoded):
     """As `run_normalised`; trace and checkpoints are empty unless requested."""
-    return or_empty(run_normalised(NeuronOptions.of(*encoded), currents, state, weight, bias, epsilon)[:-1], currents)
+    return or_empty(
+        run_normalised(NeuronOptions.of(*encoded), currents, state, weight, bias, epsilon)[:-1],
+        currents,
+    )
 
 
 def _forward_fake(currents, state, weight, bias, epsilon, *encoded):
     options = NeuronOptions.of(*encoded)
-    channel = currents.new_empty((currents.shape[options.channel_dim],), dtype=state_dtype(currents.dtype))
+    channel = currents.new_empty(
+        (currents.shape[options.channel_dim],), dtype=state_dtype(currents.dtype)
+    )
     return or_empty((*allocate(currents, options), channel, torch.empty_like(channel)), currents)
 
 
@@ -90,7 +102,9 @@ def run_normalised_backward(
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
     module = by_channel(currents, channel_dim)
     scale, shift, center = module.rows(currents, channel_dim, mean, variance, weight, bias, epsilon)
-    grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, [needed, True, True, True])
+    grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(
+        currents, [needed, True, True, True]
+    )
     first_scan = Backward(
         spec=options.spec,
         currents=currents,
@@ -125,28 +139,62 @@ def run_normalised_backward(
 
 
 def _backward_kernel(
-    currents, weight, bias, mean, variance, checkpoints, grad_spikes, grad_trace, grad_final, epsilon, needed, *encoded
+    currents,
+    weight,
+    bias,
+    mean,
+    variance,
+    checkpoints,
+    grad_spikes,
+    grad_trace,
+    grad_final,
+    epsilon,
+    needed,
+    *encoded,
 ):
-    saved, upstream = (currents, weight, bias, mean, variance, checkpoints), (grad_spikes, grad_trace, grad_final)
-    return or_empty(run_normalised_backward(NeuronOptions.of(*encoded), *saved, *upstream, epsilon, needed), currents)
+    saved, upstream = (
+        (currents, weight, bias, mean, variance, checkpoints),
+        (grad_spikes, grad_trace, grad_final),
+    )
+    return or_empty(
+        run_normalised_backward(NeuronOptions.of(*encoded), *saved, *upstream, epsilon, needed),
+        currents,
+    )
 
 
-def _backward_fake(currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, *encoded):
-    return or_empty((*allocate_gradients(currents, [needed, True]), torch.empty_like(mean), torch.empty_like(mean)), currents)
+def _backward_fake(
+    currents, weight, bias, mean, variance, checkpoints, gs, gv, gf, epsilon, needed, *encoded
+):
+    return or_empty(
+        (
+            *allocate_gradients(currents, [needed, True]),
+            torch.empty_like(mean),
+            torch.empty_like(mean),
+        ),
+        currents,
+    )
 
 
 def _setup_context(ctx, inputs, output):
     currents, _, weight, bias, epsilon, *encoded = inputs
     ctx.save_for_backward(currents, weight, bias, output[4], output[5], output[3])
     ctx.set_materialize_grads(False)
-    ctx.epsilon, ctx.encoded, ctx.needed = epsilon, encoded, [t is not None and t.requires_grad for t in inputs[:4]]
-    ctx.mark_non_differentiable(*output[3:], *([] if output[0].is_floating_point() else [output[0]]))
+    ctx.epsilon, ctx.encoded, ctx.needed = (
+        epsilon,
+        encoded,
+        [t is not None and t.requires_grad for t in inputs[:4]],
+    )
+    ctx.mark_non_differentiable(
+        *output[3:], *([] if output[0].is_floating_point() else [output[0]])
+    )
 
 
 def _backward(ctx, grad_spikes, grad_final, grad_trace, *_):
     has_trace = NeuronOptions.of(*ctx.encoded).trace
     upstream = (grad_spikes, grad_trace if has_trace else None, grad_final)
-    gradients = batch_norm_lif_backward_op(*ctx.saved_tensors, *upstream, ctx.epsilon, ctx.needed[0], *ctx.encoded)
+    gradients = batch_norm_lif_backward_op(
+        *ctx.saved_tensors, *upstream, ctx.epsilon, ctx.needed[0], *ctx.encoded
+    )
     return *only_needed(gradients, ctx.needed), *[None] * 4
 
 
@@ -155,7 +203,9 @@ _BACKWARD = (
     "Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
     " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str neuron, int channel_dim, str more"
 )
-batch_norm_lif_op = register("batch_norm_lif", _FORWARD, 6, _forward, _forward_fake, _backward, _setup_context)
+batch_norm_lif_op = register(
+    "batch_norm_lif", _FORWARD, 6, _forward, _forward_fake, _backward, _setup_context
+)
 batch_norm_lif_backward_op = register_backward(
     "batch_norm_lif_backward", _BACKWARD, 4, _backward_kernel, _backward_fake, "BatchNormLIF"
 )

@@ -20,7 +20,9 @@ Group: TypeAlias = "dist.ProcessGroup"
 def merged(mean: Tensor, variance: Tensor, count: int, group: Group) -> tuple[Tensor, Tensor, int]:
     """Mean and biased variance (C,) of all ranks' numbers and how many a channel has, from those of one's own, in one
     all_gather. A part may be empty."""
-    own = torch.cat([mean, variance * count, mean.new_tensor([count], dtype=torch.float64)]).double()
+    own = torch.cat(
+        [mean, variance * count, mean.new_tensor([count], dtype=torch.float64)]
+    ).double()
     parts = [torch.empty_like(own) for _ in range(dist.get_world_size(group))]
     dist.all_gather(parts, own, group=group)
     total, middle, squares = 0.0, own.new_zeros(len(mean)), own.new_zeros(len(mean))

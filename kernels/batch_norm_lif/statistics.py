@@ -15,11 +15,15 @@ def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
     """Mean and biased variance (C,) over all other dims, in float32 (float64 for float64)."""
     others = [d for d in range(x.dim()) if d != channel_dim % x.dim()]
     if x.device.type != "cpu" and x.dtype in (torch.float32, torch.float64):
-        variance, mean = torch.var_mean(x, others, correction=0)  # which on CPUs takes as long as 50 means
+        variance, mean = torch.var_mean(
+            x, others, correction=0
+        )  # which on CPUs takes as long as 50 means
         return mean, variance
     count, dtype = x.numel() // x.shape[channel_dim], state_dtype(x.dtype)
     pieces = x.split(max(1, PIECE * len(x) // x.numel()))
-    near = sum(piece.sum(others, keepdim=True, dtype=dtype) for piece in pieces) / count  # but for the rounding of large sums
+    near = (
+        sum(piece.sum(others, keepdim=True, dtype=dtype) for piece in pieces) / count
+    )  # but for the rounding of large sums
     left, squares = near.new_zeros(2, x.shape[channel_dim])
     for piece in pieces:
         distance = piece - near
@@ -40,7 +44,13 @@ def scale_and_shift(
 
 
 def rows(
-    x: Tensor, channel_dim: int, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float
+    x: Tensor,
+    channel_dim: int,
+    mean: Tensor,
+    variance: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    epsilon: float,
 ) -> tuple[Tensor | None, ...]:
     """Scale, shift and mean, expanded to one step of x."""
     of_channels = (*scale_and_shift(mean, variance, weight, bias, epsilon), mean)
@@ -64,7 +74,10 @@ def gradients(
     sums parameters' gradients over ranks has them right."""
     rate = torch.rsqrt(variance + epsilon)
     scale = rate if weight is None else weight.to(rate.dtype) * rate
-    error, product = grad_bias, by_channel = sum_to_channel(errors, channel_dim), sum_to_channel(by_current, channel_dim)
+    error, product = grad_bias, by_channel = (
+        sum_to_channel(errors, channel_dim),
+        sum_to_channel(by_current, channel_dim),
+    )
     count = max(1, x.numel() // max(1, x.shape[channel_dim]))
     if shared is not None:
         count, (error, product) = shared[0], ranks.summed(torch.stack([error, product]), shared[1])

@@ -32,7 +32,9 @@ def cached(key: str, suffix: str, build: Callable[[Path], object]) -> Path:
     if _intact(path := _preferred_folder() / name) or _intact(path := cache_folder() / name):
         return path
     start = time.perf_counter()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem[:16]}-", suffix=path.suffix, dir=path.parent)
+    handle, temporary = tempfile.mkstemp(
+        prefix=f".{path.stem[:16]}-", suffix=path.suffix, dir=path.parent
+    )
     os.close(handle)
     unfinished = Path(temporary)
     try:

@@ -30,7 +30,11 @@ class CompilerFailed(Exception):
 @lru_cache
 def compiler() -> tuple[str, ...] | None:
     """The command of $CXX, or the first of c++, g++ and clang++, with its program as a path; None if there is no compiler."""
-    commands = [shlex.split(os.environ["CXX"])] if os.environ.get("CXX") else [["c++"], ["g++"], ["clang++"]]
+    commands = (
+        [shlex.split(os.environ["CXX"])]
+        if os.environ.get("CXX")
+        else [["c++"], ["g++"], ["clang++"]]
+    )
     return next(((path, *words) for name, *words in commands if (path := shutil.which(name))), None)
 
 
@@ -48,7 +52,9 @@ def unusable() -> str | None:
 
 def kernel(path: Path, defines: dict[str, object]) -> ctypes.CDLL:
     """The library of the C++ file `path`, compiled with the macros `defines`. Raises CompilerFailed."""
-    return library(inlined(path), tuple(f"-D{name}={value}" for name, value in sorted(defines.items())))
+    return library(
+        inlined(path), tuple(f"-D{name}={value}" for name, value in sorted(defines.items()))
+    )
 
 
 @cache
@@ -59,7 +65,9 @@ def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
         raise CompilerFailed("there is no C++ compiler")
     command = [*compiler_command, *FLAGS, *options, *_openmp()]
     key = hashlib.sha256("\0".join([source, *command, *identity()]).encode()).hexdigest()[:32]
-    return ctypes.CDLL(str(cached(f"cpp-{key}", ".so", lambda path: _compile(command, source, path))))
+    return ctypes.CDLL(
+        str(cached(f"cpp-{key}", ".so", lambda path: _compile(command, source, path)))
+    )
 
 
 def identity() -> tuple[str, str]:
@@ -70,11 +78,15 @@ def identity() -> tuple[str, str]:
 
 
 def _compile(command: list[str], source: str, path: Path) -> None:
-    done = subprocess.run([*command, "-x", "c++", "-", "-o", str(path)], input=source, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "-x", "c++", "-", "-o", str(path)], input=source, capture_output=True, text=True
+    )
     if done.returncode:
         said = done.stderr.splitlines()
         told = [line for word in ("No space left", "error", "") for line in said if word in line]
-        raise CompilerFailed(f"{command[0]} failed with status {done.returncode}: {' '.join(told[:1]) or 'no message'}")
+        raise CompilerFailed(
+            f"{command[0]} failed with status {done.returncode}: {' '.join(told[:1]) or 'no message'}"
+        )
     if not path.stat().st_size:
         raise CompilerFailed(f"{command[0]} wrote nothing")
 
@@ -86,14 +98,20 @@ def _cpu() -> str:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return platform.processor() + platform.machine()
-    return "\n".join(sorted(set(re.findall(r"^(?:model name|flags|Features|CPU part)\s*:.*$", text, re.MULTILINE))))
+    return "\n".join(
+        sorted(
+            set(re.findall(r"^(?:model name|flags|Features|CPU part)\s*:.*$", text, re.MULTILINE))
+        )
+    )
 
 
 @lru_cache
 def _openmp() -> tuple[str, ...]:
     """Options for the OpenMP runtime that torch has loaded, because a second runtime would start a second set of threads."""
     try:
-        loaded = re.findall(r"/\S*lib(?:gomp|iomp5|omp)[^/\s]*\.so\S*", Path("/proc/self/maps").read_text())
+        loaded = re.findall(
+            r"/\S*lib(?:gomp|iomp5|omp)[^/\s]*\.so\S*", Path("/proc/self/maps").read_text()
+        )
     except OSError:
         loaded = []
     return ("-fopenmp", "-Wl,--no-as-needed", loaded[0]) if loaded else ("-fopenmp",)

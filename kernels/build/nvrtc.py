@@ -32,7 +32,9 @@ class CudaProgram:
 
     def source(self) -> str:
         """One text to compile; the cubin is cached by it."""
-        return "".join(f"#define {name} {value}\n" for name, value in self.macros) + inlined(self.path)
+        return "".join(f"#define {name} {value}\n" for name, value in self.macros) + inlined(
+            self.path
+        )
 
 
 NEEDED = ("Device", "LaunchConfig", "ObjectCode.from_cubin", "Stream.from_handle", "launch")
@@ -73,8 +75,12 @@ def version() -> str:
 def compiled(program: CudaProgram, architecture: str) -> Path:
     """The cubin of a program for an architecture such as `sm_90`, compiled once for all processes that share the cache folder."""
     source = program.source()
-    key = hashlib.sha256(repr((source, sorted(OPTIONS.items()), version(), architecture)).encode()).hexdigest()
-    return cached(f"cuda-{key}", ".cubin", lambda path: path.write_bytes(compile_source(source, architecture)))
+    key = hashlib.sha256(
+        repr((source, sorted(OPTIONS.items()), version(), architecture)).encode()
+    ).hexdigest()
+    return cached(
+        f"cuda-{key}", ".cubin", lambda path: path.write_bytes(compile_source(source, architecture))
+    )
 
 
 def compile_source(source: str, architecture: str, **options) -> bytes:
@@ -118,4 +124,9 @@ def launch(work) -> None:
     with torch.cuda.device(index):
         driver.Device(index).set_current()  # autograd's threads may not have a context yet
         current = stream(index, torch.cuda.current_stream(index).cuda_stream)
-        driver.launch(current, configuration(work.grid, work.block), kernel(work.program, index), *work.arguments)
+        driver.launch(
+            current,
+            configuration(work.grid, work.block),
+            kernel(work.program, index),
+            *work.arguments,
+        )

@@ -64,7 +64,10 @@ class ConvOptions:
         images = max(PIECE, 4 * weight.numel()) // (x[2:].numel() + pixels * len(weight))
         count = max(1, images // min(CHECKPOINT_STEPS, steps))
         return [
-            (slice(start, min(start + CHECKPOINT_STEPS, steps)), slice(first, min(first + count, batch)))
+            (
+                slice(start, min(start + CHECKPOINT_STEPS, steps)),
+                slice(first, min(first + count, batch)),
+            )
             for start in reversed(range(0, steps, CHECKPOINT_STEPS))
             for first in range(0, batch, count)
         ]
@@ -72,7 +75,9 @@ class ConvOptions:
     def size(self, image: Sequence[int], weight: Tensor) -> tuple[int, ...]:
         """Height and width of the currents for an image."""
         sides = zip(image, weight.shape[2:], self.stride, self.padding, strict=True)
-        return tuple((side + 2 * padding - kernel) // stride + 1 for side, kernel, stride, padding in sides)
+        return tuple(
+            (side + 2 * padding - kernel) // stride + 1 for side, kernel, stride, padding in sides
+        )
 
     def currents(self, x: Tensor, weight: Tensor) -> Tensor:
         """(T, B, H', W', C') of x (T, B, H, W, C)."""
@@ -99,7 +104,12 @@ class ConvOptions:
         return by_images.permute(0, 2, 3, 1).unflatten(0, like.shape[:2])
 
     def _backward(
-        self, g: Tensor, images: Tensor, weight: Tensor, stride: Sequence[int], wanted: tuple[bool, bool, bool]
+        self,
+        g: Tensor,
+        images: Tensor,
+        weight: Tensor,
+        stride: Sequence[int],
+        wanted: tuple[bool, bool, bool],
     ) -> tuple[Tensor, Tensor, Tensor]:
         shape = stride, self.padding, (1, 1), False, (0, 0), 1
         found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
@@ -110,7 +120,9 @@ class ConvOptions:
 
 class ConvNeuron(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, weight, bias, gamma, beta, options: ConvOptions) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    def forward(
+        ctx, x, weight, bias, gamma, beta, options: ConvOptions
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Spikes (T, B, C', H', W') of x (T, B, C, H, W), and of a norm the mean and the biased variance (C',)."""
         pixels, weight = pixels_last(x), weight.contiguous(memory_format=torch.channels_last)
         currents, mean, variance = options.all_currents(pixels, weight), None, None
@@ -118,15 +130,23 @@ class ConvNeuron(torch.autograd.Function):
             of_pixels = currents.flatten(1, 3)
             mean, variance = by_channel(of_pixels, 2).statistics(of_pixels, 2)
             ctx.mark_non_differentiable(mean, variance)
-        scale, shift, _ = _rows(currents.shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon)
+        scale, shift, _ = _rows(
+            currents.shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon
+        )
         one = len(currents) <= CHECKPOINT_STEPS  # whose only checkpoint is the state at rest
         neuron = replace(options.neuron, checkpoints=options.neuron.checkpoints and not one)
-        spikes, final_state, _, checkpoints = run_forward(neuron, currents.flatten(2), None, scale, shift)
+        spikes, final_state, _, checkpoints = run_forward(
+            neuron, currents.flatten(2), None, scale, shift
+        )
         if options.neuron.checkpoints:
-            checkpoints = final_state.new_zeros(1).expand(1, *final_state.shape) if one else checkpoints
+            checkpoints = (
+                final_state.new_zeros(1).expand(1, *final_state.shape) if one else checkpoints
+            )
             source = bits.pack(pixels.flatten(2), 1) if options.packs else x
             kept = None if options.drops_currents(weight) else currents
-            ctx.save_for_backward(source, weight, bias, gamma, beta, mean, variance, kept, checkpoints)
+            ctx.save_for_backward(
+                source, weight, bias, gamma, beta, mean, variance, kept, checkpoints
+            )
             ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
         return spikes.view(currents.shape).permute(0, 1, 4, 2, 3), mean, variance
 
@@ -135,22 +155,52 @@ class ConvNeuron(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise no_second_derivative("ConvLIF")
         source, weight, bias, gamma, beta, mean, variance, currents, checkpoints = ctx.saved_tensors
-        options, (x, shape), (needs_x, needs_weight, needs_bias, *_) = ctx.options, ctx.shapes, ctx.needs_input_grad
-        scale, shift, center = _rows(shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon)
+        options, (x, shape), (needs_x, needs_weight, needs_bias, *_) = (
+            ctx.options,
+            ctx.shapes,
+            ctx.needs_input_grad,
+        )
+        scale, shift, center = _rows(
+            shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon
+        )
         rows = {"scale": scale, "shift": shift, "center": center}
-        scans = Scans(options, source, weight, currents, x, shape, pixels_last(grad_spikes).flatten(2), checkpoints, rows)
+        scans = Scans(
+            options,
+            source,
+            weight,
+            currents,
+            x,
+            shape,
+            pixels_last(grad_spikes).flatten(2),
+            checkpoints,
+            rows,
+        )
         by_gamma = by_beta = by_bias = None
         if mean is not None:
             sums = scans.sums().unflatten(2, shape[2:]).flatten(1, 3)
-            numbers = weight.new_empty(1).expand(shape[0], shape[1:4].numel(), shape[4])  # of which only the shape is read
+            numbers = weight.new_empty(1).expand(
+                shape[0], shape[1:4].numel(), shape[4]
+            )  # of which only the shape is read
             found = statistics.gradients(numbers, 2, *sums, variance, gamma, options.epsilon, True)
             by_gamma, by_beta, *mixed = found
             del sums
-            scans.rows |= {"mix_error": scale, **{key: _wide(row[0], shape) for key, row in zip(MIXED, mixed, strict=True)}}
+            scans.rows |= {
+                "mix_error": scale,
+                **{key: _wide(row[0], shape) for key, row in zip(MIXED, mixed, strict=True)},
+            }
         by_x, by_weight, errors = scans.gradients(needs_x, needs_weight, needs_bias)
         if errors is not None:
-            by_bias = errors.unflatten(1, shape[2:]).sum((0, 1, 2), dtype=torch.float64).to(errors.dtype)
-        return None if by_x is None else by_x.permute(0, 1, 4, 2, 3), by_weight, by_bias, by_gamma, by_beta, None
+            by_bias = (
+                errors.unflatten(1, shape[2:]).sum((0, 1, 2), dtype=torch.float64).to(errors.dtype)
+            )
+        return (
+            None if by_x is None else by_x.permute(0, 1, 4, 2, 3),
+            by_weight,
+            by_bias,
+            by_gamma,
+            by_beta,
+            None,
+        )
 
 
 MIXED = ("mix_current", "mix_constant")
@@ -191,13 +241,19 @@ class Scans:
         pieces = self.options.pieces(self.x, self.weight)
         by_x = self.weight.new_empty(self.x) if needs_x and len(pieces) > 1 else None
         by_weight: Tensor | None = None
-        errors = self.weight.new_zeros(1, self.shape[1], self.shape[2:].numel()) if needs_errors else None
+        errors = (
+            self.weight.new_zeros(1, self.shape[1], self.shape[2:].numel())
+            if needs_errors
+            else None
+        )
         carried = self.carried(pieces)
         for steps, items in pieces:
             x = self.inputs(steps, items)
             currents = self.currents_of(steps, items, x)
             g = torch.empty_like(currents, memory_format=torch.contiguous_format)
-            self.scan(steps, items, currents, carried, None if errors is None else errors[:, items], g)
+            self.scan(
+                steps, items, currents, carried, None if errors is None else errors[:, items], g
+            )
             del currents
             if needs_weight:
                 own = self.options.by_weight(g, x, self.weight)
@@ -217,16 +273,26 @@ class Scans:
         return self.weight.new_zeros(self.shape[1], self.shape[2:].numel()) if several else None
 
     def scan(
-        self, steps: slice, items: slice, currents: Tensor, carried: Tensor | None, sums: Tensor | None, g: Tensor | None = None
+        self,
+        steps: slice,
+        items: slice,
+        currents: Tensor,
+        carried: Tensor | None,
+        sums: Tensor | None,
+        g: Tensor | None = None,
     ) -> None:
         """One piece through the neuron: its sums are added to `sums` (1 or 2, items, …), the gradient by its currents (T, items,
         H', W', C') is written to `g`. `carried`, by the state after it, becomes that by the state before it."""
-        own = None if sums is None else torch.empty_like(sums, memory_format=torch.contiguous_format)
+        own = (
+            None if sums is None else torch.empty_like(sums, memory_format=torch.contiguous_format)
+        )
         after = None if carried is None else carried[items]
         call = Backward(
             spec=self.options.neuron.spec,
             currents=currents.flatten(2),
-            checkpoints=self.checkpoints[steps.start // CHECKPOINT_STEPS : -(-steps.stop // CHECKPOINT_STEPS), items],
+            checkpoints=self.checkpoints[
+                steps.start // CHECKPOINT_STEPS : -(-steps.stop // CHECKPOINT_STEPS), items
+            ],
             grad_spikes=self.grad_spikes[steps, items],
             grad_final=None if after is None else after.clone(),
             grad_state=after,

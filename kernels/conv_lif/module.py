@@ -55,31 +55,45 @@ class ConvLIF(torch.nn.Module):
         super().__init__()
         self.spec, self.recompute, self.backend = spec or NeuronSpec(), recompute, backend
         self.conv = Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=bias)
-        self.norm = BatchNormLIF(out_channels, self.spec, eps, momentum, backend=backend) if norm else None
+        self.norm = (
+            BatchNormLIF(out_channels, self.spec, eps, momentum, backend=backend) if norm else None
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         if self._as_one(x):
             return self._together(x)
         currents = self.conv(x.flatten(0, 1)).unflatten(0, x.shape[:2])
-        return lif(currents, self.spec, backend=self.backend).spikes if self.norm is None else self.norm(currents)
+        return (
+            lif(currents, self.spec, backend=self.backend).spikes
+            if self.norm is None
+            else self.norm(currents)
+        )
 
     def _as_one(self, x: Tensor) -> bool:
         """Whether `ConvNeuron` computes such a call."""
         tensors = (x, *self.parameters())
-        plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors) and not torch.is_autocast_enabled("cpu")
+        plain = all(
+            t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors
+        ) and not torch.is_autocast_enabled("cpu")
         images = x.dim() == 5 and x.numel() > 0 and suffices(tensors)
         norm, steps = self.norm, x.shape[:2].numel()
-        normed = norm is None or (norm.training and norm.process_group is None and self.conv.bias is None and steps > 1)
+        normed = norm is None or (
+            norm.training and norm.process_group is None and self.conv.bias is None and steps > 1
+        )
         return plain and images and normed
 
     def _together(self, x: Tensor) -> Tensor:
         conv, norm = self.conv, self.norm
-        gamma, beta, epsilon = (None, None, None) if norm is None else (norm.weight, norm.bias, norm.eps)
+        gamma, beta, epsilon = (
+            (None, None, None) if norm is None else (norm.weight, norm.bias, norm.eps)
+        )
         tensors = (x, conv.weight, conv.bias, gamma, beta)
         needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
         kinds = ((x.shape, x.dtype, x.device), None, None, None)
         neuron = cached_options((self.spec, 2, kinds, None, False, needed, self.backend))
-        options = ConvOptions(neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x) == 1)
+        options = ConvOptions(
+            neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x) == 1
+        )
         spikes, mean, variance = ConvNeuron.apply(*tensors, options)
         if norm is not None and norm.track_running_stats:
             norm.update_statistics(mean, variance, spikes.numel() // norm.num_features)

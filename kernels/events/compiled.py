@@ -24,12 +24,19 @@ def deliver(call: Delivery) -> None:
     stored, out = call.stored, call.out
     threads = min(torch.get_num_threads(), 1 + out.numel() // GRAIN)
     arrays = (call.chosen, call.shift, stored.bits, stored.starts, stored.entries, out)
-    _function()(threads, *out.shape, stored.shape[-1], *(None if array is None else array.data_ptr() for array in arrays))
+    _function()(
+        threads,
+        *out.shape,
+        stored.shape[-1],
+        *(None if array is None else array.data_ptr() for array in arrays),
+    )
 
 
 @lru_cache
 def _function() -> Callable[..., None]:
-    library = cpp.kernel(Path(__file__).with_name("packed.cpp"), {"TILE": TILE, "COUNT_BITS": COUNT_BITS})
+    library = cpp.kernel(
+        Path(__file__).with_name("packed.cpp"), {"TILE": TILE, "COUNT_BITS": COUNT_BITS}
+    )
     function = library.deliver
     function.argtypes, function.restype = [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 6, None
     return function

@@ -49,7 +49,12 @@ class PackedFrames:
         return self
 
     def batch(
-        self, chosen: Tensor, shift: Tensor | None = None, *, dtype: torch.dtype = torch.float32, backend: str | None = None
+        self,
+        chosen: Tensor,
+        shift: Tensor | None = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        backend: str | None = None,
     ) -> Tensor:
         """Counts (B, steps, *features) of the recordings `chosen`, on their device; the host does not wait for a GPU.
 
@@ -64,7 +69,11 @@ class PackedFrames:
         """
         device = self.stored.bits.device
         chosen = chosen.to(device, torch.int64).contiguous()
-        if device.type == "cpu" and len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self):
+        if (
+            device.type == "cpu"
+            and len(chosen)
+            and not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self)
+        ):
             raise IndexError(f"there are {len(self)} recordings, from 0 on")
         if shift is not None:
             if shift.shape != chosen.shape:
@@ -74,5 +83,7 @@ class PackedFrames:
             shift = shift.to(device, torch.int32).contiguous()
         out = torch.empty(len(chosen), self.stored.bins, dtype=dtype, device=device)
         if out.numel():
-            backends.module(backends.choose(device.type, dtype, backend)).deliver(Delivery(self.stored, chosen, shift, out))
+            backends.module(backends.choose(device.type, dtype, backend)).deliver(
+                Delivery(self.stored, chosen, shift, out)
+            )
         return out.view(len(chosen), *self.shape)

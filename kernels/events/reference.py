@@ -19,7 +19,12 @@ def deliver(call: Delivery) -> None:
     counts = stored.starts[tile + 1] - first
     owner = torch.arange(len(tile), device=out.device).repeat_interleave(counts)
     before = counts.cumsum(0) - counts
-    code = stored.entries[torch.arange(len(owner), device=out.device) + (first - before)[owner]].to(torch.int64) & 0xFFFF
+    code = (
+        stored.entries[torch.arange(len(owner), device=out.device) + (first - before)[owner]].to(
+            torch.int64
+        )
+        & 0xFFFF
+    )
     item, bins = owner // stored.tiles, owner % stored.tiles * TILE + (code >> COUNT_BITS)
     out.index_put_((item, bins), (code % MOST + 1).to(out.dtype), accumulate=True)
     if call.shift is not None:

@@ -48,7 +48,9 @@ class Stored:
 
     def to(self, device: torch.device | str) -> "Stored":
         values = [getattr(self, field.name) for field in fields(self)]
-        return Stored(*(value.to(device) if isinstance(value, Tensor) else value for value in values))
+        return Stored(
+            *(value.to(device) if isinstance(value, Tensor) else value for value in values)
+        )
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,13 @@ def stored(frames: Iterable[Tensor], steps: int) -> Stored:
 def _filled(counts: Tensor, shape: tuple[int, ...], number: int) -> Tensor:
     """Counts in one row, filled up with zeros to `shape`, as int64."""
     if counts.shape[1:] != shape[1:] or len(counts) > shape[0]:
-        raise ValueError(f"recording {number} has frames of shape {tuple(counts.shape)}: at most {shape} are asked for")
+        raise ValueError(
+            f"recording {number} has frames of shape {tuple(counts.shape)}: at most {shape} are asked for"
+        )
     if prod(shape) > MOST_BINS:
-        raise ValueError(f"a recording of shape {shape} has {prod(shape)} bins: at most {MOST_BINS} can be packed")
+        raise ValueError(
+            f"a recording of shape {shape} has {prod(shape)} bins: at most {MOST_BINS} can be packed"
+        )
     whole = counts.to(torch.int64)
     if not torch.equal(whole.to(counts.dtype), counts) or (counts.numel() and int(whole.min()) < 0):
         raise ValueError(f"the frames of recording {number} are no counts: whole numbers from 0 on")

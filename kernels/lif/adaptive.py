@@ -34,8 +34,12 @@ GRAIN = 32768
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
     """The backend that runs: "cpp" or "reference". Raises RuntimeError if `requested` cannot run here."""
     if requested not in (None, "reference", "cpp"):
-        raise RuntimeError(f"backend {requested!r} has no adaptive threshold: take 'cpp' or 'reference'")
-    reason = "C++ runs on CPUs" if device_type != "cpu" else f"C++ computes it in float32, not {dtype}"
+        raise RuntimeError(
+            f"backend {requested!r} has no adaptive threshold: take 'cpp' or 'reference'"
+        )
+    reason = (
+        "C++ runs on CPUs" if device_type != "cpu" else f"C++ computes it in float32, not {dtype}"
+    )
     reason = (cpp.unusable() or "") if (device_type, dtype) == ("cpu", torch.float32) else reason
     if requested == "cpp" and reason:
         raise RuntimeError(f"backend 'cpp' cannot run an adaptive threshold here: {reason}")
@@ -45,7 +49,9 @@ def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -
 def adaptive_spikes(currents: Tensor, spec: NeuronSpec, backend: str | None = None) -> Tensor:
     """Spikes (T, B, …) of currents of that shape and type, from rest."""
     compiled = choose(currents.device.type, currents.dtype, backend) == "cpp"
-    return AdaptiveThreshold.apply(currents.contiguous(), spec, compiled, torch.is_grad_enabled() and currents.requires_grad)
+    return AdaptiveThreshold.apply(
+        currents.contiguous(), spec, compiled, torch.is_grad_enabled() and currents.requires_grad
+    )
 
 
 class AdaptiveThreshold(torch.autograd.Function):
@@ -69,7 +75,12 @@ class AdaptiveThreshold(torch.autograd.Function):
         if checkpoints is None:
             return _backward(ctx.spec, currents, grad_spikes), None, None, None
         gradient = torch.empty_like(currents)
-        _call("backward", ctx.spec, currents, (currents, checkpoints, grad_spikes.contiguous(), gradient))
+        _call(
+            "backward",
+            ctx.spec,
+            currents,
+            (currents, checkpoints, grad_spikes.contiguous(), gradient),
+        )
         return gradient, None, None, None
 
 
@@ -90,7 +101,11 @@ def _states(spec: NeuronSpec, currents: Tensor):
         if spec.reset == "hard":
             p = torch.where(s > 0, torch.zeros_like(v), v)
         else:
-            p = v if spec.reset == "none" else torch.where(s > 0, v - (spec.subtracted + _in_resets(spec) * a), v)
+            p = (
+                v
+                if spec.reset == "none"
+                else torch.where(s > 0, v - (spec.subtracted + _in_resets(spec) * a), v)
+            )
         a = spec.adaptation_decay * a + spec.adaptation * s
 
 
@@ -123,9 +138,15 @@ def _call(name: str, spec: NeuronSpec, currents: Tensor, arrays: tuple[Tensor | 
 def _compiled(name: str, spec: NeuronSpec):
     """The function of adaptive.cpp and the numbers that it takes of the neuron."""
     assert spec.adaptation is not None and spec.adaptation_decay is not None
-    library = cpp.kernel(Path(__file__).parent / "cpu" / "adaptive.cpp", {**neuron_macros(spec), "CHUNK": CHECKPOINT_STEPS})
+    library = cpp.kernel(
+        Path(__file__).parent / "cpu" / "adaptive.cpp",
+        {**neuron_macros(spec), "CHUNK": CHECKPOINT_STEPS},
+    )
     function = getattr(library, name)
     arrays = {"forward": 3, "backward": 4}[name]
-    function.argtypes, function.restype = [ctypes.c_int64] * 3 + [ctypes.c_void_p] * (2 + arrays), None
+    function.argtypes, function.restype = (
+        [ctypes.c_int64] * 3 + [ctypes.c_void_p] * (2 + arrays),
+        None,
+    )
     adaptation = (ctypes.c_float * 3)(spec.adaptation, spec.adaptation_decay, _in_resets(spec))
     return function, (ctypes.c_float * 4)(*neuron_numbers(spec)), adaptation

@@ -12,7 +12,11 @@ from .operator import NeuronOptions, lif_backward_op, only_needed, run_backward,
 
 def suffices(tensors) -> bool:
     """Whether nothing but autograd has to see the call: no compiler, tracer, mode, transform or subclass of Tensor."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._len_torch_function_stack()
+    ):
         return False
     for t in tensors:
         if t is not None and type(t) is not Tensor and type(t) is not torch.nn.Parameter:
@@ -22,9 +26,13 @@ def suffices(tensors) -> bool:
 
 class Neuron(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, currents, state, scale, shift, options: NeuronOptions) -> tuple[Tensor, Tensor, Tensor | None]:
+    def forward(
+        ctx, currents, state, scale, shift, options: NeuronOptions
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Spikes, final state and trace."""
-        spikes, final_state, trace, checkpoints = run_forward(options, currents, state, scale, shift)
+        spikes, final_state, trace, checkpoints = run_forward(
+            options, currents, state, scale, shift
+        )
         if options.checkpoints:
             ctx.save_for_backward(currents, scale, shift, checkpoints)
             ctx.set_materialize_grads(False)

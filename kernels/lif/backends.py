@@ -11,7 +11,12 @@ from ..backends import Backends
 BACKENDS = Backends(
     "the fused neuron runs",
     __package__,
-    modules={"reference": ".reference", "cpp": ".cpu.launch", "triton": ".triton.launch", "cuda": ".cuda.launch"},
+    modules={
+        "reference": ".reference",
+        "cpp": ".cpu.launch",
+        "triton": ".triton.launch",
+        "cuda": ".cuda.launch",
+    },
     # A launch of `cuda` takes the host a third of Triton's time, which is what a call of few numbers takes; in large calls it
     # does not matter.
     best={"cpu": ("cpp", "reference"), "cuda": ("cuda", "triton", "reference")},

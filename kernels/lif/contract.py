@@ -79,7 +79,14 @@ class Forward(Call):
 class Backward(Call):
     """A backward pass. A result that is None is not written."""
 
-    STEPPED = ("grad_spikes", "grad_trace", "grad_currents", "grad_parts", "currents", "checkpoints")
+    STEPPED = (
+        "grad_spikes",
+        "grad_trace",
+        "grad_currents",
+        "grad_parts",
+        "currents",
+        "checkpoints",
+    )
     INNER = (
         *("scale", "shift", "grad_final", "center", "mix_error", "mix_current", "mix_constant"),
         *("grad_state", "sum_error", "sum_by_current"),

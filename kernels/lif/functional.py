@@ -69,7 +69,15 @@ def lif(
     spec = spec or _DEFAULT
     if isinstance(spec, NeuronSpec) and spec.current_decay is not None:
         return _behind_synapse(
-            currents, spec, state, spikes_dtype, trace, backend, scale=scale, shift=shift, channel_dim=channel_dim
+            currents,
+            spec,
+            state,
+            spikes_dtype,
+            trace,
+            backend,
+            scale=scale,
+            shift=shift,
+            channel_dim=channel_dim,
         )
     tensors = (currents, state, scale, shift)
     request = request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend)
@@ -85,10 +93,14 @@ def lif(
     return out
 
 
-def lif_of_parameter(currents: Tensor, spec: NeuronSpec, parameter: Tensor, spikes_dtype=None, backend=None) -> Tensor:
+def lif_of_parameter(
+    currents: Tensor, spec: NeuronSpec, parameter: Tensor, spikes_dtype=None, backend=None
+) -> Tensor:
     """Spikes of the neuron `spec` whose decay is learned, as its `parameter` (1,) has it now: reads it on the host."""
     now = replace(spec, decay=decay_now(spec, parameter), learned_decay=None)
-    options = options_of(*request_of((currents, None, None, None), now, -1, spikes_dtype, False, backend))
+    options = options_of(
+        *request_of((currents, None, None, None), now, -1, spikes_dtype, False, backend)
+    )
     learns = torch.is_grad_enabled() and (currents.requires_grad or parameter.requires_grad)
     spikes = LearnedDecay.apply(currents, parameter, spec, replace(options, checkpoints=learns))
     if options.spikes != "bits":
@@ -100,12 +112,18 @@ def _behind_synapse(currents, spec, state, spikes_dtype, trace, backend, **scale
     """The neuron on its synaptic current, which is the potential of another neuron that never fires; it is kept in the currents'
     type. The gradient goes back through both."""
     if state is not None and state.shape[:1] != (2,):
-        raise ValueError(f"state must be synaptic current and potential, (2, B, …), not {tuple(state.shape)}")
+        raise ValueError(
+            f"state must be synaptic current and potential, (2, B, …), not {tuple(state.shape)}"
+        )
     i, v = (None, None) if state is None else state.unbind(0)
     synapse = NeuronSpec("none", decay=spec.current_decay, threshold=NEVER)
-    _, i_after, filtered = lif(currents, synapse, state=i, spikes_dtype=torch.uint8, trace=True, backend=backend, **scaled)
+    _, i_after, filtered = lif(
+        currents, synapse, state=i, spikes_dtype=torch.uint8, trace=True, backend=backend, **scaled
+    )
     neuron = replace(spec, current_decay=None)
-    spikes, v_after, potentials = lif(filtered, neuron, state=v, spikes_dtype=spikes_dtype, trace=trace, backend=backend)
+    spikes, v_after, potentials = lif(
+        filtered, neuron, state=v, spikes_dtype=spikes_dtype, trace=trace, backend=backend
+    )
     return LIFOutput(spikes, torch.stack([i_after, v_after]), potentials)
 
 
@@ -117,16 +135,22 @@ _DEFAULT = NeuronSpec()
 def request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tuple:
     """The arguments of `options_of` for a call with tensors (currents, state, scale, shift)."""
     kinds = tuple(None if t is None else (t.shape, t.dtype, t.device) for t in tensors)
-    checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    checkpoints = torch.is_grad_enabled() and any(
+        t is not None and t.requires_grad for t in tensors
+    )
     return spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
 
 
-def options_of(spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend) -> NeuronOptions:
+def options_of(
+    spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
+) -> NeuronOptions:
     """Check the arguments of `lif` and fill in defaults. `kinds` are the tensors' (shape, dtype, device), or None."""
     _check(spec, channel_dim, *kinds)
     _, dtype, device = kinds[0]
     name = _spikes_name(spikes_dtype, dtype, spec)
-    return NeuronOptions(spec, channel_dim, name, trace, checkpoints, backends.choose(device.type, dtype, backend))
+    return NeuronOptions(
+        spec, channel_dim, name, trace, checkpoints, backends.choose(device.type, dtype, backend)
+    )
 
 
 _lookup = lru_cache(maxsize=1024)(options_of)
@@ -136,7 +160,9 @@ def cached_options(request: tuple) -> NeuronOptions:
     """`options_of`, remembered: what no compiler has to see."""
     try:
         return _lookup(*request)
-    except TypeError:  # an argument cannot be hashed, or has a wrong type: then this raises the error once more
+    except (
+        TypeError
+    ):  # an argument cannot be hashed, or has a wrong type: then this raises the error once more
         return options_of(*request)
 
 
@@ -149,34 +175,50 @@ def _check(spec, channel_dim, currents, state, scale, shift):
     if not isinstance(spec, NeuronSpec):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
     if spec.current_decay is not None:
-        raise ValueError("a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm, and then LIF")
+        raise ValueError(
+            "a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm, and then LIF"
+        )
     if spec.adaptation is not None:
-        raise ValueError("a neuron with an adaptive threshold is a module, LIF, behind a layer of its own: a Linear or a norm")
+        raise ValueError(
+            "a neuron with an adaptive threshold is a module, LIF, behind a layer of its own: a Linear or a norm"
+        )
     if spec.learned_decay is not None:
-        raise ValueError("a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear or a norm")
+        raise ValueError(
+            "a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear or a norm"
+        )
     for label, given in (("state", state), ("scale", scale), ("shift", shift)):
         if given is not None and given[2] != device:
             raise ValueError(f"{label} is on {given[2]}, the currents are on {device}")
     if not -len(shape) < channel_dim < len(shape) or channel_dim == 0:
-        raise ValueError(f"channel_dim = {channel_dim} is no dim of currents {tuple(shape)} beside time")
+        raise ValueError(
+            f"channel_dim = {channel_dim} is no dim of currents {tuple(shape)} beside time"
+        )
     if state is not None and state[:2] != (shape[1:], state_dtype(dtype)):
         wanted = f"{state_dtype(dtype)} of shape {tuple(shape[1:])}"
         raise ValueError(f"state must be {wanted}, not {state[1]} {tuple(state[0])}")
     for label, given in (("scale", scale), ("shift", shift)):
         if given is not None and tuple(given[0]) != (shape[channel_dim],):
-            raise ValueError(f"{label} must have the shape ({shape[channel_dim]},), not {tuple(given[0])}")
+            raise ValueError(
+                f"{label} must have the shape ({shape[channel_dim]},), not {tuple(given[0])}"
+            )
     if spec.max_spikes > 1 and spec.reset.startswith("hard"):
-        raise ValueError("a hard reset after a count of spikes is not defined: max_spikes must be 1")
+        raise ValueError(
+            "a hard reset after a count of spikes is not defined: max_spikes must be 1"
+        )
 
 
 def _spikes_name(dtype, currents_dtype, spec) -> str:
     name = str(currents_dtype if dtype is None else dtype).removeprefix("torch.")
     if name not in SPIKE_DTYPES or (name == "float64" and currents_dtype != torch.float64):
         known = ", ".join(n for n in SPIKE_DTYPES if n != "float64")
-        raise TypeError(f"spikes_dtype = {dtype} is not one of {known} (float64 for float64 currents)")
+        raise TypeError(
+            f"spikes_dtype = {dtype} is not one of {known} (float64 for float64 currents)"
+        )
     if name == "bits" and spec.max_spikes > 1:
         raise ValueError('spikes_dtype = "bits" holds 0 or 1: max_spikes must be 1')
     most = {"uint8": 255, "bfloat16": 256, "float16": 2048}.get(name, 2**24)
     if spec.max_spikes > most:
-        raise ValueError(f"spikes_dtype = {name} holds counts up to {most}, max_spikes is {spec.max_spikes}")
+        raise ValueError(
+            f"spikes_dtype = {name} holds counts up to {most}, max_spikes is {spec.max_spikes}"
+        )
     return name

@@ -16,7 +16,9 @@ from .operator import NeuronOptions, run_backward, run_forward
 
 class LearnedDecay(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, currents: Tensor, parameter: Tensor, learned: NeuronSpec, options: NeuronOptions) -> Tensor:
+    def forward(
+        ctx, currents: Tensor, parameter: Tensor, learned: NeuronSpec, options: NeuronOptions
+    ) -> Tensor:
         """Spikes (T, B, …) of currents of that shape. `learned` is the neuron as it is specified, and that of `options` has the
         decay that it has now."""
         spikes, _, _, checkpoints = run_forward(options, currents, None, None, None)
@@ -30,7 +32,9 @@ class LearnedDecay(torch.autograd.Function):
             raise no_second_derivative("a LIF that learns its decay")
         currents, parameter, checkpoints = ctx.saved_tensors
         options, needed = ctx.options, [True, False, False, False]
-        errors = run_backward(options, currents, None, None, checkpoints, grad_spikes, None, None, needed)[0]
+        errors = run_backward(
+            options, currents, None, None, checkpoints, grad_spikes, None, None, needed
+        )[0]
         if not ctx.needs_input_grad[1]:
             return errors, None, None, None
         again = replace(options, trace=True, checkpoints=False)
@@ -52,4 +56,6 @@ def _after_reset(spec: NeuronSpec, potentials: Tensor) -> Tensor:
     if spec.reset.startswith("hard"):
         return potentials * (potentials < spec.threshold)
     counts = (potentials / spec.threshold).floor_().clamp_(0, spec.max_spikes)
-    return potentials - spec.subtracted * (counts if spec.max_spikes > 1 else potentials >= spec.threshold)
+    return potentials - spec.subtracted * (
+        counts if spec.max_spikes > 1 else potentials >= spec.threshold
+    )

@@ -34,12 +34,19 @@ class LIF(torch.nn.Module):
     ):
         super().__init__()
         self.spec = spec or NeuronSpec()
-        self.spikes_dtype, self.return_state, self.trace, self.backend = spikes_dtype, return_state, trace, backend
+        self.spikes_dtype, self.return_state, self.trace, self.backend = (
+            spikes_dtype,
+            return_state,
+            trace,
+            backend,
+        )
         self.decay: torch.nn.Parameter | None = None
         if self.kind and (return_state or trace):
             raise ValueError(f"a LIF {self.kind} hands out spikes alone: no return_state, no trace")
         if self.spec.adaptation is not None and spikes_dtype is not None:
-            raise ValueError("a LIF with an adaptive threshold hands out spikes of its currents' type: no spikes_dtype")
+            raise ValueError(
+                "a LIF with an adaptive threshold hands out spikes of its currents' type: no spikes_dtype"
+            )
         if self.spec.learned_decay:
             self.decay = torch.nn.Parameter(torch.tensor([parameter_of_decay(self.spec)]))
 
@@ -50,14 +57,25 @@ class LIF(torch.nn.Module):
             return "with an adaptive threshold"
         return "that learns its decay" if self.spec.learned_decay else None
 
-    def forward(self, currents: torch.Tensor, state: torch.Tensor | None = None) -> torch.Tensor | LIFOutput:
+    def forward(
+        self, currents: torch.Tensor, state: torch.Tensor | None = None
+    ) -> torch.Tensor | LIFOutput:
         if self.kind and state is not None:
             raise ValueError(f"a LIF {self.kind} starts at rest: it takes no state")
         if self.spec.adaptation is not None:
             return adaptive_spikes(currents, self.spec, self.backend)
         if self.decay is not None:
-            return lif_of_parameter(currents, self.spec, self.decay, self.spikes_dtype, self.backend)
-        out = lif(currents, self.spec, state=state, spikes_dtype=self.spikes_dtype, trace=self.trace, backend=self.backend)
+            return lif_of_parameter(
+                currents, self.spec, self.decay, self.spikes_dtype, self.backend
+            )
+        out = lif(
+            currents,
+            self.spec,
+            state=state,
+            spikes_dtype=self.spikes_dtype,
+            trace=self.trace,
+            backend=self.backend,
+        )
         return out if self.return_state or self.trace else out.spikes
 
     def extra_repr(self) -> str:

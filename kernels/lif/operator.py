@@ -19,7 +19,9 @@ from . import backends
 from .contract import CHECKPOINT_STEPS, Backward, Forward, state_dtype
 from .strides import Unwalkable
 
-SPIKE_DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "bfloat16", "float64", "uint8")}
+SPIKE_DTYPES = {
+    name: getattr(torch, name) for name in ("float32", "float16", "bfloat16", "float64", "uint8")
+}
 SPIKE_DTYPES["bits"] = torch.uint8
 
 
@@ -38,14 +40,20 @@ class NeuronOptions:
 
     def arguments(self) -> tuple[str, int, str]:
         """The options as arguments of a schema, each a constant to torch.compile, which a text with `channel_dim` is not."""
-        return self.spec.text, self.channel_dim, f"{self.spikes} {self.trace:d} {self.checkpoints:d} {self.backend}"
+        return (
+            self.spec.text,
+            self.channel_dim,
+            f"{self.spikes} {self.trace:d} {self.checkpoints:d} {self.backend}",
+        )
 
     @staticmethod
     @lru_cache(maxsize=1024)
     def of(neuron: str, channel_dim: int, more: str) -> "NeuronOptions":
         """The inverse of `arguments`."""
         spikes, trace, checkpoints, backend = more.split()
-        return NeuronOptions(NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend)
+        return NeuronOptions(
+            NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend
+        )
 
 
 def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> Tensor | None:
@@ -91,17 +99,23 @@ def fill_empty(call: Forward | Backward) -> None:
         call.final_state.zero_() if call.state is None else call.final_state.copy_(call.state)
         return
     if call.grad_state is not None:
-        call.grad_state.zero_() if call.grad_final is None else call.grad_state.copy_(call.grad_final)
+        call.grad_state.zero_() if call.grad_final is None else call.grad_state.copy_(
+            call.grad_final
+        )
     for sums in (call.sum_error, call.sum_by_current):
         if sums is not None:
             sums.zero_()
 
 
-def allocate(currents: Tensor, options: NeuronOptions) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+def allocate(
+    currents: Tensor, options: NeuronOptions
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
     """Unwritten spikes, final state, trace and checkpoints, in the currents' memory order; None for what is not requested."""
     dtype, state = SPIKE_DTYPES[options.spikes], state_dtype(currents.dtype)
     if options.spikes == "bits":
-        spikes = currents.new_empty((*currents.shape[:-1], (currents.shape[-1] + 7) // 8), dtype=dtype)
+        spikes = currents.new_empty(
+            (*currents.shape[:-1], (currents.shape[-1] + 7) // 8), dtype=dtype
+        )
     else:
         spikes = torch.empty_like(currents, dtype=dtype)
     chunks = (currents.shape[0] + CHECKPOINT_STEPS - 1) // CHECKPOINT_STEPS
@@ -115,11 +129,18 @@ def allocate(currents: Tensor, options: NeuronOptions) -> tuple[Tensor, Tensor, 
 
 def or_empty(tensors: Iterable[Tensor | None], currents: Tensor) -> tuple[Tensor, ...]:
     """The tensors with an empty one for every None, because operators cannot return None."""
-    return tuple(currents.new_empty(0, dtype=state_dtype(currents.dtype)) if t is None else t for t in tensors)
+    return tuple(
+        currents.new_empty(0, dtype=state_dtype(currents.dtype)) if t is None else t
+        for t in tensors
+    )
 
 
 def run_forward(
-    options: NeuronOptions, currents: Tensor, state: Tensor | None, scale: Tensor | None, shift: Tensor | None
+    options: NeuronOptions,
+    currents: Tensor,
+    state: Tensor | None,
+    scale: Tensor | None,
+    shift: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
     """Spikes, final state, trace and checkpoints (see `allocate`) of currents (T, B, …) with scale and shift (C,)."""
     spikes, final_state, trace, checkpoints = allocate(currents, options)
@@ -141,7 +162,9 @@ def run_forward(
 
 def _lif(currents, state, scale, shift, *encoded):
     """Spikes, final state, trace and checkpoints; the last two are empty unless requested."""
-    return or_empty(run_forward(NeuronOptions.of(*encoded), currents, state, scale, shift), currents)
+    return or_empty(
+        run_forward(NeuronOptions.of(*encoded), currents, state, scale, shift), currents
+    )
 
 
 def _lif_fake(currents, state, scale, shift, *encoded):
@@ -178,11 +201,16 @@ def run_backward(
         grad_parts=grad_parts,
     )
     run(backends.module(options.backend).backward, call)
-    of_channels = (None if sums is None else sum_to_channel(sums, options.channel_dim) for sums in (sum_by_current, sum_error))
+    of_channels = (
+        None if sums is None else sum_to_channel(sums, options.channel_dim)
+        for sums in (sum_by_current, sum_error)
+    )
     return grad_currents, grad_state, *of_channels
 
 
-def _lif_backward(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded):
+def _lif_backward(
+    currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded
+):
     saved, upstream = (currents, scale, shift, checkpoints), (grad_spikes, grad_trace, grad_final)
     return or_empty(run_backward(NeuronOptions.of(*encoded), *saved, *upstream, needed), currents)
 
@@ -191,10 +219,15 @@ def allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor | No
     """Unwritten gradients by currents and state, and sums for those by scale and shift; None where not `needed`."""
     state, inner = state_dtype(currents.dtype), currents.shape[1:]
     grad_currents = torch.empty_like(currents) if needed[0] else None
-    return [grad_currents, *(currents.new_empty(inner, dtype=state) if wanted else None for wanted in needed[1:])]
+    return [
+        grad_currents,
+        *(currents.new_empty(inner, dtype=state) if wanted else None for wanted in needed[1:]),
+    ]
 
 
-def _lif_backward_fake(currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded):
+def _lif_backward_fake(
+    currents, scale, shift, checkpoints, grad_spikes, grad_trace, grad_final, needed, *encoded
+):
     outputs = allocate_gradients(currents, needed)
     channels = currents.shape[NeuronOptions.of(*encoded).channel_dim]
     sums = (None if t is None else t.new_empty((channels,)) for t in outputs[2:])
@@ -206,20 +239,26 @@ def _setup_context(ctx, inputs, output):
     ctx.save_for_backward(currents, scale, shift, output[3])
     ctx.set_materialize_grads(False)
     ctx.encoded, ctx.needed = encoded, [t is not None and t.requires_grad for t in inputs[:4]]
-    ctx.mark_non_differentiable(*[t for t in (output[3], output[0]) if t is output[3] or not t.is_floating_point()])
+    ctx.mark_non_differentiable(
+        *[t for t in (output[3], output[0]) if t is output[3] or not t.is_floating_point()]
+    )
 
 
 def _backward(ctx, grad_spikes, grad_final, grad_trace, _):
     currents, scale, shift, checkpoints = ctx.saved_tensors
     grad_trace = grad_trace if NeuronOptions.of(*ctx.encoded).trace else None
     upstream = (grad_spikes, grad_trace, grad_final)
-    gradients = lif_backward_op(currents, scale, shift, checkpoints, *upstream, ctx.needed, *ctx.encoded)
+    gradients = lif_backward_op(
+        currents, scale, shift, checkpoints, *upstream, ctx.needed, *ctx.encoded
+    )
     return *only_needed(gradients, ctx.needed), None, None, None
 
 
 def only_needed(gradients: Iterable[Tensor], needed: Iterable[bool]) -> tuple[Tensor | None, ...]:
     """The gradients with None in place of those that are not needed, as autograd expects them."""
-    return tuple(gradient if wanted else None for gradient, wanted in zip(gradients, needed, strict=True))
+    return tuple(
+        gradient if wanted else None for gradient, wanted in zip(gradients, needed, strict=True)
+    )
 
 
 _FORWARD = "Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim, str more"
@@ -228,4 +267,6 @@ _BACKWARD = (
     " Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more"
 )
 lif_op = register("lif", _FORWARD, 4, _lif, _lif_fake, _backward, _setup_context)
-lif_backward_op = register_backward("lif_backward", _BACKWARD, 4, _lif_backward, _lif_backward_fake, "lif")
+lif_backward_op = register_backward(
+    "lif_backward", _BACKWARD, 4, _lif_backward, _lif_backward_fake, "lif"
+)

@@ -20,7 +20,11 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
 
 def forward(call: Forward) -> None:
     spec, compute = call.spec, state_dtype(call.currents.dtype)
-    state = torch.zeros_like(call.currents[0], dtype=compute) if call.state is None else call.state.to(compute)
+    state = (
+        torch.zeros_like(call.currents[0], dtype=compute)
+        if call.state is None
+        else call.state.to(compute)
+    )
     for t, x in enumerate(call.currents.unbind(0)):
         if call.checkpoints is not None and t % CHECKPOINT_STEPS == 0:
             call.checkpoints[t // CHECKPOINT_STEPS] = state
@@ -50,10 +54,18 @@ def backward(call: Backward) -> None:
             if call.grad_currents is not None:
                 a = call.scale if call.mix_error is None else call.mix_error
                 out = e if a is None else a * e
-                call.grad_currents[t] = out if call.mix_current is None else out + call.mix_current * x + call.mix_constant
+                call.grad_currents[t] = (
+                    out
+                    if call.mix_current is None
+                    else out + call.mix_current * x + call.mix_constant
+                )
             sums[0] += e
             sums[1] += e * x
-    for target, value in ((call.grad_state, gp), (call.sum_error, sums[0]), (call.sum_by_current, sums[1])):
+    for target, value in (
+        (call.grad_state, gp),
+        (call.sum_error, sums[0]),
+        (call.sum_by_current, sums[1]),
+    ):
         if target is not None:
             target.copy_(value)
 
@@ -77,7 +89,9 @@ def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Te
     return e if call.grad_trace is None else e + call.grad_trace[t].to(e.dtype)
 
 
-def current(x: torch.Tensor, scale: torch.Tensor | None, shift: torch.Tensor | None, compute: torch.dtype) -> torch.Tensor:
+def current(
+    x: torch.Tensor, scale: torch.Tensor | None, shift: torch.Tensor | None, compute: torch.dtype
+) -> torch.Tensor:
     """i = scale·x + shift."""
     x = x.to(compute)
     x = x if scale is None else scale * x
@@ -102,7 +116,9 @@ def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Ten
     return v - spec.subtracted * s
 
 
-def reset_slope(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+def reset_slope(
+    spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor
+) -> torch.Tensor:
     """ρ = dp/dv, with the gradient through the reset's spike unless it is detached."""
     kept = 1 - s if spec.reset == "hard" else torch.ones_like(v)
     if spec.reset == "none" or spec.detach_reset:

@@ -14,7 +14,10 @@ class Unwalkable(Exception):
 
 @lru_cache(maxsize=1024)
 def walk(
-    sizes: tuple[int, ...], tensors: tuple[tuple[str, Strides | None], ...], order: str, keep_last: bool = False
+    sizes: tuple[int, ...],
+    tensors: tuple[tuple[str, Strides | None], ...],
+    order: str,
+    keep_last: bool = False,
 ) -> tuple[tuple[int, ...], dict[str, Strides]]:
     """Sort dims by the strides of the tensor `order`, and merge neighbours that are contiguous in every tensor.
 
@@ -24,13 +27,21 @@ def walk(
     """
     present = {name: s if len(s) > len(sizes) else (0, *s) for name, s in tensors if s is not None}
     fixed = [len(sizes) - 1] if keep_last else []
-    free = sorted((d for d in range(len(sizes)) if d not in fixed), key=lambda d: -present[order][1 + d])
+    free = sorted(
+        (d for d in range(len(sizes)) if d not in fixed), key=lambda d: -present[order][1 + d]
+    )
     merged: list[tuple[int, list[int]]] = []
     for d in [*free, *fixed]:
         size, steps = sizes[d], [s[1 + d] for s in present.values()]
         if size == 1 and d not in fixed:
             continue
-        if merged and d not in fixed and all(outer == inner * size for outer, inner in zip(merged[-1][1], steps, strict=True)):
+        if (
+            merged
+            and d not in fixed
+            and all(
+                outer == inner * size for outer, inner in zip(merged[-1][1], steps, strict=True)
+            )
+        ):
             merged[-1] = (merged[-1][0] * size, steps)
         else:
             merged.append((size, steps))
@@ -40,4 +51,6 @@ def walk(
     over = zip(*(steps for _, steps in merged), strict=True)
     walked = {name: (s[0], *inner) for (name, s), inner in zip(present.items(), over, strict=True)}
     absent = (0,) * (1 + len(merged))
-    return tuple(size for size, _ in merged), {name: walked.get(name, absent) for name, _ in tensors}
+    return tuple(size for size, _ in merged), {
+        name: walked.get(name, absent) for name, _ in tensors
+    }

@@ -52,7 +52,9 @@ def choices() -> dict[str, str]:
     """By order of the right matrix. Products are as fast with any layout of the left one."""
     key = [f"{SIZE} {REPEATS} {AHEAD}", *cpp.FLAGS, *cpp.identity(), torch.__version__]
     digest = hashlib.sha256("\0".join([inlined(_SOURCE), *key]).encode()).hexdigest()[:32]
-    path = cache.cached(f"dense-{digest}", ".json", lambda path: path.write_text(json.dumps(_measured())))
+    path = cache.cached(
+        f"dense-{digest}", ".json", lambda path: path.write_text(json.dumps(_measured()))
+    )
     return json.loads(path.read_text())
 
 
@@ -60,7 +62,10 @@ def _measured() -> dict[str, str]:
     matrix, threads = torch.rand(SIZE, SIZE), torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        return {order: fastest(matrix, right) for order, right in (("rows", matrix), ("columns", matrix.t()))}
+        return {
+            order: fastest(matrix, right)
+            for order, right in (("rows", matrix), ("columns", matrix.t()))
+        }
     finally:
         torch.set_num_threads(threads)
 
@@ -88,7 +93,10 @@ def _tile():
     """The compiled function and its address."""
     function = cpp.library(inlined(_SOURCE), ("-ffp-contract=fast",)).dense_product
     matrix = [ctypes.c_void_p, ctypes.c_int64]
-    function.argtypes, function.restype = [ctypes.c_int64] * 4 + [*matrix, ctypes.c_int64] * 2 + matrix, ctypes.c_int64
+    function.argtypes, function.restype = (
+        [ctypes.c_int64] * 4 + [*matrix, ctypes.c_int64] * 2 + matrix,
+        ctypes.c_int64,
+    )
     return function, ctypes.cast(function, ctypes.c_void_p).value
 
 

@@ -50,7 +50,16 @@ class Pass:
     it is `given`. `dense` is the address of dense.cpp's product, which the gradient by the input needs.
     """
 
-    def __init__(self, name: str, spec: NeuronSpec | None, first: Tensor, other: int, counts: int, *types, given: bool = False):
+    def __init__(
+        self,
+        name: str,
+        spec: NeuronSpec | None,
+        first: Tensor,
+        other: int,
+        counts: int,
+        *types,
+        given: bool = False,
+    ):
         """`first` is the first array of calls, x or the gradient; `other` the number of outputs or inputs, which it lacks;
         `types` are those of x, weight, spikes (or their gradient) and the weight's gradient."""
         threads = torch.get_num_threads()
@@ -59,24 +68,63 @@ class Pass:
 
     def __call__(self, *arrays: Tensor | None, dense: int | None = None) -> int:
         addresses = [0 if t is None else t.data_ptr() for t in arrays]
-        return checked(self.function(self.numbers, self.pack(*addresses) if dense is None else self.pack(*addresses, dense)))
+        return checked(
+            self.function(
+                self.numbers,
+                self.pack(*addresses) if dense is None else self.pack(*addresses, dense),
+            )
+        )
 
 
 @lru_cache(maxsize=4096)
-def _plan(name, spec, shape, strides, other, counts, given, input_type, weight_type, spike_type, sum_type, threads):
+def _plan(
+    name,
+    spec,
+    shape,
+    strides,
+    other,
+    counts,
+    given,
+    input_type,
+    weight_type,
+    spike_type,
+    sum_type,
+    threads,
+):
     """The compiled function, the struct of its numbers, and the function that packs the addresses of a call."""
     (steps, batch, last), forwards = shape, name != "linear_backward"
     inputs, outputs = (last, other) if forwards else (other, last)
     threads = min(threads, 1 + steps * batch * inputs * outputs // dense.WORK_OF_A_THREAD)
     neuron = (1.0,) * 4 if spec is None else neuron_numbers(spec)
     tables_from = record.TABLES_FROM if forwards else record.TABLES_FROM_BACKWARD
-    numbers = struct.pack("=9qdq4f", threads, steps, batch, inputs, outputs, counts, *strides, tables_from, given, *neuron)
+    numbers = struct.pack(
+        "=9qdq4f",
+        threads,
+        steps,
+        batch,
+        inputs,
+        outputs,
+        counts,
+        *strides,
+        tables_from,
+        given,
+        *neuron,
+    )
     if forwards and spec is not None:
-        spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)  # its macros depend on no other field
+        spec = NeuronSpec(
+            spec.reset, max_spikes=spec.max_spikes
+        )  # its macros depend on no other field
     macros = {
         **({} if spec is None else neuron_macros(spec)),
-        **{"LINEAR_FORWARD" if forwards else "LINEAR_BACKWARD": 1, "LINEAR_NEURON": int(spec is not None)},
-        **{"LINEAR_INPUT": TYPES[input_type], "LINEAR_WEIGHT": TYPES[weight_type], "LINEAR_SPIKE": TYPES[spike_type]},
+        **{
+            "LINEAR_FORWARD" if forwards else "LINEAR_BACKWARD": 1,
+            "LINEAR_NEURON": int(spec is not None),
+        },
+        **{
+            "LINEAR_INPUT": TYPES[input_type],
+            "LINEAR_WEIGHT": TYPES[weight_type],
+            "LINEAR_SPIKE": TYPES[spike_type],
+        },
         "LINEAR_SUM": TYPES[sum_type],
     }
     function = getattr(cpp.kernel(Path(__file__).with_name("spikes.cpp"), macros), name)

@@ -49,7 +49,9 @@ class CpuOperands(WholeWeight):
         if launch.takes(x[None], self.weight, self.counts):
             words = x.new_empty(launch.words_of(x[None].shape, self.counts), dtype=torch.int64)
             types = (x.dtype, self.dtype, out.dtype, torch.float32)
-            run = launch.Pass("linear_forward", None, x[None], len(self.weight), self.counts, *types)
+            run = launch.Pass(
+                "linear_forward", None, x[None], len(self.weight), self.counts, *types
+            )
             ones = run(x, self.weight.contiguous(), None, out, None, words, None)
             record.of(x[None].shape, len(self.weight), self.counts).ones = ones
         if ones < 0:
@@ -60,7 +62,9 @@ class CpuOperands(WholeWeight):
         if words is None:
             return add_product(into, g.t(), x, first)
         types = (torch.float32, torch.float32, g.dtype, into.dtype)
-        run = launch.Pass("linear_backward", None, g[None], x.shape[1], self.counts, *types, given=not first)
+        run = launch.Pass(
+            "linear_backward", None, g[None], x.shape[1], self.counts, *types, given=not first
+        )
         run(g, None, words, None, into, None, None, None, dense=0)
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:

@@ -23,7 +23,11 @@ class Ran:
     @property
     def share(self) -> float | None:
         """That of ones in the input; None where it was no spikes."""
-        return None if self.ones is None or self.ones < 0 else self.ones / (self.rows * self.inputs * self.planes)
+        return (
+            None
+            if self.ones is None or self.ones < 0
+            else self.ones / (self.rows * self.inputs * self.planes)
+        )
 
     @property
     def product(self) -> str:
@@ -38,9 +42,17 @@ def of(shape, neurons: int, counts: int) -> Ran:
     """Where to note what products of x (T, B, K) with `neurons` do. For each layer the one with the most rows is told."""
     steps, batch, inputs = shape
     known = _ran.get((inputs, neurons))
-    if known is None or steps * batch > known.rows or (steps * batch == known.rows and counts.bit_length() != known.planes):
+    if (
+        known is None
+        or steps * batch > known.rows
+        or (steps * batch == known.rows and counts.bit_length() != known.planes)
+    ):
         known = _ran[inputs, neurons] = Ran(steps * batch, inputs, neurons, counts.bit_length())
-    return known if steps * batch == known.rows else Ran(steps * batch, inputs, neurons, counts.bit_length())
+    return (
+        known
+        if steps * batch == known.rows
+        else Ran(steps * batch, inputs, neurons, counts.bit_length())
+    )
 
 
 def products() -> list[Ran]:

@@ -38,7 +38,9 @@ class LinearOptions:
     def of(spec: str, more: str) -> "LinearOptions":
         """The inverse of `arguments`."""
         neuron, counts, operands, recompute = more.rsplit(" ", 3)
-        return LinearOptions(NeuronOptions.of(spec, -1, neuron), operands, int(counts), recompute == "1")
+        return LinearOptions(
+            NeuronOptions.of(spec, -1, neuron), operands, int(counts), recompute == "1"
+        )
 
 
 @dataclass(frozen=True)
@@ -59,4 +61,6 @@ class Saved:
     @property
     def potentials(self) -> Tensor | None:
         """`currents` if they are potentials."""
-        return self.currents if self.packed is not None and self.packed.dtype == torch.int64 else None
+        return (
+            self.currents if self.packed is not None and self.packed.dtype == torch.int64 else None
+        )

@@ -24,11 +24,24 @@ CHECK = "SNNBENCH_CHECK_INPUTS"
 
 
 def options_of(
-    spec, shape, weight_shape, dtype, device, counts, spikes_dtype, checkpoints, backend, tier, emulate, recompute
+    spec,
+    shape,
+    weight_shape,
+    dtype,
+    device,
+    counts,
+    spikes_dtype,
+    checkpoints,
+    backend,
+    tier,
+    emulate,
+    recompute,
 ) -> LinearOptions:
     """Check the arguments and fill in defaults. `counts` is the largest number of spikes in one input, 0 for a dense input."""
     if len(weight_shape) != 2 or shape[-1] != weight_shape[1]:
-        raise ValueError(f"inputs {tuple(shape)} do not fit a weight {tuple(weight_shape)}: it needs (outputs, {shape[-1]})")
+        raise ValueError(
+            f"inputs {tuple(shape)} do not fit a weight {tuple(weight_shape)}: it needs (outputs, {shape[-1]})"
+        )
     if tier is not None and tier not in TIERS:
         raise ValueError(f"tier = {tier!r} is not one of {', '.join(TIERS)}")
     short = tier is not None and dtype == torch.float32 and (device.type == "cuda" or emulate)
@@ -66,7 +79,9 @@ def linear_lif(
     """Spikes (T, …, N) of x (T, …, K), weight (N, K) and bias (N,). The options are those of `LinearLIF`. Raises ValueError or
     TypeError, naming the argument, if an argument is invalid."""
     if x.dim() < 2:
-        raise ValueError(f"inputs need the shape (time_steps, …, {weight.shape[1]}), not {tuple(x.shape)}")
+        raise ValueError(
+            f"inputs need the shape (time_steps, …, {weight.shape[1]}), not {tuple(x.shape)}"
+        )
     counts = _counts(x, input, input_counts)
     if counts and (check or os.environ.get(CHECK)):
         check_input(x, counts)
@@ -75,9 +90,15 @@ def linear_lif(
         x, weight = x.to(dtype), weight.to(dtype)
     if not counts and x.dtype != weight.dtype:
         raise TypeError(f"a dense input of {x.dtype} does not fit a weight of {weight.dtype}")
-    rows = x if x.dim() == 3 else x.reshape(len(x), x[0].numel() // max(1, x.shape[-1]) if len(x) else 0, x.shape[-1])
+    rows = (
+        x
+        if x.dim() == 3
+        else x.reshape(len(x), x[0].numel() // max(1, x.shape[-1]) if len(x) else 0, x.shape[-1])
+    )
     plainly = autograd.suffices((rows, weight, bias))
-    options = _options_of_call(plainly, rows, weight, bias, spec, counts, spikes_dtype, backend, tier, emulate, recompute)
+    options = _options_of_call(
+        plainly, rows, weight, bias, spec, counts, spikes_dtype, backend, tier, emulate, recompute
+    )
     spikes = run(options, rows, weight, bias, plainly)
     spikes = spikes if x.dim() == 3 else spikes.view(*x.shape[:-1], len(weight))
     mark(spikes, spec.max_spikes)
@@ -87,26 +108,70 @@ def linear_lif(
 def _options_of_call(plainly, x, weight, bias, spec, counts, spikes_dtype, *more) -> LinearOptions:
     if spikes_dtype == OPERANDS and not (plainly and GRADIENT_TYPES_ARE_FREE):
         spikes_dtype = None
-    checkpoints = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias))
+    checkpoints = torch.is_grad_enabled() and any(
+        t is not None and t.requires_grad for t in (x, weight, bias)
+    )
     find = _cached_options if plainly else options_of
-    return find(spec, x.shape, weight.shape, weight.dtype, x.device, counts, spikes_dtype, checkpoints, *more)
+    return find(
+        spec,
+        x.shape,
+        weight.shape,
+        weight.dtype,
+        x.device,
+        counts,
+        spikes_dtype,
+        checkpoints,
+        *more,
+    )
 
 
 def kind_of(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple | None:
     """What a plan of a module depends on; None if torch has to see the call, or if there are no plans of such a call."""
-    if x.dim() != 3 or not autograd.suffices((x, weight, bias)) or torch.is_autocast_enabled("cpu") or os.environ.get(CHECK):
+    if (
+        x.dim() != 3
+        or not autograd.suffices((x, weight, bias))
+        or torch.is_autocast_enabled("cpu")
+        or os.environ.get(CHECK)
+    ):
         return None
-    gradients = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
-    return x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.dtype, gradients, torch.get_num_threads()
+    gradients = torch.is_grad_enabled() and (
+        x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
+    )
+    return (
+        x.shape,
+        x.stride(),
+        x.dtype,
+        x.device,
+        weight.shape,
+        weight.dtype,
+        gradients,
+        torch.get_num_threads(),
+    )
 
 
-def planned(x, weight, bias, spec, *, input, input_counts, recompute, check, tier, emulate, spikes_dtype, backend) -> Plan | None:
+def planned(
+    x,
+    weight,
+    bias,
+    spec,
+    *,
+    input,
+    input_counts,
+    recompute,
+    check,
+    tier,
+    emulate,
+    spikes_dtype,
+    backend,
+) -> Plan | None:
     """The plan of calls of this kind; None if `linear_lif` has to find out more at every call."""
     if input != "spikes" or check or x.shape[-1] != weight.shape[1]:
         return None
     more = (input_counts, spikes_dtype, backend, tier, emulate, recompute)
     options = _options_of_call(True, x, weight, bias, spec, *more)
-    return plan_of(options, x, weight, spikes_dtype == OPERANDS) if fits(options, x, weight) else None
+    return (
+        plan_of(options, x, weight, spikes_dtype == OPERANDS) if fits(options, x, weight) else None
+    )
 
 
 def _counts(x: Tensor, input: str | None, input_counts: int) -> int:

@@ -23,7 +23,9 @@ _plans: dict[tuple, "Plan"] = {}
 
 def fits(options: LinearOptions, x: Tensor, weight: Tensor) -> bool:
     """Whether these passes compute the call."""
-    alone = options.operands == "plain" and not options.recompute and options.neuron.backend == "cpp"
+    alone = (
+        options.operands == "plain" and not options.recompute and options.neuron.backend == "cpp"
+    )
     return alone and weight.dtype == torch.float32 and launch.takes(x, weight, options.counts)
 
 
@@ -32,7 +34,12 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     shape = (*x.shape[:-1], len(weight))
     spikes = x.new_empty(shape, dtype=SPIKE_DTYPES[options.neuron.spikes])
     potentials = x.new_empty(shape, dtype=torch.float32) if options.neuron.checkpoints else None
-    return spikes, Saved(x, x.new_empty(launch.words_of(x.shape, options.counts), dtype=torch.int64), potentials, None)
+    return spikes, Saved(
+        x,
+        x.new_empty(launch.words_of(x.shape, options.counts), dtype=torch.int64),
+        potentials,
+        None,
+    )
 
 
 def plan_of(options: LinearOptions, x: Tensor, weight: Tensor, hands_on: bool = False) -> "Plan":
@@ -51,23 +58,43 @@ class Plan:
     def __init__(self, options: LinearOptions, x: Tensor, neurons: int, hands_on: bool):
         self.options, self.spec, self.counts = options, options.neuron.spec, options.counts
         self.inputs, self.shape = x.shape, (*x.shape[:2], neurons)
-        self.spikes_dtype, self.words = SPIKE_DTYPES[options.neuron.spikes], launch.words_of(x.shape, options.counts)
+        self.spikes_dtype, self.words = (
+            SPIKE_DTYPES[options.neuron.spikes],
+            launch.words_of(x.shape, options.counts),
+        )
         types = (x.dtype, torch.float32, self.spikes_dtype, torch.float32)
         self.run_forward = launch.Pass("linear_forward", self.spec, x, neurons, self.counts, *types)
-        self.run_packed = launch.Pass("linear_forward", self.spec, x, neurons, self.counts, *types, given=True)
-        self.next_words = launch.words_of(torch.Size(self.shape), 1) if hands_on and self.spec.max_spikes == 1 else 0
+        self.run_packed = launch.Pass(
+            "linear_forward", self.spec, x, neurons, self.counts, *types, given=True
+        )
+        self.next_words = (
+            launch.words_of(torch.Size(self.shape), 1)
+            if hands_on and self.spec.max_spikes == 1
+            else 0
+        )
         self.backwards: dict[tuple, launch.Pass] = {}
         self.tile: int | None = None
         self.ran = record.of(x.shape, neurons, self.counts)
 
     def forward(
-        self, x: Tensor, weight: Tensor, bias: Tensor | None, packed: Tensor | None = None, next_words: Tensor | None = None
+        self,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        packed: Tensor | None = None,
+        next_words: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
         """Spikes (T, B, N), and what to save: x, only if it holds anything but spikes, its words, and potentials. `packed` are
         words of x that are there already; `next_words` are written."""
         spikes = weight.new_empty(self.shape, dtype=self.spikes_dtype)
-        run = self.run_forward if packed is None or packed.numel() != self.words else self.run_packed
-        words = packed if packed is not None and run is self.run_packed else weight.new_empty(self.words, dtype=torch.int64)
+        run = (
+            self.run_forward if packed is None or packed.numel() != self.words else self.run_packed
+        )
+        words = (
+            packed
+            if packed is not None and run is self.run_packed
+            else weight.new_empty(self.words, dtype=torch.int64)
+        )
         potentials = weight.new_empty(self.shape) if self.options.neuron.checkpoints else None
         weight, bias = weight.contiguous(), None if bias is None else bias.float().contiguous()
         ones = run(x, weight, bias, spikes, potentials, words, next_words)
@@ -90,7 +117,13 @@ class Plan:
         return spikes, x, words, potentials
 
     def backward(
-        self, weight: Tensor, x: Tensor | None, words: Tensor, potentials: Tensor, grad_spikes: Tensor, needed: Sequence[bool]
+        self,
+        weight: Tensor,
+        x: Tensor | None,
+        words: Tensor,
+        potentials: Tensor,
+        grad_spikes: Tensor,
+        needed: Sequence[bool],
     ) -> tuple[Tensor | None, ...]:
         """Gradients by (x, weight, bias), None where not `needed`. x is there if it was saved."""
         input_needed, weight_needed, bias_needed = needed
@@ -105,10 +138,22 @@ class Plan:
         kind = (grad_spikes.dtype, grad_spikes.stride())
         if (run := self.backwards.get(kind)) is None:
             types = (torch.float32, torch.float32, grad_spikes.dtype, torch.float32)
-            run = launch.Pass("linear_backward", self.spec, grad_spikes, self.inputs[2], self.counts, *types)
+            run = launch.Pass(
+                "linear_backward", self.spec, grad_spikes, self.inputs[2], self.counts, *types
+            )
             self.backwards[kind] = run
         selected = None if densely else by_weight
-        run(grad_spikes, potentials, words, weight, selected, by_bias, by_input if tile else None, errors, dense=tile)
+        run(
+            grad_spikes,
+            potentials,
+            words,
+            weight,
+            selected,
+            by_bias,
+            by_input if tile else None,
+            errors,
+            dense=tile,
+        )
         if by_input is not None and errors is not None and not tile:
             multiply(errors.flatten(0, 1), weight, by_input.flatten(0, 1))
         if densely and by_weight is not None and errors is not None and x is not None:

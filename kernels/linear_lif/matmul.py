@@ -23,7 +23,9 @@ from .split_formats import TIERS, Split, bf16_triple
 from .split_products import PROMOTED, product, scaled_product, unscaled
 
 
-def operands_of(weight: Tensor, operands: str, counts: int, backend: str = "reference") -> "Operands":
+def operands_of(
+    weight: Tensor, operands: str, counts: int, backend: str = "reference"
+) -> "Operands":
     """The operands of a weight (N, K) for `operands` "plain" or the name of a tier. `counts` is the largest number of spikes in
     one input, 0 for a dense input; `backend` is the neuron's."""
     if operands == "plain" and backend == "cpp":
@@ -35,7 +37,11 @@ def operands_of(weight: Tensor, operands: str, counts: int, backend: str = "refe
         return PlainOperands(weight)
     split = prepared(weight, operands)
     # In bfloat16 the currents and both gradients are the library's own products.
-    return PlainOperands(split.parts[0]) if operands == "bf16" else ShortOperands(weight, operands, split, exact)
+    return (
+        PlainOperands(split.parts[0])
+        if operands == "bf16"
+        else ShortOperands(weight, operands, split, exact)
+    )
 
 
 def currents_dtype(operands: str, weight: Tensor) -> torch.dtype:
@@ -94,7 +100,9 @@ class ShortOperands:
     def block(self, neurons: slice) -> "ShortOperands":
         parts = tuple(part[neurons] for part in self.split.parts)
         scale = None if self.split.scale is None else self.split.scale[neurons]
-        return ShortOperands(self.weight[neurons], self.tier, Split(parts, self.split.factors, scale), self.exact)
+        return ShortOperands(
+            self.weight[neurons], self.tier, Split(parts, self.split.factors, scale), self.exact
+        )
 
     def _input(self, x: Tensor) -> Split:
         return Split((x,)) if self.exact else TIERS[self.tier].split(x)
@@ -116,9 +124,13 @@ class ShortOperands:
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
         if TIERS[self.tier].is_float32:
-            _add_product(into, g if self.split.scale is None else g * self.split.scale, self.weight, first)
+            _add_product(
+                into, g if self.split.scale is None else g * self.split.scale, self.weight, first
+            )
             return
-        total = product(TIERS[self.tier].split(g), self.split.transposed, out=into if first else None)
+        total = product(
+            TIERS[self.tier].split(g), self.split.transposed, out=into if first else None
+        )
         if not first:
             into += total
 

@@ -66,7 +66,9 @@ class LinearLIF(torch.nn.Module):
         if input not in INPUTS:
             raise ValueError(f'input = {input!r} is not "spikes", "dense" or None')
         if type(input_counts) is not int or input_counts < 1:
-            raise ValueError(f"input_counts = {input_counts!r} must be a whole number of at least 1")
+            raise ValueError(
+                f"input_counts = {input_counts!r} must be a whole number of at least 1"
+            )
         self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
         self.spec, self._plans = spec or NeuronSpec(), Plans()
         self.options: dict[str, Any] = {
@@ -82,13 +84,21 @@ class LinearLIF(torch.nn.Module):
 
     @classmethod
     def stack(
-        cls, sizes: Sequence[int], bias: bool = True, spec: NeuronSpec | None = None, *, input: str | None = None, **options
+        cls,
+        sizes: Sequence[int],
+        bias: bool = True,
+        spec: NeuronSpec | None = None,
+        *,
+        input: str | None = None,
+        **options,
     ) -> torch.nn.Sequential:
         """Layers sizes[0] → sizes[1] → … with one neuron; `input` describes the first layer's input, other options are for all.
         Layers pass on spikes in the type of the tier's operands, so that the next product reads them without a conversion. The
         stack loads the `state_dict` of a Sequential of `nn.Linear`. Raises ValueError for fewer than two sizes."""
         if len(sizes) < 2:
-            raise ValueError(f"sizes = {list(sizes)}: a stack needs those of its input and of at least one layer")
+            raise ValueError(
+                f"sizes = {list(sizes)}: a stack needs those of its input and of at least one layer"
+            )
         spec, last = spec or NeuronSpec(), len(sizes) - 2
         inner = {**options, "input": "spikes", "input_counts": spec.max_spikes}
         layers = []
@@ -101,7 +111,9 @@ class LinearLIF(torch.nn.Module):
     @classmethod
     def of(cls, linear: torch.nn.Linear, spec: NeuronSpec | None = None, **options) -> "LinearLIF":
         """The layer `linear`, whose parameters are shared, and a neuron."""
-        made = cls(linear.in_features, linear.out_features, linear.bias is not None, spec, **options)
+        made = cls(
+            linear.in_features, linear.out_features, linear.bias is not None, spec, **options
+        )
         made.linear = linear
         return made
 
@@ -113,7 +125,9 @@ class LinearLIF(torch.nn.Module):
         if kind is None or (plan := self._plans[kind]) is None:
             return linear_lif(x, weight, bias, self.spec, **self.options)
         words = weight.new_empty(plan.next_words, dtype=torch.int64) if plan.next_words else None
-        spikes = Layer.apply(x, weight, bias, plan, words_of_spikes(x) if plan.counts == 1 else None, words)
+        spikes = Layer.apply(
+            x, weight, bias, plan, words_of_spikes(x) if plan.counts == 1 else None, words
+        )
         mark(spikes, self.spec.max_spikes, words)
         return spikes
 
@@ -124,5 +138,9 @@ class LinearLIF(torch.nn.Module):
         super()._load_from_state_dict(state, prefix, *more)
 
     def extra_repr(self) -> str:
-        shown = {name: value for name, value in self.options.items() if value not in (None, False) and name != "input_counts"}
+        shown = {
+            name: value
+            for name, value in self.options.items()
+            if value not in (None, False) and name != "input_counts"
+        }
         return ", ".join([self.spec.label(), *(f"{name}={value}" for name, value in shown.items())])

@@ -17,7 +17,9 @@ GRADIENT_TYPES_ARE_FREE = hasattr(Tensor, "grad_dtype")
 """Whether a tensor's gradient may have another type than the tensor. In older torch it is rounded to the type of short spikes."""
 
 
-def run(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, plainly: bool) -> Tensor:
+def run(
+    options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, plainly: bool
+) -> Tensor:
     """Spikes (T, B, N) of x (T, B, K); `plainly` if nothing but autograd has to see the call."""
     if plainly and fused.fits(options, x, weight):
         return Layer.apply(x, weight, bias, fused.plan_of(options, x, weight), None, None)
@@ -28,7 +30,10 @@ def run(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, 
 
 def _saved_tensors(saved: Saved, like: Tensor) -> tuple[Tensor, ...]:
     """Packed input, currents and checkpoints, with an empty tensor for every None, because operators cannot return None."""
-    return tuple(like.new_empty(0) if t is None else t for t in (saved.packed, saved.currents, saved.checkpoints))
+    return tuple(
+        like.new_empty(0) if t is None else t
+        for t in (saved.packed, saved.currents, saved.checkpoints)
+    )
 
 
 def _linear_lif(x, weight, bias, *encoded):
@@ -36,7 +41,9 @@ def _linear_lif(x, weight, bias, *encoded):
     options = LinearOptions.of(*encoded)
     spikes, saved = passes.forward(options, x, weight, bias)
     if options.packs and saved.packed is None:
-        raise ValueError(f'inputs were declared as spikes, 0 to {options.counts} a step, but are not: declare input="dense"')
+        raise ValueError(
+            f'inputs were declared as spikes, 0 to {options.counts} a step, but are not: declare input="dense"'
+        )
     return spikes, *_saved_tensors(saved, x)
 
 
@@ -45,7 +52,9 @@ def _linear_lif_fake(x, weight, bias, *encoded):
     return spikes, *_saved_tensors(saved, x)
 
 
-def _linear_lif_backward(x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded):
+def _linear_lif_backward(
+    x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded
+):
     """Gradients by (x, weight, bias), empty where not `needed`; x is None if it is packed."""
     options = LinearOptions.of(*encoded)
     packed = packed if options.packs or packed.dtype == torch.int64 else None
@@ -54,12 +63,17 @@ def _linear_lif_backward(x, weight, bias, packed, currents, checkpoints, grad_sp
     return tuple(weight.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
-def _linear_lif_backward_fake(x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded):
+def _linear_lif_backward_fake(
+    x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded
+):
     options = LinearOptions.of(*encoded)
     shape = (*grad_spikes.shape[:-1], weight.shape[1])
     by_input = weight.new_empty(shape, dtype=currents_dtype(options.operands, weight))
     like = (by_input, weight.new_empty(weight.shape), bias)
-    return tuple(torch.empty_like(g) if wanted else weight.new_empty(0) for g, wanted in zip(like, needed, strict=True))
+    return tuple(
+        torch.empty_like(g) if wanted else weight.new_empty(0)
+        for g, wanted in zip(like, needed, strict=True)
+    )
 
 
 def _setup_context(ctx, inputs, output):
@@ -67,8 +81,13 @@ def _setup_context(ctx, inputs, output):
     options, (spikes, packed, currents, checkpoints) = LinearOptions.of(*encoded), output
     ctx.save_for_backward(None if options.packs else x, weight, bias, packed, currents, checkpoints)
     ctx.set_materialize_grads(False)
-    ctx.encoded, ctx.needed = encoded, [t is not None and t.requires_grad for t in (x, weight, bias)]
-    ctx.mark_non_differentiable(packed, currents, checkpoints, *([] if spikes.is_floating_point() else [spikes]))
+    ctx.encoded, ctx.needed = (
+        encoded,
+        [t is not None and t.requires_grad for t in (x, weight, bias)],
+    )
+    ctx.mark_non_differentiable(
+        packed, currents, checkpoints, *([] if spikes.is_floating_point() else [spikes])
+    )
 
 
 def _backward(ctx, grad_spikes, *_):
@@ -83,9 +102,16 @@ _BACKWARD = (
     "Tensor? x, Tensor weight, Tensor? bias, Tensor packed, Tensor currents, Tensor checkpoints, Tensor grad_spikes,"
     " bool[] needed, str neuron, str more"
 )
-linear_lif_op = register("linear_lif", _FORWARD, 4, _linear_lif, _linear_lif_fake, _backward, _setup_context)
+linear_lif_op = register(
+    "linear_lif", _FORWARD, 4, _linear_lif, _linear_lif_fake, _backward, _setup_context
+)
 linear_lif_backward_op = register_backward(
-    "linear_lif_backward", _BACKWARD, 3, _linear_lif_backward, _linear_lif_backward_fake, "LinearLIF"
+    "linear_lif_backward",
+    _BACKWARD,
+    3,
+    _linear_lif_backward,
+    _linear_lif_backward_fake,
+    "LinearLIF",
 )
 
 
@@ -94,7 +120,13 @@ class Layer(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx, x: Tensor, weight: Tensor, bias: Tensor | None, plan: fused.Plan, packed: Tensor | None, next_words: Tensor | None
+        ctx,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        plan: fused.Plan,
+        packed: Tensor | None,
+        next_words: Tensor | None,
     ) -> Tensor:
         spikes, *saved = plan.forward(x, weight, bias, packed, next_words)
         if plan.options.neuron.checkpoints:
@@ -117,9 +149,22 @@ class Layer(torch.autograd.Function):
         if torch.is_grad_enabled():
             # With create_graph=True the operator is called, which refuses a second derivative in words. It reads no x of spikes.
             x = weight.new_empty(ctx.plan.inputs) if x is None else x
-            arguments = (x, weight, bias, words, potentials, weight.new_empty(0), grad_spikes, list(needed))
-            return *only_needed(linear_lif_backward_op(*arguments, *ctx.plan.options.arguments()), needed), *unplanned
-        by_input, by_weight, by_bias = ctx.plan.backward(weight, x, words, potentials, grad_spikes, needed)
+            arguments = (
+                x,
+                weight,
+                bias,
+                words,
+                potentials,
+                weight.new_empty(0),
+                grad_spikes,
+                list(needed),
+            )
+            return *only_needed(
+                linear_lif_backward_op(*arguments, *ctx.plan.options.arguments()), needed
+            ), *unplanned
+        by_input, by_weight, by_bias = ctx.plan.backward(
+            weight, x, words, potentials, grad_spikes, needed
+        )
         if by_bias is not None and bias.dtype != torch.float32:
             by_bias = by_bias.to(bias.dtype)
         return by_input, by_weight, by_bias, *unplanned
@@ -130,14 +175,20 @@ class _LinearNeuron(torch.autograd.Function):
     def forward(ctx, x, weight, bias, options):
         spikes, saved = passes.forward(options, x, weight, bias)
         if options.neuron.checkpoints:
-            ctx.save_for_backward(weight, bias, saved.x, saved.packed, saved.currents, saved.checkpoints)
+            ctx.save_for_backward(
+                weight, bias, saved.x, saved.packed, saved.currents, saved.checkpoints
+            )
             ctx.set_materialize_grads(False)
             ctx.options, ctx.operands = options, saved.operands
             # Without saved currents the gradients have the weight's type.
             gradient_type = weight.dtype if saved.currents is None else saved.currents.dtype
             if not spikes.is_floating_point():
                 ctx.mark_non_differentiable(spikes)
-            elif options.operands != "bf16" and spikes.dtype != gradient_type and GRADIENT_TYPES_ARE_FREE:
+            elif (
+                options.operands != "bf16"
+                and spikes.dtype != gradient_type
+                and GRADIENT_TYPES_ARE_FREE
+            ):
                 spikes.grad_dtype = gradient_type
         return spikes
 

@@ -30,26 +30,46 @@ class CallInPieces:
     """The division of a call into pieces, and buffers that each hold one piece."""
 
     def __init__(
-        self, options: LinearOptions, weight: Tensor, bias: Tensor | None, operands: Operands, source: Tensor, packed: bool
+        self,
+        options: LinearOptions,
+        weight: Tensor,
+        bias: Tensor | None,
+        operands: Operands,
+        source: Tensor,
+        packed: bool,
     ):
         """`source` is the input (T, B, K), packed or not."""
         self.options, self.bias, self.source, self.packed = options, bias, source, packed
-        self.operands, self.scale, self.currents_dtype = operands, operands.scale, currents_dtype(options.operands, weight)
+        self.operands, self.scale, self.currents_dtype = (
+            operands,
+            operands.scale,
+            currents_dtype(options.operands, weight),
+        )
         self.steps, self.batch, (self.neurons, inputs) = len(source), source.shape[1], weight.shape
         chunk = max(1, min(CHECKPOINT_STEPS, self.steps))
         rows = max(LEAST, PIECE // max(1, inputs))
-        parts = -(-chunk * self.batch // rows)  # of equal size, because a short last one would be slow
+        parts = -(
+            -chunk * self.batch // rows
+        )  # of equal size, because a short last one would be slow
         self.part = -(-chunk // max(1, min(chunk, parts)))
         width = max(LEAST, PIECE // max(1, chunk * self.batch) // LEAST * LEAST)
-        self.blocks = [slice(first, min(first + width, self.neurons)) for first in range(0, self.neurons, width)]
+        self.blocks = [
+            slice(first, min(first + width, self.neurons))
+            for first in range(0, self.neurons, width)
+        ]
         self.inputs = source.new_empty((self.part, self.batch, inputs), dtype=operands.dtype)
-        self.buffer = source.new_empty((chunk * self.batch * min(width, self.neurons),), dtype=self.currents_dtype)
+        self.buffer = source.new_empty(
+            (chunk * self.batch * min(width, self.neurons),), dtype=self.currents_dtype
+        )
         self.loaded: slice | None = None
 
     def chunks(self) -> list[tuple[int, int, int]]:
         """(number, first step, steps) of each chunk, which reaches from one checkpoint to the next."""
         starts = range(0, self.steps, CHECKPOINT_STEPS)
-        return [(number, first, min(CHECKPOINT_STEPS, self.steps - first)) for number, first in enumerate(starts)]
+        return [
+            (number, first, min(CHECKPOINT_STEPS, self.steps - first))
+            for number, first in enumerate(starts)
+        ]
 
     def parts(self, first: int, steps: int) -> Iterator[tuple[slice, Tensor]]:
         """(steps within the chunk, inputs (rows, K)) of each part of a chunk; the next part overwrites the inputs."""
@@ -80,10 +100,15 @@ class CallInPieces:
     def channels(self, currents: Tensor, block: slice) -> dict[str, Any]:
         """The neuron's scale and shift for a block."""
         channels = {"scale": self.scale, "shift": self.bias}
-        return {name: None if v is None else over_channel(v[block], currents, -1) for name, v in channels.items()}
+        return {
+            name: None if v is None else over_channel(v[block], currents, -1)
+            for name, v in channels.items()
+        }
 
 
-def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, operands: Operands) -> tuple[Tensor, Saved]:
+def forward(
+    options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, operands: Operands
+) -> tuple[Tensor, Saved]:
     """Spikes (T, B, N); see `passes.forward`."""
     pieces, neuron = CallInPieces(options, weight, bias, operands, x, packed=False), options.neuron
     inner, state = (pieces.batch, pieces.neurons), state_dtype(pieces.currents_dtype)
@@ -103,7 +128,9 @@ def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | No
                 **pieces.channels(currents, block),
                 spikes=spikes[first : first + steps, :, block],
                 final_state=after[:, block],
-                checkpoints=None if checkpoints is None else checkpoints[number : number + 1, :, block],
+                checkpoints=None
+                if checkpoints is None
+                else checkpoints[number : number + 1, :, block],
             )
             run(kernel, call)
         before, after = after, before
@@ -118,7 +145,12 @@ def forward(options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | No
 
 
 def backward(
-    options: LinearOptions, weight: Tensor, bias: Tensor | None, saved: Saved, grad_spikes: Tensor, needed: list[bool]
+    options: LinearOptions,
+    weight: Tensor,
+    bias: Tensor | None,
+    saved: Saved,
+    grad_spikes: Tensor,
+    needed: list[bool],
 ) -> tuple[Tensor | None, ...]:
     """Gradients by (x, weight, bias); see `passes.backward`."""
     source, checkpoints = saved.packed if saved.x is None else saved.x, saved.checkpoints
@@ -152,15 +184,23 @@ def backward(
 class Sums:
     """The gradients by input, weight and bias, summed over the pieces."""
 
-    def __init__(self, pieces: CallInPieces, weight: Tensor, state: torch.dtype, needed: list[bool]):
+    def __init__(
+        self, pieces: CallInPieces, weight: Tensor, state: torch.dtype, needed: list[bool]
+    ):
         self.pieces, self.dtype, (inputs, weights, biases) = pieces, weight.dtype, needed
         empty = not (pieces.steps and pieces.batch and pieces.neurons)
         make = weight.new_zeros if empty else weight.new_empty
         shape = (pieces.steps, pieces.batch, weight.shape[1])
         self.input = make(shape, dtype=pieces.currents_dtype) if inputs else None
         # A short type would round the sum at every piece.
-        self.weight = make(weight.shape, dtype=torch.promote_types(weight.dtype, torch.float32)) if weights else None
-        self.bias = weight.new_zeros((pieces.batch, pieces.neurons), dtype=state) if biases else None
+        self.weight = (
+            make(weight.shape, dtype=torch.promote_types(weight.dtype, torch.float32))
+            if weights
+            else None
+        )
+        self.bias = (
+            weight.new_zeros((pieces.batch, pieces.neurons), dtype=state) if biases else None
+        )
         self.begun: set[int] = set()
 
     def add(self, block: slice, first: int, steps: int, g: Tensor, errors: Tensor) -> None:
@@ -171,11 +211,15 @@ class Sums:
         for within, inputs in self.pieces.parts(first, steps):
             rows = g[within].view(len(inputs), g.shape[-1])
             if self.weight is not None:
-                operands.add_weight(self.weight[block], rows, inputs, first=block.start not in self.begun)
+                operands.add_weight(
+                    self.weight[block], rows, inputs, first=block.start not in self.begun
+                )
                 self.begun.add(block.start)
             if self.input is not None:
                 into = self.input[first + within.start : first + within.stop]
-                operands.add_input(into.view(len(inputs), into.shape[-1]), rows, first=block.start == 0)
+                operands.add_input(
+                    into.view(len(inputs), into.shape[-1]), rows, first=block.start == 0
+                )
 
     def gradients(self) -> tuple[Tensor | None, ...]:
         """The gradients by (x, weight, bias), None where not needed."""

@@ -20,7 +20,14 @@ def prepared(weight: Tensor, tier: str) -> Split:
     if weight.is_inference() or (weight.is_cuda and torch.cuda.is_current_stream_capturing()):
         return TIERS[tier].split(weight)
     reference = StorageWeakRef(weight.untyped_storage())
-    key = (reference.cdata, weight.storage_offset(), weight.shape, weight.stride(), weight.dtype, tier)
+    key = (
+        reference.cdata,
+        weight.storage_offset(),
+        weight.shape,
+        weight.stride(),
+        weight.dtype,
+        tier,
+    )
     # The weak reference prevents that another storage gets the same address.
     _, version, split = _splits.get(key, (None, None, None))
     if split is None or version != weight._version:

@@ -84,7 +84,9 @@ def row_scale(matrix: Tensor) -> Tensor:
         return matrix.new_ones(len(matrix), dtype=torch.float32)
     largest = matrix.float().abs().nan_to_num(nan=0.0, posinf=0.0).amax(1)
     exponent = torch.frexp(largest).exponent  # largest = m·2^exponent, 1/2 ≤ m < 1
-    return torch.ldexp(torch.ones_like(largest), (14 - exponent).clamp(max=64)).where(largest > 0, 1)
+    return torch.ldexp(torch.ones_like(largest), (14 - exponent).clamp(max=64)).where(
+        largest > 0, 1
+    )
 
 
 @dataclass(frozen=True)

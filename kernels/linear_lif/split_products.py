@@ -38,13 +38,23 @@ def multiply(left: Tensor, right: Tensor, out: Tensor, keep: float) -> None:
         torch.mm(left, right, out_dtype=torch.float32, out=out)
 
 
-def product(left: Split, right: Split, promoted: int | None = None, multiply=multiply, out: Tensor | None = None) -> Tensor:
+def product(
+    left: Split,
+    right: Split,
+    promoted: int | None = None,
+    multiply=multiply,
+    out: Tensor | None = None,
+) -> Tensor:
     """left @ rightᵀ, float32 (rows of left, rows of right), divided by the scales of both. See `scaled_product`."""
     return unscaled(scaled_product(left, right, promoted, multiply, out), left.scale, right.scale)
 
 
 def scaled_product(
-    left: Split, right: Split, promoted: int | None = None, multiply=multiply, out: Tensor | None = None
+    left: Split,
+    right: Split,
+    promoted: int | None = None,
+    multiply=multiply,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`product` without the division by the scales, in the memory of `out` or in new memory. Sums of `promoted` terms (None: all)
     stay in an accumulator. Products of smaller parts come first. `multiply` replaces the function of that name, so that tests can
@@ -60,14 +70,21 @@ def scaled_product(
         keep = pairs[index - 1][0] / factor if index else 0.0
         for first in range(0, terms, step):
             piece = slice(first, first + step)
-            multiply(left.parts[i][:, piece], right.parts[j][:, piece].t(), out, 1.0 if first else keep)
+            multiply(
+                left.parts[i][:, piece], right.parts[j][:, piece].t(), out, 1.0 if first else keep
+            )
     return out
 
 
 def _pairs(left: Split, right: Split) -> list[tuple[float, int, int]]:
     """(factor, part of left, part of right) of each product, the smallest factor first."""
     most = max(len(left.parts), len(right.parts))
-    pairs = [(a * b, i, j) for i, a in enumerate(left.factors) for j, b in enumerate(right.factors) if i + j < most]
+    pairs = [
+        (a * b, i, j)
+        for i, a in enumerate(left.factors)
+        for j, b in enumerate(right.factors)
+        if i + j < most
+    ]
     return sorted(pairs, key=lambda pair: (pair[0], -pair[1] - pair[2]))
 
 

@@ -16,15 +16,31 @@ ROWS, COLUMNS, INNER, WARPS, STAGES = 128, 128, 64, 8, 3
 
 
 @triton.jit
-def add_part(total, spikes, part, row, column, inner, rows, columns, spikes_stride, part_stride, TILE_INNER: tl.constexpr):
+def add_part(
+    total,
+    spikes,
+    part,
+    row,
+    column,
+    inner,
+    rows,
+    columns,
+    spikes_stride,
+    part_stride,
+    TILE_INNER: tl.constexpr,
+):
     """total += spikes · partᵀ over all terms."""
     for first in range(0, inner, TILE_INNER):
         k = first + tl.arange(0, TILE_INNER)
         left = tl.load(
-            spikes + row[:, None] * spikes_stride + k[None, :], (row < rows)[:, None] & (k < inner)[None, :], other=0.0
+            spikes + row[:, None] * spikes_stride + k[None, :],
+            (row < rows)[:, None] & (k < inner)[None, :],
+            other=0.0,
         )
         right = tl.load(
-            part + column[None, :] * part_stride + k[:, None], (column < columns)[None, :] & (k < inner)[:, None], other=0.0
+            part + column[None, :] * part_stride + k[:, None],
+            (column < columns)[None, :] & (k < inner)[:, None],
+            other=0.0,
         )
         total = tl.dot(left, right, total)
     return total
@@ -61,15 +77,55 @@ def spike_product_kernel(
     column = (tl.program_id(0) // blocks).to(tl.int64) * TILE_COLUMNS + tl.arange(0, TILE_COLUMNS)
     total = tl.zeros((TILE_ROWS, TILE_COLUMNS), tl.float32)
     if part2 is not None:
-        total = add_part(total, spikes, part2, row, column, inner, rows, columns, spikes_stride, part_stride, TILE_INNER)
+        total = add_part(
+            total,
+            spikes,
+            part2,
+            row,
+            column,
+            inner,
+            rows,
+            columns,
+            spikes_stride,
+            part_stride,
+            TILE_INNER,
+        )
         total = total * LOW
     if part1 is not None:
-        total = add_part(total, spikes, part1, row, column, inner, rows, columns, spikes_stride, part_stride, TILE_INNER)
+        total = add_part(
+            total,
+            spikes,
+            part1,
+            row,
+            column,
+            inner,
+            rows,
+            columns,
+            spikes_stride,
+            part_stride,
+            TILE_INNER,
+        )
         total = total * LOW
-    total = add_part(total, spikes, part0, row, column, inner, rows, columns, spikes_stride, part_stride, TILE_INNER)
+    total = add_part(
+        total,
+        spikes,
+        part0,
+        row,
+        column,
+        inner,
+        rows,
+        columns,
+        spikes_stride,
+        part_stride,
+        TILE_INNER,
+    )
     if scale is not None:
         total = total / tl.load(scale + column, column < columns, other=1.0)[None, :]
-    tl.store(out + row[:, None] * out_stride + column[None, :], total, (row < rows)[:, None] & (column < columns)[None, :])
+    tl.store(
+        out + row[:, None] * out_stride + column[None, :],
+        total,
+        (row < rows)[:, None] & (column < columns)[None, :],
+    )
 
 
 def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
@@ -79,11 +135,28 @@ def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
         raise TypeError(f"spikes of {spikes.dtype} do not fit parts of {split.parts[0].dtype}")
     (rows, inner), columns = spikes.shape, len(split.parts[0])
     arguments = {
-        **{"spikes": spikes, "part0": split.parts[0], "part1": part1, "part2": part2, "scale": split.scale, "out": out},
+        **{
+            "spikes": spikes,
+            "part0": split.parts[0],
+            "part1": part1,
+            "part2": part2,
+            "scale": split.scale,
+            "out": out,
+        },
         **{"rows": rows, "columns": columns, "inner": inner},
-        **{"spikes_stride": spikes.stride(0), "part_stride": split.parts[0].stride(0), "out_stride": out.stride(0)},
+        **{
+            "spikes_stride": spikes.stride(0),
+            "part_stride": split.parts[0].stride(0),
+            "out_stride": out.stride(0),
+        },
         **{"LOW": split.factors[1] if part1 is not None else 1.0, "enable_fp_fusion": False},
-        **{"TILE_ROWS": ROWS, "TILE_COLUMNS": COLUMNS, "TILE_INNER": INNER, "num_warps": WARPS, "num_stages": STAGES},
+        **{
+            "TILE_ROWS": ROWS,
+            "TILE_COLUMNS": COLUMNS,
+            "TILE_INNER": INNER,
+            "num_warps": WARPS,
+            "num_stages": STAGES,
+        },
     }
     return triton.cdiv(rows, ROWS) * triton.cdiv(columns, COLUMNS), arguments
 

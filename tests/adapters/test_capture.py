@@ -15,15 +15,31 @@ from snnbench.runner.variants import twins
 pytestmark = pytest.mark.frameworks
 
 ODD = {"time_steps": 23, "batch": 3, "neurons": 31}
-READS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist", "numpy", "cpu", "nonzero")
+READS = (
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__index__",
+    "item",
+    "tolist",
+    "numpy",
+    "cpu",
+    "nonzero",
+)
 
 
 def variants():
     """A case of everything here that mode `graph` offers, with the first neuron that it has."""
     for name in HERE:
         adapter = adapter_of(name)
-        for construction in adapter.constructions if isinstance(adapter, TorchAdapter) and "graph" in adapter.modes else ():
-            cases = (case_of(f"{name}:{construction}", neuron, layers=2, **ODD) for neuron in twins())
+        for construction in (
+            adapter.constructions
+            if isinstance(adapter, TorchAdapter) and "graph" in adapter.modes
+            else ()
+        ):
+            cases = (
+                case_of(f"{name}:{construction}", neuron, layers=2, **ODD) for neuron in twins()
+            )
             yield from [case for case in cases if refusal_of(adapter, case) is None][:1]
 
 

@@ -9,18 +9,24 @@ from snnbench.core.complete import CAN_BE_LEFT_OUT, NoAdapter, adapter_class, wh
 from snnbench.core.contract import Program
 from snnbench.core.result import ReadByHarness
 
-METHODS = [name for name, value in vars(Program).items() if inspect.isfunction(value) and name[0] != "_"]
+METHODS = [
+    name for name, value in vars(Program).items() if inspect.isfunction(value) and name[0] != "_"
+]
 
 
 def program(*missing, base=ReadByHarness):
     methods = {name: lambda self, *_: None for name in METHODS if name not in missing}
-    return type("Handwritten", (base,), {**methods, "device_clock": "process", "holds_borders": True})()
+    return type(
+        "Handwritten", (base,), {**methods, "device_clock": "process", "holds_borders": True}
+    )()
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_is_missed_by_name(name):
     assert whole(program()) and whole(program(base=Program))
-    with pytest.raises(TypeError, match=rf"^Handwritten lacks {name}\(.*\) of snnbench.core.contract.Program$"):
+    with pytest.raises(
+        TypeError, match=rf"^Handwritten lacks {name}\(.*\) of snnbench.core.contract.Program$"
+    ):
         whole(program(name))
     inherits = program(name, base=Program)
     if name in CAN_BE_LEFT_OUT:
@@ -36,9 +42,13 @@ def test_several_are_named_together_and_with_what_they_are_given():
 
 
 def test_one_that_does_not_inherit_is_told_so_and_not_of_what_it_would_inherit():
-    with pytest.raises(TypeError, match=r"^Handwritten must inherit from snnbench.core.contract.Program$"):
+    with pytest.raises(
+        TypeError, match=r"^Handwritten must inherit from snnbench.core.contract.Program$"
+    ):
         whole(program(base=object))
-    with pytest.raises(TypeError, match=r"^Handwritten must inherit from \S+ and lacks step\(x, upstream\) of \S+$"):
+    with pytest.raises(
+        TypeError, match=r"^Handwritten must inherit from \S+ and lacks step\(x, upstream\) of \S+$"
+    ):
         whole(program("step", base=object))
 
 
@@ -60,7 +70,10 @@ def test_what_is_the_harnesss_own_is_nobody_elses_wherever_it_comes_from():
     class Mixed(Computes, TorchProgram):
         pass
 
-    with pytest.raises(TypeError, match=r"^Mixed must not define `roll_input`: the harness reads the arrays of a Result and"):
+    with pytest.raises(
+        TypeError,
+        match=r"^Mixed must not define `roll_input`: the harness reads the arrays of a Result and",
+    ):
         whole(Mixed.__new__(Mixed))
     replaced = TorchProgram.__new__(TorchProgram)
     replaced.roll_input = lambda buffer, given, turn: given
@@ -73,5 +86,8 @@ def test_a_refusal_is_a_text_or_none():
         adapter = type("Mine", (TorchAdapter,), {"name": "mine", "refusal": right})
         assert adapter_class(adapter, "mine.py:Mine") is adapter
     wrong = type("Mine", (TorchAdapter,), {"name": "mine", "refusal": True})
-    with pytest.raises(NoAdapter, match=r"^mine.py:Mine: refusal = True must be None, or why it computes nothing, as a text$"):
+    with pytest.raises(
+        NoAdapter,
+        match=r"^mine.py:Mine: refusal = True must be None, or why it computes nothing, as a text$",
+    ):
         adapter_class(wrong, "mine.py:Mine")

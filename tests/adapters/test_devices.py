@@ -11,8 +11,21 @@ from snnbench.kernels.spec import NeuronSpec
 from snnbench.workloads import workload_of
 
 SIZES = {"neurons": 31, "layers": 3, "time_steps": 37, "batch": 5}
-NETWORK = {"workload": "cifar-small", "width": 3, "image": 12, "classes": 7, "time_steps": 7, "batch": 6}
-NETWORK |= {"layers": None, "neurons": None, "bias": None, "loss": "cross-entropy", "optimizer": "sgd"}
+NETWORK = {
+    "workload": "cifar-small",
+    "width": 3,
+    "image": 12,
+    "classes": 7,
+    "time_steps": 7,
+    "batch": 6,
+}
+NETWORK |= {
+    "layers": None,
+    "neurons": None,
+    "bias": None,
+    "loss": "cross-entropy",
+    "optimizer": "sgd",
+}
 
 
 NORMS = pytest.param({**NETWORK, "norm": True}, 2e-5, marks=pytest.mark.slow)
@@ -45,12 +58,18 @@ CASES = {
 OFTEN = ("hard-detached",)
 
 
-@pytest.mark.parametrize("name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
+@pytest.mark.parametrize(
+    "name",
+    [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
 def test_parts_of_the_time_steps(name):
     case = Case("jax", parallel="time", **CASES[name])
     for count, errors in apart(case, [2, 3, 4] if name == "soft" else [3], True).items():
         assert errors.pop("kept") < 1.05 * ceil(case.time_steps / count) / case.time_steps, count
-        assert max(errors.values()) <= (2e-6 if case.loss else 1e-12), (count, errors)  # losses are computed in float32
+        assert max(errors.values()) <= (2e-6 if case.loss else 1e-12), (
+            count,
+            errors,
+        )  # losses are computed in float32
 
 
 @pytest.mark.slow
@@ -65,8 +84,16 @@ def test_parts_of_the_time_steps_in_float32(sizes):
     ("name", "changes", "words"),
     [
         ("spyx", {}, "spyx's neurons in construction 'default' hand no state in and out"),
-        ("rockpool-jax", {}, "rockpool-jax's neurons in construction 'default' hand no state in and out"),
-        ("jax", {"construction": "associative-scan", "neuron": NeuronSpec("none")}, "'associative-scan' hand no state"),
+        (
+            "rockpool-jax",
+            {},
+            "rockpool-jax's neurons in construction 'default' hand no state in and out",
+        ),
+        (
+            "jax",
+            {"construction": "associative-scan", "neuron": NeuronSpec("none")},
+            "'associative-scan' hand no state",
+        ),
         ("jax", {"time_steps": 3}, "4 ranks cannot share time steps of 3"),
     ],
 )

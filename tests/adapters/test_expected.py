@@ -10,9 +10,13 @@ from snnbench.runner.variants import twins
 
 def test_every_adapter_has_an_entry_and_every_entry_an_adapter():
     without = registry.BUILT_IN.keys() - EXPECTED.keys()
-    assert not without, f"tests/adapters/expected.toml says nothing of {', '.join(sorted(without))}: add what is expected of it"
+    assert not without, (
+        f"tests/adapters/expected.toml says nothing of {', '.join(sorted(without))}: add what is expected of it"
+    )
     unknown = EXPECTED.keys() - registry.BUILT_IN.keys()
-    assert not unknown, f"tests/adapters/expected.toml has {', '.join(sorted(unknown))}, which adapters/registry.py has not"
+    assert not unknown, (
+        f"tests/adapters/expected.toml has {', '.join(sorted(unknown))}, which adapters/registry.py has not"
+    )
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -25,5 +29,10 @@ def test_an_entry_names_the_adapter_s_constructions_and_known_neurons(name):
 
 
 def test_only_those_with_an_environment_of_their_own_are_expected_elsewhere():
-    in_environments = {name for home, recipe in load_recipes().items() if home != "standard" for name in recipe.adapters}
+    in_environments = {
+        name
+        for home, recipe in load_recipes().items()
+        if home != "standard"
+        for name in recipe.adapters
+    }
     assert {name for name, entry in EXPECTED.items() if entry.get("elsewhere")} == in_environments

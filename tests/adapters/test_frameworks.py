@@ -7,7 +7,17 @@ in `make test`.
 from dataclasses import replace
 
 import pytest
-from support.expected import EXPECTED, HERE, PROVED, adapter_of, case_of, on_jax, proved, representatives, variants
+from support.expected import (
+    EXPECTED,
+    HERE,
+    PROVED,
+    adapter_of,
+    case_of,
+    on_jax,
+    proved,
+    representatives,
+    variants,
+)
 from support.paths import ROOT
 from support.proofs import refusal_of
 
@@ -28,7 +38,9 @@ VARIATIONS = {
     "the neuron alone": {"workload": "lif", "bias": False},
 }
 PAIRS = [(name, neuron) for name, neurons in PROVED.items() for neuron in neurons]
-VARIED = [(name, variation) for name, neurons in PROVED.items() if neurons for variation in VARIATIONS]
+VARIED = [
+    (name, variation) for name, neurons in PROVED.items() if neurons for variation in VARIATIONS
+]
 REFUSED = [
     (name, neuron)
     for name, neurons in PROVED.items()
@@ -42,7 +54,10 @@ REFUSED = [
 def matrix(pairs, quick_ones=lambda name: True):
     """All pairs, marked slow but for representatives, chosen among names for which `quick_ones` holds."""
     quick = representatives([pair for pair in pairs if quick_ones(pair[0])])
-    return [pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow, id="-".join(pair)) for pair in pairs]
+    return [
+        pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow, id="-".join(pair))
+        for pair in pairs
+    ]
 
 
 def proved_at_odd_sizes(name, neuron, **changes):
@@ -57,7 +72,9 @@ def test_what_a_framework_spells_is_the_same_network(name, neuron):
     assert set(own_size.verdict.errors) == {"weight", "bias", "input"}
 
 
-@pytest.mark.parametrize(("name", "variation"), matrix(VARIED, lambda name: not on_jax(name) or name in ("jax", "spyx")))
+@pytest.mark.parametrize(
+    ("name", "variation"), matrix(VARIED, lambda name: not on_jax(name) or name in ("jax", "spyx"))
+)
 def test_it_is_so_in_every_workload_and_precision(name, variation):
     changes = VARIATIONS[variation]
     neuron = "hard" if "hard" in PROVED[name] and "fp16" in variation else PROVED[name][0]
@@ -126,5 +143,7 @@ def test_what_is_about_a_linear_layer_is_refused_where_there_is_none(name):
 
 def test_a_scale_that_cannot_be_undone_exactly_is_refused():
     spec = replace(NEURONS["soft"], decay=0.9)
-    assert "only a power of two can be undone exactly" in refusal_of(adapter_of("norse"), Case("norse", neuron=spec))
+    assert "only a power of two can be undone exactly" in refusal_of(
+        adapter_of("norse"), Case("norse", neuron=spec)
+    )
     assert refusal_of(adapter_of("norse"), Case("norse", neuron=replace(spec, decay=0.875))) is None

@@ -47,7 +47,9 @@ def test_who_has_a_native_neuron_says_what_it_is_and_where_it_is_from(name):
     assert ": " in adapter.native_description and len(adapter.native_description) < 130
     assert "Source: " in adapter.native.__doc__
     for construction in adapter.constructions[1:]:
-        assert "behind one Linear" in refusal_of(adapter, case_of(name, device=adapter.devices[-1], construction=construction))
+        assert "behind one Linear" in refusal_of(
+            adapter, case_of(name, device=adapter.devices[-1], construction=construction)
+        )
 
 
 def names_of(native):
@@ -84,11 +86,17 @@ def alone(name, time_steps):
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", NATIVES)
 def test_a_native_neuron_fires_as_its_description_says(name):
-    currents = np.random.default_rng(7).normal(0.1, NATIVES[name].get("drive", 0.7), (31, 5, 61)).astype(np.float32)
+    currents = (
+        np.random.default_rng(7)
+        .normal(0.1, NATIVES[name].get("drive", 0.7), (31, 5, 61))
+        .astype(np.float32)
+    )
     program = alone(name, 31)
     spikes = program.spikes(program.inference(program.put_input(currents)))["neuron1"]
     assert spikes.mean() > 0.02
-    assert np.mean(spikes != spikes_by_formula(NATIVES[name], currents.astype(np.float64))) < 2e-4, "a rounding flip or two"
+    assert (
+        np.mean(spikes != spikes_by_formula(NATIVES[name], currents.astype(np.float64))) < 2e-4
+    ), "a rounding flip or two"
 
 
 @pytest.mark.frameworks
@@ -101,6 +109,8 @@ def test_a_native_neuron_s_surrogate_is_the_one_it_says(name):
     result = program.forward(program.put_input(currents))
     upstream = np.zeros_like(currents)
     upstream[-1] = 1
-    gradient = program.gradients(program.backward(result, program.put_upstream(upstream, result))).input[0]
+    gradient = program.gradients(
+        program.backward(result, program.put_upstream(upstream, result))
+    ).input[0]
     slope = eval(NATIVES[name]["slope"], {"np": np, "x": currents[0].astype(np.float64)})
     np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-6)

@@ -36,12 +36,17 @@ def test_a_network_of_all_kinds_is_the_same_with_every_framework(name):
 @pytest.mark.parametrize(("loss", "norm"), [(None, False), ("cross-entropy", True)])
 def test_other_ways_through_our_convolutions_are_proved(name, loss, norm):
     sizes = {"time_steps": 35, "batch": 3, "width": 8, "image": 19, "classes": 7}
-    proof = proof_of(adapter_of(name), case_of(name, workload="cifar-small", loss=loss, norm=norm, **sizes))
+    proof = proof_of(
+        adapter_of(name), case_of(name, workload="cifar-small", loss=loss, norm=norm, **sizes)
+    )
     assert proof.passed, proof.reason
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, entry in HERE.items() for kind in KINDS if entry.get(kind)])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name, entry in HERE.items() for kind in KINDS if entry.get(kind)],
+)
 def test_recurrent_neurons_and_potentials_are_proved(name, kind):
     proof = proof_of(adapter_of(name), case_of(name, workload=kind, **SIZES[kind]))
     assert proof.passed, proof.reason
@@ -50,7 +55,12 @@ def test_recurrent_neurons_and_potentials_are_proved(name, kind):
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, kind) for name, entry in HERE.items() for kind in ("recurrent", "potentials") if not entry.get(kind)],
+    [
+        (name, kind)
+        for name, entry in HERE.items()
+        for kind in ("recurrent", "potentials")
+        if not entry.get(kind)
+    ],
 )
 def test_others_refuse_them_in_a_sentence(name, kind):
     refusal = refusal_of(adapter_of(name), case_of(name, workload=kind, **SIZES[kind]))
@@ -67,10 +77,15 @@ def test_others_refuse_them_in_a_sentence(name, kind):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", [name for name, neurons in PROVED.items() if neurons and not on_jax(name)])
+@pytest.mark.parametrize(
+    "name", [name for name, neurons in PROVED.items() if neurons and not on_jax(name)]
+)
 def test_a_construction_is_refused_with_recurrent_neurons_or_builds_them(name):
     """A refusal comes before anything is built."""
-    adapter, case = adapter_of(name), case_of(name, PROVED[name][0], workload="recurrent", **SIZES["recurrent"])
+    adapter, case = (
+        adapter_of(name),
+        case_of(name, PROVED[name][0], workload="recurrent", **SIZES["recurrent"]),
+    )
     if refusal_of(adapter, case) is None:
         adapter.prepare(case, 1)
         adapter.program(case, network_of(case))
@@ -144,7 +159,10 @@ def test_our_kernels_take_chains_and_norms_of_a_network():
     ]
     assert own == [(ConvLIF, False)] * 3 + [(BatchNormLIF, None)] * 2
     refusal = refusal_of(adapter_of("fused"), case_of("fused:conv-recompute"))
-    assert refusal == "conv-recompute is about the convolution in front of a neuron, and this network has none"
+    assert (
+        refusal
+        == "conv-recompute is about the convolution in front of a neuron, and this network has none"
+    )
     case = case_of("fused", layers=3, neurons=7)
     layers = adapter_of("fused").program(case, network_of(case)).network.layers
     assert [type(layer) for layer in layers] == [LinearLIF] * 3
@@ -174,21 +192,29 @@ def test_layers_are_a_framework_s_own_in_its_own_container(name, own):
             Node("neuron2", "neuron", ("linear1",), neuron),
         ),
     )
-    program = adapter_of(name).program(case_of(f"{name}:layers", spec, time_steps=5, batch=3), network)
+    program = adapter_of(name).program(
+        case_of(f"{name}:layers", spec, time_steps=5, batch=3), network
+    )
     layers = program.network.layers
     if name != "spikingjelly":
         (container,) = layers
         layers = container.own.values()
     assert [type(layer).__name__ for layer in layers] == own
     if name == "spikingjelly":
-        assert {type(layer).__module__.partition(".")[0] for layer in layers if not hasattr(layer, "lif")} == {"spikingjelly"}
+        assert {
+            type(layer).__module__.partition(".")[0]
+            for layer in layers
+            if not hasattr(layer, "lif")
+        } == {"spikingjelly"}
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["snntorch", "sinabs"])
 def test_a_container_that_keeps_its_potentials_from_call_to_call_is_rejected(name, monkeypatch):
     spec = NeuronSpec("hard", detach_reset=True, decay=0.5)
-    monkeypatch.setattr({"snntorch": "snntorch.utils.reset", "sinabs": "sinabs.reset_states"}[name], keep_potentials)
+    monkeypatch.setattr(
+        {"snntorch": "snntorch.utils.reset", "sinabs": "sinabs.reset_states"}[name], keep_potentials
+    )
     case = case_of(f"{name}:layers", spec, time_steps=37, batch=3, neurons=97)
     proof = proof_of(adapter_of(name), case)
     assert not proof.passed

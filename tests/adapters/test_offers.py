@@ -10,8 +10,18 @@ import snnbench
 SMALL = {"neurons": 31, "time_steps": 41, "batch": 3}
 OFFERS = {
     "current": ({"current_decay": 0.75}, {}, "self.spec.current_decay * i + x", "x"),
-    "threshold": ({"adaptation": 0.1, "adaptation_decay": 0.9}, {}, " + self.spec.adaptation * s", ""),
-    "decay": ({"learned_decay": "direct"}, {"loss": "spike-count", "optimizer": "adam"}, "self.beta * v", "self.spec.decay * v"),
+    "threshold": (
+        {"adaptation": 0.1, "adaptation_decay": 0.9},
+        {},
+        " + self.spec.adaptation * s",
+        "",
+    ),
+    "decay": (
+        {"learned_decay": "direct"},
+        {"loss": "spike-count", "optimizer": "adam"},
+        "self.beta * v",
+        "self.spec.decay * v",
+    ),
 }
 """Fields of the neuron, axes of the case, and words of the example with a fault to put in their place."""
 
@@ -25,5 +35,7 @@ def test_the_example_is_proved_and_a_fault_in_it_is_seen(offer, tmp_path):
     assert right in code
     for name, text in (("mine", code), ("faulty", code.replace(right, wrong))):
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-        verdict = snnbench.check(f"{tmp_path / name}.py:Mine", neuron={"reset": "soft", **fields}, **SMALL, **axes)
+        verdict = snnbench.check(
+            f"{tmp_path / name}.py:Mine", neuron={"reset": "soft", **fields}, **SMALL, **axes
+        )
         assert bool(verdict) == (name == "mine"), verdict

@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from support.expected import adapter_of
 from support.proofs import proof_of, refusal_of
-from support.ready import ABOVE, BELOW, CURRENTS, JAX, READY, THRICE, TORCH, TWICE, answers, changed, every_variant, program_of
+from support.ready import (
+    ABOVE,
+    BELOW,
+    CURRENTS,
+    JAX,
+    READY,
+    THRICE,
+    TORCH,
+    TWICE,
+    answers,
+    changed,
+    every_variant,
+    program_of,
+)
 
 from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
@@ -25,21 +38,34 @@ def test_2_the_same_spikes_with_another_gradient_are_rejected(name):
     class Attached(type(right)):
         def lif(self, spec, features, construction):
             reset = "soft" if name == "snntorch" else "hard"
-            return super().lif(NeuronSpec(reset, detach_reset=reset == "soft"), features, construction)
+            return super().lif(
+                NeuronSpec(reset, detach_reset=reset == "soft"), features, construction
+            )
 
     spec = NEURONS["soft" if name == "snntorch" else "hard"]
     case = Case(name, neuron=spec, neurons=61, time_steps=31, batch=3)
     assert proof_of(right, case).passed
     proof = proof_of(Attached(), case)
     (stage,) = proof.stages
-    assert not proof.passed and stage.verdict.wrong_decisions == 0 and "tached where it should be" in proof.reason
+    assert (
+        not proof.passed
+        and stage.verdict.wrong_decisions == 0
+        and "tached where it should be" in proof.reason
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in READY if not name.startswith("fused") and name not in JAX])
+@pytest.mark.parametrize(
+    "name", [name for name in READY if not name.startswith("fused") and name not in JAX]
+)
 def test_3_decay_is_the_factor_per_step_whatever_a_framework_calls_it(name):
     """β, 1 − 1/τ, exp(−1/τ) and exp(−(1 − β)) all go by these names. Told apart by another decay than the usual."""
     case = changed(name, neurons=61, time_steps=31, batch=3)
-    case = Case(**{**vars(case), "neuron": NeuronSpec(case.neuron.reset, case.neuron.detach_reset, decay=0.875)})
+    case = Case(
+        **{
+            **vars(case),
+            "neuron": NeuronSpec(case.neuron.reset, case.neuron.detach_reset, decay=0.875),
+        }
+    )
     assert refusal_of(adapter_of(case.framework), case) is None
     proof = proof_of(adapter_of(case.framework), case)
     assert proof.passed, proof.reason

@@ -23,18 +23,27 @@ pytestmark = pytest.mark.frameworks
 def test_9_the_slope_that_norse_ignores_is_the_one_it_computes(name):
     """Norse 1.1 ignores `alpha`, whose default is 100; a version that obeys it must get 1, and other slopes are refused."""
     program = program_of(READY[name])
-    parameters = [vars(module).get("p") or vars(module).get("parameters_of_neuron") for module in program.network.modules()]
+    parameters = [
+        vars(module).get("p") or vars(module).get("parameters_of_neuron")
+        for module in program.network.modules()
+    ]
     (alpha,) = {float(p.alpha) for p in parameters if hasattr(p, "alpha")}
     assert alpha == 1
     case = READY[name]
     steep = NeuronSpec(case.neuron.reset, case.neuron.detach_reset, slope=2)
-    assert "ignores its slope" in refusal_of(adapter_of("norse"), Case("norse", case.construction, neuron=steep))
+    assert "ignores its slope" in refusal_of(
+        adapter_of("norse"), Case("norse", case.construction, neuron=steep)
+    )
 
 
 def test_10_rockpool_is_there_with_its_zero_matrix_and_without():
     """`LIFTorch` multiplies by an N × N matrix of zeros at every step, recurrent or not."""
     shipped, without = (
-        next(module.lif for module in program_of(READY[name]).network.modules() if hasattr(module, "lif"))
+        next(
+            module.lif
+            for module in program_of(READY[name]).network.modules()
+            if hasattr(module, "lif")
+        )
         for name in ("rockpool:lif-torch", "rockpool:lif-torch-without-recurrence")
     )
     assert shipped.w_rec.shape == (4, 4) and not shipped.w_rec.any()
@@ -45,11 +54,21 @@ def test_10_rockpool_is_there_with_its_zero_matrix_and_without():
 def test_12_who_computes_spikingjelly_s_neuron_is_on_record(name, monkeypatch):
     """Version 2 chooses among CUDA, Triton and torch by itself, and in short formats takes torch without a word."""
     program = program_of(READY[name])
-    assert program.facts(program.inference(program.put_input(CURRENTS)))["backend"] in ("torch", "torch-reference")
+    assert program.facts(program.inference(program.put_input(CURRENTS)))["backend"] in (
+        "torch",
+        "torch-reference",
+    )
     if name in ("spikingjelly", "spikingjelly:parametric"):
         functional = importlib.import_module("spikingjelly.activation_based.functional")
-        monkeypatch.setattr(functional, "neuron_implementation", lambda kind, device, execution: {"implementation": "triton"})
-        facts = {p: adapter_of("spikingjelly").facts(changed(name, device="cuda", precision=p)) for p in ("fp32", "bf16")}
+        monkeypatch.setattr(
+            functional,
+            "neuron_implementation",
+            lambda kind, device, execution: {"implementation": "triton"},
+        )
+        facts = {
+            p: adapter_of("spikingjelly").facts(changed(name, device="cuda", precision=p))
+            for p in ("fp32", "bf16")
+        }
         assert facts == {"fp32": {"backend": "triton"}, "bf16": {"backend": "torch-reference"}}
 
 
@@ -67,7 +86,8 @@ def test_12_a_provider_is_forced_or_the_case_ends(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"), [("norse", 16), ("norse:lif", 16), ("rockpool:lif-torch", 2**40), ("rockpool-jax", 2**44)]
+    ("name", "scale"),
+    [("norse", 16), ("norse:lif", 16), ("rockpool:lif-torch", 2**40), ("rockpool-jax", 2**44)],
 )
 def test_14_a_scale_folded_into_the_weights_is_taken_out_of_their_gradients(name, scale):
     """Exact where it is a power of two and the format can hold it."""
@@ -79,12 +99,17 @@ def test_14_a_scale_folded_into_the_weights_is_taken_out_of_their_gradients(name
     result = program.forward(x)
     done = program.backward(result, program.put_upstream(problem.upstream, result))
     if name in JAX:
-        loaded, gradient = np.array(program.parameters["linear1"]["weight"]), np.array(done.gradients["linear1"]["weight"])
+        loaded, gradient = (
+            np.array(program.parameters["linear1"]["weight"]),
+            np.array(done.gradients["linear1"]["weight"]),
+        )
     else:
         weight = program.parameters["linear1"]["weight"]
         loaded, gradient = weight.detach().numpy(), weight.grad.numpy()
     assert np.array_equal(loaded, problem.parameters["linear1"]["weight"] * np.float32(scale))
-    assert np.array_equal(program.gradients(done).parameters["linear1"]["weight"], gradient * np.float32(scale))
+    assert np.array_equal(
+        program.gradients(done).parameters["linear1"]["weight"], gradient * np.float32(scale)
+    )
     if scale > 65504:
         half = changed(name, precision="fp16")
         assert "which fp16 cannot hold" in refusal_of(adapter_of(half.framework), half)
@@ -120,7 +145,9 @@ def test_18_a_threshold_that_lava_dl_would_cut_off_is_refused(construction):
     adapter = adapter_of("lava-dl")
 
     def refusal(**changes):
-        return refusal_of(adapter, Case("lava-dl", construction, neuron=NeuronSpec("none", **changes)))
+        return refusal_of(
+            adapter, Case("lava-dl", construction, neuron=NeuronSpec("none", **changes))
+        )
 
     assert refusal() is None and refusal(threshold=0.75) is None
     assert "threshold is here a multiple of 1/" in refusal(threshold=0.1)

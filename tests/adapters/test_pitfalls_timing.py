@@ -18,7 +18,9 @@ from snnbench.measure.phases import Draw, Phases
 pytestmark = pytest.mark.frameworks
 
 
-@pytest.mark.parametrize("name", ["torch", "snntorch", "spikingjelly:single-step", "torch:stepwise"])
+@pytest.mark.parametrize(
+    "name", ["torch", "snntorch", "spikingjelly:single-step", "torch:stepwise"]
+)
 def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
     """The backward of `x[t]` writes a gradient of the size of all time steps, at each step: O(T²)."""
     program, given = program_of(READY[name]), []
@@ -26,7 +28,9 @@ def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
     if name.endswith("stepwise"):
         given.append(result.x.expand_as(result.x).grad_fn.next_functions[0][0])
     else:
-        program.network.layers[0].linear.register_forward_hook(lambda module, x, currents: given.append(currents.grad_fn))
+        program.network.layers[0].linear.register_forward_hook(
+            lambda module, x, currents: given.append(currents.grad_fn)
+        )
         result = program.forward(program.put_input(CURRENTS))
     takers, waiting = set(), [result.output.grad_fn]
     while waiting:
@@ -39,7 +43,9 @@ def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
 
 def test_13_each_block_of_a_case_is_a_process_of_its_own(snnbench):
     """snnTorch keeps every neuron ever made in a list; JAX keeps memory: figures would drift over a session."""
-    ended = snnbench.run(snnbench.config(["reports-process"], ["process.py:ReportsProcess"], measure="blocks = 3"))
+    ended = snnbench.run(
+        snnbench.config(["reports-process"], ["process.py:ReportsProcess"], measure="blocks = 3")
+    )
     processes = {record["facts"]["backend"] for record in ended.records}
     assert len(ended.records) == len(processes) == 3, ended.stderr
 
@@ -70,11 +76,15 @@ def test_15_jax_is_traced_once_and_waited_for(monkeypatch):
         program.inference(x)
         counts.append(len(traced))
     assert counts[0] == counts[1] == counts[2]
-    monkeypatch.setattr(jax, "block_until_ready", lambda tree: awaited.extend(jax.tree_util.tree_leaves(tree)))
+    monkeypatch.setattr(
+        jax, "block_until_ready", lambda tree: awaited.extend(jax.tree_util.tree_leaves(tree))
+    )
     for outcome in (result, done, stepped):
         awaited.clear()
         program.wait(outcome)
-        leaves = jax.tree_util.tree_leaves((outcome.borders, outcome.residuals, outcome.gradients, outcome.updated))
+        leaves = jax.tree_util.tree_leaves(
+            (outcome.borders, outcome.residuals, outcome.gradients, outcome.updated)
+        )
         assert leaves and {id(leaf) for leaf in leaves} <= {id(leaf) for leaf in awaited}
 
 
@@ -90,13 +100,18 @@ def test_16_torch_gets_the_threads_of_the_case_and_no_more(name):
         torch.set_num_threads(before)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else True, reason="needs two cores")
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else True,
+    reason="needs two cores",
+)
 def test_16_a_worker_is_bound_to_the_cores_of_the_case(snnbench):
     """Thread variables do not bind XLA's threads; the kernel does."""
     ended = snnbench.run(snnbench.config(["reports-cores"], ["process.py:ReportsCores"]))
     assert ended.record("reports-cores")["facts"]["backend"].startswith("1 of "), ended.stderr
     variables = ended.record("reports-cores")["environment"]["variables"]
-    assert {variables[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")} == {"1"}
+    assert {
+        variables[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    } == {"1"}
 
 
 def loaded(name):
@@ -134,8 +149,15 @@ def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
     called = []
     for method in ("forward", "wait", "backward", "optimize", "step", "inference"):
         own = getattr(program, method)
-        monkeypatch.setattr(program, method, lambda *given, own=own, method=method: (called.append(method), own(*given))[1])
-    networks, before = [], {"backward": ["forward", "wait"], "optimizer": ["forward", "backward", "wait"]}
+        monkeypatch.setattr(
+            program,
+            method,
+            lambda *given, own=own, method=method: (called.append(method), own(*given))[1],
+        )
+    networks, before = (
+        [],
+        {"backward": ["forward", "wait"], "optimizer": ["forward", "backward", "wait"]},
+    )
     for layer in program.network.layers if name == "torch" else ():
         layer.register_forward_hook(lambda *given: networks.append("forward"))
     for called_as, phase in Phases(program, inputs, upstream, 3).by_name.items():
@@ -156,6 +178,13 @@ def test_17_every_framework_gets_the_same_weights_bias_and_input(name):
     problem = problem_of(case, 1.0)
     assert set(np.unique(problem.input)) == {0, 1} and problem.parameters["linear1"]["bias"].any()
     program = adapter_of(case.framework).program(case, network_of(case))
-    program.load({"linear1": {"weight": np.zeros((7, 7), np.float32), "bias": np.float32([2, -2, 2, -2, 2, -2, 2])}})
+    program.load(
+        {
+            "linear1": {
+                "weight": np.zeros((7, 7), np.float32),
+                "bias": np.float32([2, -2, 2, -2, 2, -2, 2]),
+            }
+        }
+    )
     spikes = program.spikes(program.inference(program.put_input(problem.input)))["neuron1"]
     assert spikes[0].tolist() == [[1, 0, 1, 0, 1, 0, 1]] * 3

@@ -37,11 +37,19 @@ def test_the_columns_say_what_is_computed_in(name, precision):
 @pytest.mark.parametrize("precision", SHORT)
 @pytest.mark.parametrize(
     ("name", "neuron", "changes"),
-    [("snntorch", "none", {}), ("torch:stepwise", "soft", {}), ("torch", "soft", {"workload": "lif", "bias": False})],
+    [
+        ("snntorch", "none", {}),
+        ("torch:stepwise", "soft", {}),
+        ("torch", "soft", {"workload": "lif", "bias": False}),
+    ],
 )
-def test_it_depends_on_the_neuron_and_not_on_how_the_layer_is_spelled(name, neuron, changes, precision):
+def test_it_depends_on_the_neuron_and_not_on_how_the_layer_is_spelled(
+    name, neuron, changes, precision
+):
     facts = facts_of(adapter_of(name), case_of(name, neuron, precision=precision, **changes))
-    in_float32 = precision == "amp-bf16" and bool(changes)  # autocast is for products, and there is none
+    in_float32 = precision == "amp-bf16" and bool(
+        changes
+    )  # autocast is for products, and there is none
     assert facts["state_dtype"] == ("float32" if in_float32 else SHORT[precision])
 
 
@@ -85,7 +93,9 @@ def quietly_in_float32(current, v):
 
 
 def one_of_two(current, state):
-    v, i = (torch.zeros_like(current), torch.zeros_like(current).float()) if state is None else state
+    v, i = (
+        (torch.zeros_like(current), torch.zeros_like(current).float()) if state is None else state
+    )
     v, i = 0.5 * v + current, 0.5 * i + current.float()
     return (v + i.to(v.dtype) > 1).to(current.dtype), (v, i)
 
@@ -97,7 +107,11 @@ def short_only_at_first(current, v):
 
 @pytest.mark.parametrize(
     ("step_of", "seen"),
-    [(quietly_in_float32, "float32"), (one_of_two, "bfloat16, float32"), (short_only_at_first, "float32")],
+    [
+        (quietly_in_float32, "float32"),
+        (one_of_two, "bfloat16, float32"),
+        (short_only_at_first, "float32"),
+    ],
 )
 def test_a_state_in_float32_is_seen_though_the_spikes_are_short(step_of, seen):
     facts = facts_of(loop_of(step_of), Case("planted", precision="bf16"))
@@ -119,5 +133,7 @@ def test_a_neuron_that_shows_no_state_has_none_in_the_columns():
 
             return lambda currents: jax.lax.associative_scan(jax.numpy.add, currents)
 
-    facts = [facts_of(adapter(), Case(adapter.name, precision="bf16")) for adapter in (Hidden, Parallel)]
+    facts = [
+        facts_of(adapter(), Case(adapter.name, precision="bf16")) for adapter in (Hidden, Parallel)
+    ]
     assert [of_one["state_dtype"] for of_one in facts] == [None, None]

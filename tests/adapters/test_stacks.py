@@ -19,7 +19,9 @@ ODD = {"time_steps": 31, "batch": 5, "neurons": 61}
 LINEAR = ("linear-split", "linear-recompute", "linear-split-recompute")
 
 
-@pytest.mark.parametrize("changes", [{}, {"input": "dense", "bias": False}, {"input_grad": False}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"input": "dense", "bias": False}, {"input_grad": False}], ids=str
+)
 @pytest.mark.parametrize("layers", [2, 3])
 @pytest.mark.parametrize("construction", LINEAR)
 def test_our_linear_constructions_stack(construction, layers, changes):
@@ -46,7 +48,9 @@ def test_compiled_they_stack_too(construction):
         ("linear-split-recompute", "fp32", TIERS["fp32"].dtype),
     ],
 )
-def test_no_float32_spikes_lie_between_our_layers_where_the_next_product_is_short(construction, precision, between):
+def test_no_float32_spikes_lie_between_our_layers_where_the_next_product_is_short(
+    construction, precision, between
+):
     case = Case("fused", construction, precision=precision, layers=3, **ODD)
     program, problem = loaded(adapter_of("fused"), case)
     result = program.forward(program.put_input(problem.input))
@@ -56,13 +60,17 @@ def test_no_float32_spikes_lie_between_our_layers_where_the_next_product_is_shor
     assert all(0.05 < border.mean() < 0.4 for border in program.spikes(result).values())
 
 
-@pytest.mark.parametrize(("construction", "held"), [("linear-split", 3), ("linear-recompute", 1), ("default", 1)])
+@pytest.mark.parametrize(
+    ("construction", "held"), [("linear-split", 3), ("linear-recompute", 1), ("default", 1)]
+)
 def test_while_memory_is_weighed_only_the_framework_holds_hidden_spikes(construction, held):
     case = Case("fused", construction, layers=3, **ODD)
     program, problem = loaded(adapter_of("fused"), case)
     made = []
     for layer in program.network.layers:
-        layer.register_forward_hook(lambda _, x, spikes: made.append(StorageWeakRef(spikes.untyped_storage())))
+        layer.register_forward_hook(
+            lambda _, x, spikes: made.append(StorageWeakRef(spikes.untyped_storage()))
+        )
     x = program.put_input(problem.input)
     result = program.forward(x)
     assert len(result.borders) == 3 and len(made) == 3
@@ -95,13 +103,19 @@ def test_a_stack_goes_through_the_whole_bench(snnbench, frameworks):
     ended = snnbench.run(snnbench.config(frameworks, grid=grid))
     assert ended.exit_code == 0, ended.stderr
     assert sorted(row["layers"] for row in ended.rows) == sorted("13" * len(frameworks))
-    assert all(1 <= int(row["rank_low"]) <= int(row["rank_high"]) <= len(frameworks) for row in ended.rows)
+    assert all(
+        1 <= int(row["rank_low"]) <= int(row["rank_high"]) <= len(frameworks) for row in ended.rows
+    )
     phases = ("forward", "backward", "step", "inference")
     for record in ended.records:
         layers = record["case"]["layers"]
         assert len(record["proof"]["gains"]) == len(record["proof"]["oracle_rates"]) == layers
         assert all(record["parts"][phase]["timing"] and record["memory"][phase] for phase in phases)
     for row in ended.rows:
-        assert row["proved"] == "true" and float(row["grad_error"]) < 1e-5 and 0.05 < float(row["firing_rate"]) < 0.3
+        assert (
+            row["proved"] == "true"
+            and float(row["grad_error"]) < 1e-5
+            and 0.05 < float(row["firing_rate"]) < 0.3
+        )
         assert all(row[f"{phase}_floor_s"] for phase in phases)
     assert "3 layers" in (ended.folder / "report.html").read_text()

@@ -14,7 +14,9 @@ from snnbench.core.case import Case
 SIZES = {"time_steps": 31, "batch": 5, "neurons": 61}
 
 
-@pytest.mark.parametrize("changes", [{"layers": 2, "bias": False}, {"precision": "bf16"}, {"input_grad": False}])
+@pytest.mark.parametrize(
+    "changes", [{"layers": 2, "bias": False}, {"precision": "bf16"}, {"input_grad": False}]
+)
 def test_it_is_the_same_network_in_stacks_and_short_formats(changes):
     proof = proof_of(TorchLoop(), Case("torch", "stepwise", **SIZES, **changes))
     assert proof.passed, proof.reason
@@ -23,7 +25,9 @@ def test_it_is_the_same_network_in_stacks_and_short_formats(changes):
 def test_every_step_has_a_product_of_its_own():
     case, rows = Case("torch", "stepwise", **SIZES), []
     program = TorchLoop().program(case, network_of(case))
-    program.network.layers[0].linear.register_forward_hook(lambda module, given, result: rows.append(len(given[0])))
+    program.network.layers[0].linear.register_forward_hook(
+        lambda module, given, result: rows.append(len(given[0]))
+    )
     program.inference(program.put_input(np.zeros((31, 5, 61), np.float32)))
     assert rows == [5] * 31
 
@@ -32,14 +36,22 @@ def test_it_gives_the_spikes_of_the_default_construction():
     spikes = []
     for construction in ("default", "stepwise"):
         program, problem = loaded(TorchLoop(), Case("torch", construction, **SIZES))
-        spikes.append(program.spikes(program.inference(program.put_input(problem.input)))["neuron1"])
+        spikes.append(
+            program.spikes(program.inference(program.put_input(problem.input)))["neuron1"]
+        )
     assert np.array_equal(*spikes)
 
 
 def test_where_it_makes_no_sense_it_is_refused_with_a_reason():
-    assert "no linear layer" in refusal_of(TorchLoop(), Case("torch", "stepwise", workload="lif", bias=False))
-    assert "its time loop cannot be cut" in refusal_of(adapter_of("rockpool"), Case("rockpool", "stepwise"))
-    assert "has no construction 'stepwise'" in refusal_of(adapter_of("jax"), Case("jax", "stepwise"))
+    assert "no linear layer" in refusal_of(
+        TorchLoop(), Case("torch", "stepwise", workload="lif", bias=False)
+    )
+    assert "its time loop cannot be cut" in refusal_of(
+        adapter_of("rockpool"), Case("rockpool", "stepwise")
+    )
+    assert "has no construction 'stepwise'" in refusal_of(
+        adapter_of("jax"), Case("jax", "stepwise")
+    )
 
     class Whole(TorchAdapter):
         name = "whole"

@@ -17,10 +17,18 @@ pytestmark = pytest.mark.frameworks
 
 ODD = {"time_steps": 31, "batch": 5, "neurons": 61}
 PAPERS = {
-    "liang": NeuronSpec("hard", decay=0.25, threshold=0.25, surrogate="rectangle"),  # Liang et al., DATE 2022
-    "fusion": NeuronSpec("hard", decay=0.2, threshold=0.3, surrogate="rectangle"),  # Li et al., temporal fusion, ICANN 2024
-    "ipu": NeuronSpec("soft-undecayed", detach_reset=True, decay=0.9, surrogate="straight-through"),  # snnTorch on IPUs
-    "iaf": NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0, max_spikes=8),  # Lenz, Training SNNs, fast
+    "liang": NeuronSpec(
+        "hard", decay=0.25, threshold=0.25, surrogate="rectangle"
+    ),  # Liang et al., DATE 2022
+    "fusion": NeuronSpec(
+        "hard", decay=0.2, threshold=0.3, surrogate="rectangle"
+    ),  # Li et al., temporal fusion, ICANN 2024
+    "ipu": NeuronSpec(
+        "soft-undecayed", detach_reset=True, decay=0.9, surrogate="straight-through"
+    ),  # snnTorch on IPUs
+    "iaf": NeuronSpec(
+        "soft", decay=1.0, surrogate="exponential", slope=2.0, max_spikes=8
+    ),  # Lenz, Training SNNs, fast
 }
 
 
@@ -30,7 +38,11 @@ def marked(name, *more, quick):
 
 @pytest.mark.parametrize(
     ("name", "surrogate"),
-    [marked(name, each, quick=not on_jax(name) and index % 3 == 1) for name in HERE for index, each in enumerate(SURROGATES)],
+    [
+        marked(name, each, quick=not on_jax(name) and index % 3 == 1)
+        for name in HERE
+        for index, each in enumerate(SURROGATES)
+    ],
 )
 def test_a_surrogate_is_proved_or_refused(name, surrogate):
     case = case_of(name, NeuronSpec(surrogate=surrogate), **ODD)
@@ -45,7 +57,9 @@ def test_a_surrogate_is_proved_or_refused(name, surrogate):
     ("name", "surrogate", "slope"),
     [("norse", "sigmoid", 4), ("norse:lif", "sigmoid", 4), ("spikingjelly", "superspike", 2)],
 )
-def test_a_surrogate_that_has_another_name_is_proved_with_the_slope_that_it_has(name, surrogate, slope):
+def test_a_surrogate_that_has_another_name_is_proved_with_the_slope_that_it_has(
+    name, surrogate, slope
+):
     spec = NeuronSpec("hard", surrogate=surrogate, slope=slope)
     proof = proof_of(adapter_of(name), case_of(name, spec, **ODD))
     assert proof.passed, proof.reason
@@ -81,7 +95,9 @@ def test_a_potential_of_exactly_the_threshold_fires_or_not(name):
     program = adapter_of(name).program(case, network_of(case))
     program.load({})
     one = np.float32(1)
-    currents = np.array([np.nextafter(one, np.float32(0)), one, np.nextafter(one, np.float32(2))], np.float32)
+    currents = np.array(
+        [np.nextafter(one, np.float32(0)), one, np.nextafter(one, np.float32(2))], np.float32
+    )
     result = program.forward(program.put_input(currents.reshape(1, 1, 3)))
     program.wait(result)
     (spikes,) = program.spikes(result).values()

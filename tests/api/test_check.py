@@ -26,7 +26,18 @@ class Mine(TorchLoop):
 
 def test_it_says_what_the_command_line_says(snnbench):
     verdict = own.check("torch", NUMPY, neuron=["soft", "hard-straight"], **SMALL)
-    ended = snnbench("check", "torch", "-a", NUMPY, "--neuron", "soft", "--neuron", "hard-straight", *TINY, "--json")
+    ended = snnbench(
+        "check",
+        "torch",
+        "-a",
+        NUMPY,
+        "--neuron",
+        "soft",
+        "--neuron",
+        "hard-straight",
+        *TINY,
+        "--json",
+    )
     told = [(each["case"], each["status"], each["reason"]) for each in json.loads(ended.stdout)]
     assert told == [(one.case.as_dict(), one.status, one.reason) for one in verdict]
     assert verdict and len(verdict) == 4 and verdict.faults == {}
@@ -56,19 +67,29 @@ def test_a_notebook_shows_the_table_and_nothing_of_an_adapter_is_markup():
     assert page.count("<tr>") == 3 and "same network" in page and "NumPy is offered here" in page
 
 
-@pytest.mark.parametrize("guard", ["", "if __name__ == '__main__':\n    "], ids=["without a guard", "with a guard"])
+@pytest.mark.parametrize(
+    "guard", ["", "if __name__ == '__main__':\n    "], ids=["without a guard", "with a guard"]
+)
 def test_a_script_that_checks_its_own_class_ends(tmp_path, guard):
     (script := tmp_path / "mine.py").write_text(SCRIPT.format(guard=guard))
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=True)
-    said = "mine soft fp32: same network" if guard else "put that under `if __name__ == '__main__':`"
+    ended = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=120, check=True
+    )
+    said = (
+        "mine soft fp32: same network" if guard else "put that under `if __name__ == '__main__':`"
+    )
     assert said in ended.stdout
 
 
 def test_a_class_of_a_notebook_has_no_file_and_is_told_where_to_write_it():
     code = SCRIPT.format(guard="")
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+    )
     sentence = ended.stderr.splitlines()[-1]
-    assert sentence.endswith("write it to one, in a notebook with %%writefile mine.py, then check('mine.py:Mine')")
+    assert sentence.endswith(
+        "write it to one, in a notebook with %%writefile mine.py, then check('mine.py:Mine')"
+    )
 
 
 class Outer:

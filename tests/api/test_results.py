@@ -28,17 +28,28 @@ def test_a_frame_has_what_results_csv_has(name):
     assert [*frame.columns] == [*lines[0]] and len(frame) == len(lines)
     for column in frame.columns:
         written = [line[column] for line in lines]
-        assert [not cell for cell in written] == [*(frame[column].isna() | (frame[column].astype("object") == ""))]
-    assert [float(line["step_s"] or "nan") for line in lines] == pytest.approx([*frame["step_s"]], nan_ok=True)
-    assert [line["proved"] for line in lines] == ["" if value is pandas.NA else str(value).lower() for value in frame["proved"]]
+        assert [not cell for cell in written] == [
+            *(frame[column].isna() | (frame[column].astype("object") == ""))
+        ]
+    assert [float(line["step_s"] or "nan") for line in lines] == pytest.approx(
+        [*frame["step_s"]], nan_ok=True
+    )
+    assert [line["proved"] for line in lines] == [
+        "" if value is pandas.NA else str(value).lower() for value in frame["proved"]
+    ]
 
 
 def test_every_column_has_its_declared_type_even_if_it_is_empty(quickstart):
     frame = quickstart.frame
-    assert {metric.name: dtype_of(metric) for metric in METRICS} == {name: str(dtype) for name, dtype in frame.dtypes.items()}
+    assert {metric.name: dtype_of(metric) for metric in METRICS} == {
+        name: str(dtype) for name, dtype in frame.dtypes.items()
+    }
     assert {*TYPED} <= {*frame.columns}, "names a column that there is not"
     assert frame.attrs["units"]["step_s"] == "s" and frame.attrs["snnbench"] == snnbench.__version__
-    assert frame.attrs["unreadable"] == frame.attrs["missing"] == [] and len(frame.attrs["machines"]) == 1
+    assert (
+        frame.attrs["unreadable"] == frame.attrs["missing"] == []
+        and len(frame.attrs["machines"]) == 1
+    )
 
 
 def test_the_fastest_of_every_group_are_found(quickstart):
@@ -60,7 +71,11 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path, quickstart)
     (records / source[0].name).write_bytes(source[0].read_bytes())
     (records / source[1].name).write_text("{")
     found = snnbench.load(tmp_path / "set")
-    assert len(found.frame) == 1 and len(found.unreadable) == 1 and found.frame.attrs["unreadable"] == found.unreadable
+    assert (
+        len(found.frame) == 1
+        and len(found.unreadable) == 1
+        and found.frame.attrs["unreadable"] == found.unreadable
+    )
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
@@ -72,9 +87,14 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path):
 
 def test_the_import_loads_nothing_and_says_what_there_is():
     code = "import sys; before = {*sys.modules}; import snnbench; print({*sys.modules} - before); print(dir(snnbench))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
+    ).stdout
     assert not any(name in out.splitlines()[0] for name in ("numpy", "pandas", "pydantic", "typer"))
-    assert all(name in out.splitlines()[1] for name in ("'load'", "'run'", "'check'", "'Results'", "'Verdict'", "'ConfigError'"))
+    assert all(
+        name in out.splitlines()[1]
+        for name in ("'load'", "'run'", "'check'", "'Results'", "'Verdict'", "'ConfigError'")
+    )
     with pytest.raises(AttributeError, match="no attribute 'lod'"):
         _ = snnbench.lod
 

@@ -25,10 +25,14 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_values_and_a_file_are_one_experiment_and_the_command_line_goes_on_from_there(snnbench, here):
+def test_values_and_a_file_are_one_experiment_and_the_command_line_goes_on_from_there(
+    snnbench, here
+):
     config = snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"])
     ended = {}
-    thread = threading.Thread(target=lambda: ended.update(results=own.run(config, "out", neurons=[61, 97])))
+    thread = threading.Thread(
+        target=lambda: ended.update(results=own.run(config, "out", neurons=[61, 97]))
+    )
     thread.start()  # where no signal can be handled, as in some notebooks
     thread.join()
     results = ended["results"]
@@ -67,16 +71,28 @@ def test_interrupted_it_says_how_to_go_on_and_keeps_what_is_finished(here, monke
 
 MISTAKES = {
     "no such file": (lambda: own.run("nowhere.toml"), "nowhere.toml: there is no such file"),
-    "no config": (lambda: own.run(3), "run(): config is of type int: must be a TOML file, or its values as a dict"),
+    "no config": (
+        lambda: own.run(3),
+        "run(): config is of type int: must be a TOML file, or its values as a dict",
+    ),
     "no name": (lambda: own.run({"grid": TINY}), "config: name: is missing"),
     "a value": (lambda: own.run(EXPERIMENT, neurons=[31, 0]), "run(neurons=0): must be above 0"),
-    "an axis": (lambda: own.run(EXPERIMENT, neurns=3), "run: grid.neurns: unknown key; did you mean 'neurons'?"),
-    "of the values": (lambda: own.run({**EXPERIMENT, "grid": {"batch": [0]}}), "config: grid.batch = 0: must be above 0"),
+    "an axis": (
+        lambda: own.run(EXPERIMENT, neurns=3),
+        "run: grid.neurns: unknown key; did you mean 'neurons'?",
+    ),
+    "of the values": (
+        lambda: own.run({**EXPERIMENT, "grid": {"batch": [0]}}),
+        "config: grid.batch = 0: must be above 0",
+    ),
     "executor": (
         lambda: own.run(EXPERIMENT, executor="dokcer"),
         "run(executor='dokcer'): must be one of local, docker, slurm; did",
     ),
-    "framework": (lambda: own.run(EXPERIMENT, framework="numpi"), "run(framework='numpi'): unknown framework; did you mean"),
+    "framework": (
+        lambda: own.run(EXPERIMENT, framework="numpi"),
+        "run(framework='numpi'): unknown framework; did you mean",
+    ),
     "only": (lambda: own.run(EXPERIMENT, only="framework=x"), "--only framework=x: no case left"),
 }
 

@@ -27,7 +27,9 @@ def given(snnbench_module):
     """Options that add adapters whose files cannot be run."""
     files = [BROKEN]
     for name, (declared, _) in DECLARED.items():
-        (snnbench_module.folder / f"{name}.py").write_text(f"class {name}:\n    {declared}\nraise RuntimeError('not today')\n")
+        (snnbench_module.folder / f"{name}.py").write_text(
+            f"class {name}:\n    {declared}\nraise RuntimeError('not today')\n"
+        )
         files.append(f"{name}.py:{name}")
     return [word for file in files for word in ("--adapter", file)]
 
@@ -58,13 +60,17 @@ def test_every_adapter_is_in_the_document(document, adapters):
             continue
         assert list(entry["neurons"]) == [*NEURONS, "native"]
         assert (entry["neurons"]["soft"] is None) == (name not in NEVER)
-        assert entry["modes"][0] == "eager" and len(entry["modes"]) == (1 if name in EAGER_ONLY else 5)
+        assert entry["modes"][0] == "eager" and len(entry["modes"]) == (
+            1 if name in EAGER_ONLY else 5
+        )
 
 
 def test_one_that_cannot_be_imported_is_shown_with_its_error(adapters):
     errors = {name: entry["error"] for name, entry in adapters.items() if "error" in entry}
     assert errors.pop("import-raises") == "RuntimeError: this framework wants another NumPy"
-    assert errors == dict.fromkeys([name for _, name in DECLARED.values()], "RuntimeError: not today")
+    assert errors == dict.fromkeys(
+        [name for _, name in DECLARED.values()], "RuntimeError: not today"
+    )
     assert adapters.keys() == {*OWN, "import-raises", *errors}
 
 
@@ -78,9 +84,13 @@ def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, ada
     }
     assert set(variants) == wanted and len(wanted) >= 30
     for variant in variants.values():
-        assert variant["ready"] == (None in variant["refusals"].values()) == (variant["lacks"] is None)
+        assert (
+            variant["ready"] == (None in variant["refusals"].values()) == (variant["lacks"] is None)
+        )
         assert variant["ready"] or "\n" not in variant["lacks"]
-    on_cpu = {name: variant["lacks"] for name, variant in variants.items() if variant["device"] == "cpu"}
+    on_cpu = {
+        name: variant["lacks"] for name, variant in variants.items() if variant["device"] == "cpu"
+    }
     expected = {
         "torch": None,
         "norse:lif": None,
@@ -102,13 +112,19 @@ def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
     assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(OWN) + 2
     assert "3 constructions, 5 modes" in lines["torch"]
-    assert lines["snntorch-ipu"].endswith("snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have")
+    assert lines["snntorch-ipu"].endswith(
+        "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
+    )
     assert lines["import-raises"].endswith("RuntimeError: this framework wants another NumPy")
 
 
 def test_only_those_that_can_be_run(snnbench_module):
     ended = snnbench_module("adapters", "snntorch", "snntorch-ipu", "--ready")
-    assert "snntorch:lapicque" in ended.stdout and "slstm" not in ended.stdout and "snntorch-ipu" not in ended.stdout
+    assert (
+        "snntorch:lapicque" in ended.stdout
+        and "slstm" not in ended.stdout
+        and "snntorch-ipu" not in ended.stdout
+    )
 
 
 def test_a_named_framework_has_one_line_for_each_variant(snnbench_module):
@@ -116,9 +132,16 @@ def test_a_named_framework_has_one_line_for_each_variant(snnbench_module):
     lines = [line.split() for line in ended.stdout.splitlines()]
     (ready,) = [line for line in lines if line[:1] == ["norse:lif-box-cell"]]
     assert ready[1:4] == ["ready", "soft,", "hard,"]
-    (lacking,) = [line for line in lines if line[:1] == ["snntorch-ipu"] and "environment" not in line[:3]]
-    assert " ".join(lacking[1:]) == "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
-    assert ["snntorch-ipu", "–", "environment"] in [line[:3] for line in lines], "a version that is not known is no empty place"
+    (lacking,) = [
+        line for line in lines if line[:1] == ["snntorch-ipu"] and "environment" not in line[:3]
+    ]
+    assert (
+        " ".join(lacking[1:])
+        == "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
+    )
+    assert ["snntorch-ipu", "–", "environment"] in [line[:3] for line in lines], (
+        "a version that is not known is no empty place"
+    )
     assert ended.exit_code == 0 and "sinabs" not in ended.stdout
 
 

@@ -31,7 +31,11 @@ def test_a_bundle_is_named_like_its_experiment_and_verifies(bundled, snnbench_mo
     assert verified.exit_code == 0
     assert "60 records, no fault" in verified.stdout
     header = json.loads(path.read_text().splitlines()[0])
-    assert (header["by"], header["note"], header["licence"]) == ("neuro", "a quiet machine", "CC-BY-4.0")
+    assert (header["by"], header["note"], header["licence"]) == (
+        "neuro",
+        "a quiet machine",
+        "CC-BY-4.0",
+    )
 
 
 def test_a_run_of_a_network_of_ones_own_is_refused(snnbench_module):
@@ -46,11 +50,20 @@ def test_a_run_of_a_network_of_ones_own_is_refused(snnbench_module):
 
 def test_json(bundled, snnbench_module):
     path, _ = bundled
-    made = json.loads(snnbench_module("bundle", QUICKSTART, "--out", "again.bundle.jsonl", "--by", "neuro", "--json").stdout)
+    made = json.loads(
+        snnbench_module(
+            "bundle", QUICKSTART, "--out", "again.bundle.jsonl", "--by", "neuro", "--json"
+        ).stdout
+    )
     assert (made["file"], made["records"], made["unreadable"]) == ("again.bundle.jsonl", 60, [])
     told = snnbench_module("verify", path, "--json")
     (one,) = json.loads(told.stdout)["bundles"]
-    assert (one["sound"], one["faults"], one["by"], one["name"]) == (True, [], "neuro", "quickstart")
+    assert (one["sound"], one["faults"], one["by"], one["name"]) == (
+        True,
+        [],
+        "neuro",
+        "quickstart",
+    )
     assert one["remarks"] == [
         "it has no plan: its cases are held against its experiment's grid, which cannot tell whether a framework was left out"
     ]
@@ -76,22 +89,38 @@ def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
 def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench):
     """Some cases lack their last block, one was interrupted, and one that was planned has no record at all."""
     shutil.copytree(QUICKSTART, snnbench.folder / "mine")
-    records = {path: json.loads(path.read_text()) for path in sorted((snnbench.folder / "mine" / "records").iterdir())}
-    names = {record["case_id"]: full_name(Case.from_dict(record["case"])) for record in records.values()}
+    records = {
+        path: json.loads(path.read_text())
+        for path in sorted((snnbench.folder / "mine" / "records").iterdir())
+    }
+    names = {
+        record["case_id"]: full_name(Case.from_dict(record["case"])) for record in records.values()
+    }
     (snnbench.folder / "mine" / "planned.json").write_text(json.dumps(names))
-    timed = [path for path, record in records.items() if record["status"] == "ok" and record["block"] == 2]
+    timed = [
+        path
+        for path, record in records.items()
+        if record["status"] == "ok" and record["block"] == 2
+    ]
     for path in timed[:7]:
         path.unlink()
     gone = records[timed[7]]["case_id"]
     for path, record in records.items():
         if record["case_id"] == gone:
             path.unlink()
-    timed[8].write_text(json.dumps({**records[timed[8]], "status": "interrupted", "reason": "the run was interrupted"}))
+    timed[8].write_text(
+        json.dumps(
+            {**records[timed[8]], "status": "interrupted", "reason": "the run was interrupted"}
+        )
+    )
     ended = snnbench("bundle", "mine", "--out", "mine.bundle.jsonl")
     assert ended.exit_code == 3
     counts = "1 planned cases have no record, 1 records are of cases that were interrupted, 7 cases lack a block"
     assert f"mine: the run has not come to its end: {counts}" in ended.stderr
-    assert "snnbench run --config CONFIG --out mine, which measures only what is missing" in ended.stderr
+    assert (
+        "snnbench run --config CONFIG --out mine, which measures only what is missing"
+        in ended.stderr
+    )
     assert "next: snnbench verify mine.bundle.jsonl" in ended.stdout
     assert len(json.loads(snnbench("bundle", "mine", "--json").stdout)["unfinished"]) == 3
 
@@ -99,8 +128,13 @@ def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench):
 def test_shards_of_a_run_are_no_unfinished_ones(snnbench):
     """A comparison is in one shard as a whole; the others are planned too."""
     shutil.copytree(QUICKSTART, snnbench.folder / "shard")
-    records = {path: json.loads(path.read_text()) for path in sorted((snnbench.folder / "shard" / "records").iterdir())}
-    names = {record["case_id"]: full_name(Case.from_dict(record["case"])) for record in records.values()}
+    records = {
+        path: json.loads(path.read_text())
+        for path in sorted((snnbench.folder / "shard" / "records").iterdir())
+    }
+    names = {
+        record["case_id"]: full_name(Case.from_dict(record["case"])) for record in records.values()
+    }
     (snnbench.folder / "shard" / "planned.json").write_text(json.dumps(names))
     for path, record in records.items():
         if record["case"]["neuron"]["reset"] == "soft":
@@ -114,7 +148,10 @@ def test_shards_of_a_run_are_no_unfinished_ones(snnbench):
     [
         (["verify", "nothing.bundle.jsonl"], "there is no such file"),
         (["verify", "."], "holds no *.bundle.jsonl"),
-        (["verify", "text.bundle.jsonl"], "is no bundle: its first line is not that of a bundle of format 1: it is no JSON"),
+        (
+            ["verify", "text.bundle.jsonl"],
+            "is no bundle: its first line is not that of a bundle of format 1: it is no JSON",
+        ),
         (["bundle", "nothing"], "there is no such folder"),
         (["bundle", "."], "no records there"),
         (["bundle", QUICKSTART, "--out", "x.json"], "must end with .bundle.jsonl"),
@@ -138,9 +175,20 @@ def test_a_bundle_made_in_a_secret_home_holds_no_such_word(snnbench):
         folder.mkdir(parents=True)
     for name in ("telling.py", "numpy_network.py"):
         shutil.copy(FAULTY / name, adapters / name)
-    snnbench.environment |= {"HOME": str(home), "USER": SECRET, "SNNBENCH_CACHE": str(user_cache_path("snnbench"))}
-    telling = {"tells": "Tells", "tells-why": "TellsWhy", "tells-late": "TellsLate", "tells-at-once": "TellsAtOnce"}
-    config = snnbench.config([*telling], [f"{adapters}/telling.py:{name}" for name in telling.values()], name=SECRET)
+    snnbench.environment |= {
+        "HOME": str(home),
+        "USER": SECRET,
+        "SNNBENCH_CACHE": str(user_cache_path("snnbench")),
+    }
+    telling = {
+        "tells": "Tells",
+        "tells-why": "TellsWhy",
+        "tells-late": "TellsLate",
+        "tells-at-once": "TellsAtOnce",
+    }
+    config = snnbench.config(
+        [*telling], [f"{adapters}/telling.py:{name}" for name in telling.values()], name=SECRET
+    )
     ended = snnbench.run(config, out=home / "results")
     assert len(ended.records) == 4, ended.stderr
     made = snnbench("bundle", home / "results", "--out", "mine.bundle.jsonl")

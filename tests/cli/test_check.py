@@ -17,9 +17,9 @@ def test_check_of_any_adapter_is_one_json_document_of_every_neuron(snnbench):
     assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
     results = {result["case"]["neuron"]["reset"]: result for result in json.loads(ended.stdout)}
     proved, refused = ("soft", "hard", "none"), ("soft-undecayed", "hard-straight")
-    assert {reset: result["status"] for reset, result in results.items()} == dict.fromkeys(proved, "ok") | dict.fromkeys(
-        refused, "unsupported"
-    )
+    assert {reset: result["status"] for reset, result in results.items()} == dict.fromkeys(
+        proved, "ok"
+    ) | dict.fromkeys(refused, "unsupported")
     assert all(results[reset]["reason"] for reset in refused)
     assert results["soft"]["case"]["framework"] == "numpy"
     assert results["soft"]["proof"]["passed"] is True
@@ -29,7 +29,9 @@ def test_check_of_any_adapter_is_one_json_document_of_every_neuron(snnbench):
 
 
 def test_what_cannot_be_spelled_is_said_and_is_no_failure(snnbench):
-    ended = snnbench("check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard-straight", *TINY)
+    ended = snnbench(
+        "check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard-straight", *TINY
+    )
     assert ended.exit_code == 0
     assert "unsupported" in ended.stdout
 
@@ -74,12 +76,21 @@ def test_a_framework_that_is_not_installed_matters_to_who_asked_for_it(snnbench)
         (["torch", "--neuron", "sofd"], ["--neuron", "sofd", "did you mean 'soft'"]),
         (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),
         (["torch", "--workload", "lfi"], ["--workload lfi", "linear-lif, lif"]),
-        (["torch", "--workload", "lif", "--layers", "3"], ["--layers 3: means nothing for lif; leave it out"]),
+        (
+            ["torch", "--workload", "lif", "--layers", "3"],
+            ["--layers 3: means nothing for lif; leave it out"],
+        ),
         (["torch", "--no-norm"], ["--norm False: means nothing for linear-lif; leave it out"]),
         (["torch", "--input", "spike"], ["--input spike", "spikes, dense"]),
         (["torch", "--device", "gpu"], ["--device gpu", "'cpu', 'cuda' or 'cuda:0'"]),
-        (["torch", "--time-steps", "99999999"], ["--time-steps 99999999: must be at most 16777216"]),
-        (["torch", "--precision", "fp32", "--precision", "fp8"], ["--precision fp8: must be one of"]),
+        (
+            ["torch", "--time-steps", "99999999"],
+            ["--time-steps 99999999: must be at most 16777216"],
+        ),
+        (
+            ["torch", "--precision", "fp32", "--precision", "fp8"],
+            ["--precision fp8: must be one of"],
+        ),
         (["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),
     ],
 )
@@ -91,10 +102,15 @@ def test_a_mistake_names_the_option_the_value_and_what_would_be_right(snnbench, 
 
 def test_an_adapter_that_is_given_is_checked_beside_those_that_are_named(snnbench):
     ended = snnbench("check", "torch", "--adapter", NUMPY, "--neuron", "soft", "--json", *TINY)
-    assert [result["case"]["framework"] for result in json.loads(ended.stdout)] == ["torch", "numpy"]
+    assert [result["case"]["framework"] for result in json.loads(ended.stdout)] == [
+        "torch",
+        "numpy",
+    ]
 
 
-@pytest.mark.parametrize("arguments", [["--neurons", "0"], ["--batch", "-3"], ["--layers", "two"], ["--no-such-option"]])
+@pytest.mark.parametrize(
+    "arguments", [["--neurons", "0"], ["--batch", "-3"], ["--layers", "two"], ["--no-such-option"]]
+)
 def test_wrong_usage_ends_with_2(snnbench, arguments):
     ended = snnbench("check", "torch", *arguments)
     assert ended.exit_code == 2

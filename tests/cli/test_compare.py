@@ -18,7 +18,11 @@ STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}
 
 def records(noise=0.0, count=3, **changed):
     made = [(name, step * changed.get(name, 1.0)) for name, step in STEPS.items()]
-    return [one for name, step in made for one in blocks(name, count, step=step, neurons=97, noise=noise)]
+    return [
+        one
+        for name, step in made
+        for one in blocks(name, count, step=step, neurons=97, noise=noise)
+    ]
 
 
 def busy():
@@ -45,7 +49,15 @@ def folders(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("new", "code", "strict"), [("same", 0, 0), ("slow", 5, 5), ("busy", 0, 7), ("few", 0, 7), ("other", 6, 6), ("nothing", 2, 2)]
+    ("new", "code", "strict"),
+    [
+        ("same", 0, 0),
+        ("slow", 5, 5),
+        ("busy", 0, 7),
+        ("few", 0, 7),
+        ("other", 6, 6),
+        ("nothing", 2, 2),
+    ],
 )
 def test_exit_codes(snnbench, folders, new, code, strict):
     done = snnbench("compare", folders / "base", folders / new, "--json")
@@ -63,12 +75,19 @@ def test_sets_without_a_common_case_are_told_so_first_and_nothing_is_worse(folde
     compared = [COMMAND, "compare", folders / "base", folders / "other"]
     ended = subprocess.run(compared, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     first, more = ended.stdout.split("\n", 1)
-    base, new = re.fullmatch(r"(3 cases only in base: .*) (1 case only in new: .*)", " ".join(more.split())).groups()
-    assert (ended.returncode, first) == (6, "base and new have no case in common: nothing is compared")
+    base, new = re.fullmatch(
+        r"(3 cases only in base: .*) (1 case only in new: .*)", " ".join(more.split())
+    ).groups()
+    assert (ended.returncode, first) == (
+        6,
+        "base and new have no case in common: nothing is compared",
+    )
     assert base.count(" soft linear-lif N=97 ") == 3 and new.count("jax soft linear-lif N=5 ") == 1
     as_json = subprocess.run([*compared, "--json"], capture_output=True, text=True)
     assert as_json.stderr.strip() == f"snnbench: {first}"
-    assert [len(json.loads(as_json.stdout)[key]) for key in ("only_base", "only_new", "findings")] == [3, 1, 0]
+    assert [
+        len(json.loads(as_json.stdout)[key]) for key in ("only_base", "only_new", "findings")
+    ] == [3, 1, 0]
 
 
 def test_two_folders_or_a_pair(snnbench, folders):
@@ -76,7 +95,8 @@ def test_two_folders_or_a_pair(snnbench, folders):
         ended = snnbench("compare", folders / "base", *more)
         assert ended.exit_code == 2
         assert (
-            ended.message == "snnbench: compare: name a second result folder, or two framework variants with --pair, or --beside"
+            ended.message
+            == "snnbench: compare: name a second result folder, or two framework variants with --pair, or --beside"
         )
 
 
@@ -85,7 +105,9 @@ def test_a_pair_of_one_folder(snnbench, folders):
     assert slower.exit_code == 5
     changes = json.loads(slower.stdout)["changes"]
     assert [one["ratio"] for one in changes] == pytest.approx([2.0] * 4, rel=0.01)
-    assert snnbench("compare", folders / "base", "--pair", "norse", "torch", "--strict").exit_code == 0
+    assert (
+        snnbench("compare", folders / "base", "--pair", "norse", "torch", "--strict").exit_code == 0
+    )
     unknown = snnbench("compare", folders / "base", "--pair", "norse", "trch")
     assert (unknown.exit_code, unknown.message.split(" (")[0]) == (
         2,
@@ -114,21 +136,31 @@ def test_what_is_unsure_is_told_with_its_reason_and_with_what_would_decide_it(sn
     assert "unsure: 33% of the slots of the new set were disturbed" in disturbed
     assert "slower" not in disturbed.split("comparisons")[1]
     quickstart = ROOT / "results" / "quickstart"  # other phases than the step in one block of three
-    assert "--set measure.blocks=3 --set measure.phase_blocks=3" in snnbench("compare", quickstart, quickstart).stdout
+    assert (
+        "--set measure.blocks=3 --set measure.phase_blocks=3"
+        in snnbench("compare", quickstart, quickstart).stdout
+    )
 
 
 def test_markdown_for_pull_requests(snnbench, folders):
     text = snnbench("compare", folders / "base", folders / "slow", "--markdown").stdout
     header, rule, *lines = text.splitlines()
-    assert (header, rule) == ("| case | what | was | is | verdict |", "| :-- | :-- | :-- | :-- | :-- |")
+    assert (header, rule) == (
+        "| case | what | was | is | verdict |",
+        "| :-- | :-- | :-- | :-- | :-- |",
+    )
     rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 4 and all(line.count("|") == 6 and line.endswith("| slower |") for line in rows)
+    assert len(rows) == 4 and all(
+        line.count("|") == 6 and line.endswith("| slower |") for line in rows
+    )
     assert lines[5].startswith("* 3 cases in both")
     same = snnbench("compare", folders / "base", folders / "same", "--markdown").stdout
     assert same.startswith("* 3 cases in both")
 
 
-@pytest.mark.parametrize(("new", "failed", "skipped"), [("slow", 4, 0), ("busy", 0, 12), ("few", 0, 12), ("other", 0, 4)])
+@pytest.mark.parametrize(
+    ("new", "failed", "skipped"), [("slow", 4, 0), ("busy", 0, 12), ("few", 0, 12), ("other", 0, 4)]
+)
 def test_junit_for_ci(snnbench, folders, new, failed, skipped):
     file = folders / "made" / "junit.xml"
     snnbench("compare", folders / "base", folders / new, "--junit", file)
@@ -144,6 +176,8 @@ def test_junit_for_ci(snnbench, folders, new, failed, skipped):
     }
     assert len(tests) == (4 if new == "other" else 12)
     assert all(set(test.attrib) == {"classname", "name", "time"} for test in tests)
-    assert [child.tag for test in tests for child in test] == ["failure"] * failed + ["skipped"] * skipped
+    assert [child.tag for test in tests for child in test] == ["failure"] * failed + [
+        "skipped"
+    ] * skipped
     assert all(child.get("message") for test in tests for child in test)
     assert suite.find("system-out").text

@@ -4,8 +4,16 @@ import pytest
 
 MISTAKES = {
     # what: (text of the config, further arguments, words of the message)
-    "unknown key": ('name = "a"\n[grid]\nneurns = [1]', [], ["grid.neurns", "did you mean 'neurons'"]),
-    "unknown framework": ('name = "a"\n[grid]\nframework = ["norze"]', [], ["grid.framework = 'norze'", "did you mean 'norse'"]),
+    "unknown key": (
+        'name = "a"\n[grid]\nneurns = [1]',
+        [],
+        ["grid.neurns", "did you mean 'neurons'"],
+    ),
+    "unknown framework": (
+        'name = "a"\n[grid]\nframework = ["norze"]',
+        [],
+        ["grid.framework = 'norze'", "did you mean 'norse'"],
+    ),
     "unknown variant": (
         'name = "a"\n[grid]\nframework = ["norse:egaer"]',
         [],
@@ -17,16 +25,36 @@ MISTAKES = {
         ["--set", "neurons=[9]"],
         ["--set neurons=[9]: neurons: unknown key; did you mean 'grid.neurons'"],
     ),
-    "a value of --set": ('name = "a"', ["--set", "grid.neurons=[0]"], ["--set grid.neurons=[0]: grid.neurons = 0: must be"]),
-    "wrong --set": ('name = "a"', ["--set", "grid.neurons"], ["--set grid.neurons", "must look like"]),
-    "wrong --only": ('name = "a"', ["--only", "framwork=norse"], ["--only framwork=norse", "did you mean 'framework'"]),
-    "empty --only": ('name = "a"', ["--only", "framework=tosch"], ["no case left", "framework = tosch", "did you mean 'torch'"]),
+    "a value of --set": (
+        'name = "a"',
+        ["--set", "grid.neurons=[0]"],
+        ["--set grid.neurons=[0]: grid.neurons = 0: must be"],
+    ),
+    "wrong --set": (
+        'name = "a"',
+        ["--set", "grid.neurons"],
+        ["--set grid.neurons", "must look like"],
+    ),
+    "wrong --only": (
+        'name = "a"',
+        ["--only", "framwork=norse"],
+        ["--only framwork=norse", "did you mean 'framework'"],
+    ),
+    "empty --only": (
+        'name = "a"',
+        ["--only", "framework=tosch"],
+        ["no case left", "framework = tosch", "did you mean 'torch'"],
+    ),
     "--only of two that never meet": (
         'name = "a"\nexclude = [{framework = "torch", neurons = 97}]\n[grid]\nframework = ["torch", "norse"]\nneurons = [64, 97]',
         ["--only", "framework=torch,neurons=97"],
         ["no case left after exclude and --only"],
     ),
-    "wrong --adapter": ('name = "a"', ["--adapter", "nowhere.py:Mine"], ["--adapter = 'nowhere.py:Mine'", "there is no file"]),
+    "wrong --adapter": (
+        'name = "a"',
+        ["--adapter", "nowhere.py:Mine"],
+        ["--adapter = 'nowhere.py:Mine'", "there is no file"],
+    ),
 }
 
 
@@ -58,21 +86,39 @@ def test_a_missing_config_and_a_missing_option(snnbench):
 def test_a_config_that_is_given_as_an_argument(snnbench, verb, name):
     ended = snnbench(verb, "--out", "x", name)
     assert (ended.exit_code, ended.stdout) == (2, "")
-    assert ended.message == f"snnbench: {verb} takes no argument {name!r}; did you mean --config {name}?"
+    assert (
+        ended.message
+        == f"snnbench: {verb} takes no argument {name!r}; did you mean --config {name}?"
+    )
 
 
 def test_of_other_arguments_and_of_a_second_config_nobody_says_so(snnbench):
-    for line in (["run", "mine"], ["run", "--config", "a.toml", "b.toml"], ["check", "--no-such", "a.toml"]):
+    for line in (
+        ["run", "mine"],
+        ["run", "--config", "a.toml", "b.toml"],
+        ["check", "--no-such", "a.toml"],
+    ):
         ended = snnbench(*line)
         assert ended.exit_code == 2 and "did you mean --config" not in ended.stderr, line
 
 
 @pytest.mark.parametrize(
-    "line", [["plan", "x" * 100_000], ["plan", *["/home/x"] * 9999], ["--" + "y" * 100_000], ["z" * 100_000], ["env", "\x1b[31m"]]
+    "line",
+    [
+        ["plan", "x" * 100_000],
+        ["plan", *["/home/x"] * 9999],
+        ["--" + "y" * 100_000],
+        ["z" * 100_000],
+        ["env", "\x1b[31m"],
+    ],
 )
 def test_a_long_command_line_is_not_repeated_whole(snnbench, line):
     ended = snnbench(*line)
-    assert (ended.exit_code, ended.stdout) == (2, "") and len(ended.stderr) < 5000 and "\x1b[31m" not in ended.stderr
+    assert (
+        (ended.exit_code, ended.stdout) == (2, "")
+        and len(ended.stderr) < 5000
+        and "\x1b[31m" not in ended.stderr
+    )
 
 
 def test_a_config_named_like_a_way_out_writes_nothing_elsewhere(snnbench):

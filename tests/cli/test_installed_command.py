@@ -14,12 +14,31 @@ SHOWN = {
     "quick": (["quick", "--help"], 0, "fastest"),
     "plan": (["plan", "--config", "odd.toml", "--json"], 0, '"cases"'),
     "check": (
-        ["check", "--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork", "--neuron", "soft", *TINY],
+        [
+            "check",
+            "--adapter",
+            f"{FAULTY / 'numpy_network.py'}:NumpyNetwork",
+            "--neuron",
+            "soft",
+            *TINY,
+        ],
         0,
         "same network",
     ),
     "profile": (
-        ["profile", "torch", "--neurons", "9", "--image", "5", "--time-steps", "3", "--json", "--out", "traces"],
+        [
+            "profile",
+            "torch",
+            "--neurons",
+            "9",
+            "--image",
+            "5",
+            "--time-steps",
+            "3",
+            "--json",
+            "--out",
+            "traces",
+        ],
         0,
         "linear",
     ),
@@ -45,14 +64,17 @@ CHECKED = {"soft": "ok", "hard": "unsupported"}
 def measured(snnbench_module):
     config = snnbench_module.config(["numpy"], ["numpy_network.py:NumpyNetwork"])
     statuses = [
-        {"case": {"neuron": {"reset": reset}, "precision": "fp32"}, "status": status} for reset, status in CHECKED.items()
+        {"case": {"neuron": {"reset": reset}, "precision": "fp32"}, "status": status}
+        for reset, status in CHECKED.items()
     ]
     (snnbench_module.folder / "checked.json").write_text(json.dumps(statuses))
     return snnbench_module.installed("run", "--config", config, "--out", "out")
 
 
 def test_run(measured):
-    assert (measured.exit_code, [row["status"] for row in measured.rows]) == (0, ["ok"]), measured.stderr
+    assert (measured.exit_code, [row["status"] for row in measured.rows]) == (0, ["ok"]), (
+        measured.stderr
+    )
     assert "numpy" in measured.stdout and "block 1: ok" in measured.stderr
 
 
@@ -71,10 +93,16 @@ def test_no_verb_is_forgotten():
 
 def test_a_mistake_is_one_sentence_and_exit_code_2(snnbench):
     ended = snnbench.installed("run", "--config", "nowhere.toml")
-    assert (ended.exit_code, ended.stdout, ended.message) == (2, "", "snnbench: nowhere.toml: there is no such file")
+    assert (ended.exit_code, ended.stdout, ended.message) == (
+        2,
+        "",
+        "snnbench: nowhere.toml: there is no such file",
+    )
 
 
 def test_a_reader_who_leaves_is_no_error(tmp_path):
     command = f"'{COMMAND}' report '{ROOT / 'results' / 'coverage'}' --format csv | head -1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "0" and done.stderr == ""

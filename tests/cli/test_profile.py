@@ -4,7 +4,18 @@ import json
 
 import pytest
 
-SIZES = ("--workload", "mnist-mlp", "--neurons", "31", "--image", "9", "--time-steps", "5", "--batch", "3")
+SIZES = (
+    "--workload",
+    "mnist-mlp",
+    "--neurons",
+    "31",
+    "--image",
+    "9",
+    "--time-steps",
+    "5",
+    "--batch",
+    "3",
+)
 
 
 def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
@@ -12,7 +23,9 @@ def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
     ended = snnbench("profile", "torch", "jax", "--out", str(traces), "--json", *SIZES)
     assert (ended.exit_code, ended.stderr) == (0, "")
     by_name = {one["case"]["framework"]: one for one in json.loads(ended.stdout)}
-    assert {"linear", "neuron", "loss", "optimizer"} <= by_name["torch"]["breakdown"]["seconds"].keys()
+    assert {"linear", "neuron", "loss", "optimizer"} <= by_name["torch"]["breakdown"][
+        "seconds"
+    ].keys()
     assert by_name["jax"]["breakdown"]["bytes"]["planned together"] > 0
     assert "has no stages" in by_name["jax"]["breakdown"]["unknown"]
     for one in by_name.values():
@@ -23,24 +36,40 @@ def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
 def test_in_words(snnbench):
     ended = snnbench("profile", "torch", "bindsnet", "--out", str(snnbench.folder), *SIZES)
     assert ended.exit_code == 0
-    assert "optimizer" in ended.stdout and "feature maps" in ended.stdout and "torch-default-eager.trace.json" in ended.stdout
+    assert (
+        "optimizer" in ended.stdout
+        and "feature maps" in ended.stdout
+        and "torch-default-eager.trace.json" in ended.stdout
+    )
     assert "bindsnet: " in ended.stdout, "what cannot be trained says why"
 
 
 def test_a_neuron_is_a_name_or_a_table(snnbench):
     table = '{ reset = "hard", decay = 0.5, current_decay = 0.25 }'
-    ended = snnbench("profile", "torch", "--neuron", table, "--out", str(snnbench.folder), "--json", *SIZES)
+    ended = snnbench(
+        "profile", "torch", "--neuron", table, "--out", str(snnbench.folder), "--json", *SIZES
+    )
     (one,) = json.loads(ended.stdout)
-    assert (one["status"], one["case"]["neuron"]["decay"], one["case"]["neuron"]["current_decay"]) == ("ok", 0.5, 0.25)
+    assert (
+        one["status"],
+        one["case"]["neuron"]["decay"],
+        one["case"]["neuron"]["current_decay"],
+    ) == ("ok", 0.5, 0.25)
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        (("--loss", "crossentropy"), "--loss crossentropy: must be one of upstream, cross-entropy, spike-count, membrane"),
+        (
+            ("--loss", "crossentropy"),
+            "--loss crossentropy: must be one of upstream, cross-entropy, spike-count, membrane",
+        ),
         (("--optimizer", "rmsprop"), "--optimizer rmsprop: must be one of plain, sgd, adam"),
         (("--neuron", "{ reset = "), "--neuron { reset = : is no table of a neuron's fields"),
-        (("--neuron", "{ decay = 2.0 }"), "--neuron { decay = 2.0 }: decay = 2.0 must be above 0 and at most 1"),
+        (
+            ("--neuron", "{ decay = 2.0 }"),
+            "--neuron { decay = 2.0 }: decay = 2.0 must be above 0 and at most 1",
+        ),
         (("--timeout", "soon"), "--timeout soon: "),
         (("--width", "9"), "--width 9: means nothing for mnist-mlp"),
     ],
@@ -53,7 +82,16 @@ def test_a_mistake_is_one_sentence(snnbench, option, said):
 
 def test_where_nothing_can_be_trained_nothing_is_told(snnbench):
     ended = snnbench(
-        "profile", "torch", "--workload", "lif", "--loss", "upstream", "--optimizer", "sgd", "--out", str(snnbench.folder)
+        "profile",
+        "torch",
+        "--workload",
+        "lif",
+        "--loss",
+        "upstream",
+        "--optimizer",
+        "sgd",
+        "--out",
+        str(snnbench.folder),
     )
     assert ended.exit_code == 6
     assert "sgd moves parameters, and this network has none" in ended.stdout

@@ -39,7 +39,9 @@ def quick(snnbench_module):
     (snnbench_module.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
     patch = pytest.MonkeyPatch()
     patch.setattr(live_set, "disturbance", lambda *facts: None)
-    patch.setattr(live_set, "other_endings", lambda endings: None)  # which believes what is said of disturbances
+    patch.setattr(
+        live_set, "other_endings", lambda endings: None
+    )  # which believes what is said of disturbances
     given = [*NUMPY, "--adapter", "slow.py:Slow"]
     first = snnbench_module("quick", "numpy", "slow", *SIZES, *given, "--out", "out")
     assert first.exit_code == 0, first.stdout + first.stderr
@@ -52,13 +54,21 @@ def test_it_names_the_fastest_the_memory_and_how_sure_that_is(quick):
     sentences = first.stdout.split("results.csv\n")[1].splitlines()
     assert sentences[0].startswith("The fastest is numpy: ") and "of memory" in sentences[0]
     assert "Shown to take more than 2 times as long, and timed no more: slow." in sentences
-    assert any(line.startswith("How sure: 95 % intervals over 2 sets of fresh processes") for line in sentences)
-    assert sentences[-1].startswith("For narrower intervals, also on a machine that is less busy: snnbench quick numpy slow ")
+    assert any(
+        line.startswith("How sure: 95 % intervals over 2 sets of fresh processes")
+        for line in sentences
+    )
+    assert sentences[-1].startswith(
+        "For narrower intervals, also on a machine that is less busy: snnbench quick numpy slow "
+    )
 
 
 def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(quick):
     _, first = quick
-    slow, fast = ([one for one in first.records if one["case"]["framework"] == name] for name in ("slow", "numpy"))
+    slow, fast = (
+        [one for one in first.records if one["case"]["framework"] == name]
+        for name in ("slow", "numpy")
+    )
     assert len(slow) == 1 and len(fast) == 2, "it is in no further block"
     step = slow[0]["parts"]["step"]["timing"]
     assert slow[0]["proof"]["passed"] and step["beyond"] == 2.0 and len(step["slots"]) == 1
@@ -66,7 +76,12 @@ def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(qu
     stayed = [one["parts"]["step"]["timing"] for one in fast]
     assert all(len(one["slots"]) >= LEAST_PASSES and "beyond" not in one for one in stayed)
     row = next(row for row in first.rows if row["framework"] == "slow")
-    assert (row["rank_low"], row["rank_high"], row["ratio_low"], row["ratio_high"]) == ("2", "2", "2.0", "")
+    assert (row["rank_low"], row["rank_high"], row["ratio_low"], row["ratio_high"]) == (
+        "2",
+        "2",
+        "2.0",
+        "",
+    )
 
 
 def test_the_command_for_more_certainty_goes_on_from_there(quick):
@@ -81,17 +96,39 @@ def test_the_command_for_more_certainty_goes_on_from_there(quick):
 
 def test_one_json_document_has_the_answer(quick):
     snnbench, _ = quick
-    ended = snnbench("quick", "numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out", "--json")
+    ended = snnbench(
+        "quick",
+        "numpy",
+        "slow",
+        *SIZES,
+        *NUMPY,
+        "--adapter",
+        "slow.py:Slow",
+        "--out",
+        "out",
+        "--json",
+    )
     document = json.loads(ended.stdout)
     assert ended.exit_code == 0 and document["answer"][0].startswith("The fastest is numpy")
     assert {row["framework"] for row in document["rows"]} == {"numpy", "slow"}
 
 
 def test_a_folder_is_named_for_the_network():
-    settings = [Option("grid.neurons", [97], "--neurons"), Option("grid.neuron", [{"decay": 0.5}], "--neuron")]
+    settings = [
+        Option("grid.neurons", [97], "--neurons"),
+        Option("grid.neuron", [{"decay": 0.5}], "--neuron"),
+    ]
     settings.append(Option("grid.device", ["cpu"], "--device"))
-    name = quick_plan(settings, [f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"], 2).folder(None).path.name
-    assert name.startswith("quick-soft-") and name.endswith("-N97-T50-B16-L1-fp32-cpu") and len(name.split()) == 1
+    name = (
+        quick_plan(settings, [f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"], 2)
+        .folder(None)
+        .path.name
+    )
+    assert (
+        name.startswith("quick-soft-")
+        and name.endswith("-N97-T50-B16-L1-fp32-cpu")
+        and len(name.split()) == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,14 +149,18 @@ def test_a_folder_is_named_for_the_network():
 )
 def test_a_mistake_is_one_sentence(snnbench, options, sentence):
     ended = snnbench("quick", *options)
-    assert (ended.exit_code, ended.stdout) == (2, "") and ended.message.startswith(f"snnbench: {sentence}")
+    assert (ended.exit_code, ended.stdout) == (2, "") and ended.message.startswith(
+        f"snnbench: {sentence}"
+    )
 
 
 def test_in_its_bundle_nobody_who_left_lacks_a_block(quick):
     snnbench, _ = quick
     assert snnbench("bundle", "out", "--out", "quick.bundle.jsonl").exit_code == 0
     ended = snnbench("verify", "quick.bundle.jsonl", "--json")
-    assert "blocks" not in {fault["kind"] for fault in json.loads(ended.stdout)["bundles"][0]["faults"]}, ended.stdout
+    assert "blocks" not in {
+        fault["kind"] for fault in json.loads(ended.stdout)["bundles"][0]["faults"]
+    }, ended.stdout
 
 
 def test_of_others_in_the_folder_nobody_is_told_who_did_not_ask(quick):
@@ -128,7 +169,10 @@ def test_of_others_in_the_folder_nobody_is_told_who_did_not_ask(quick):
     document = json.loads(ended.stdout)
     assert ended.exit_code == 0 and [row["framework"] for row in document["rows"]] == ["numpy"]
     assert (document["rows"][0]["rank_low"], document["rows"][0]["rank_high"]) == (1, 1)
-    assert "slow" not in ended.stdout and "How sure: there is nobody to compare it with." in document["answer"]
+    assert (
+        "slow" not in ended.stdout
+        and "How sure: there is nobody to compare it with." in document["answer"]
+    )
     assert {row["framework"] for row in ended.rows} == {"numpy", "slow"}, "the folder keeps them"
 
 
@@ -136,7 +180,9 @@ def test_interrupted_it_says_only_that_the_same_command_goes_on(quick, monkeypat
     snnbench, _ = quick
     run = quick_module.execute_shown
     monkeypatch.setattr(quick_module, "execute_shown", lambda *given: (run(*given)[0], True))
-    ended = snnbench("quick", "numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out")
+    ended = snnbench(
+        "quick", "numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out"
+    )
     assert ended.exit_code == 130 and "--blocks" not in ended.stdout
     assert ended.stderr.splitlines()[-1].endswith("the same command goes on from there")
 
@@ -145,10 +191,14 @@ def test_who_is_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh
     given = ["held", *SIZES, "--adapter", FAULTY / "held.py:Held", "--out", "out"]
     (snnbench.notes / "hold-97").touch()
     late = snnbench("quick", *given, "--timeout", "0.5s")
-    assert late.exit_code == 6 and [one["status"] for one in late.records] == ["timeout"], late.stderr
+    assert late.exit_code == 6 and [one["status"] for one in late.records] == ["timeout"], (
+        late.stderr
+    )
     missing, command = late.stdout.splitlines()[-2:]
     assert missing.startswith("Missing: held (timeout: ") and "at a load of " in missing
-    assert command.startswith("To give held more time: snnbench quick held ") and command.endswith(" --timeout 1s")
+    assert command.startswith("To give held more time: snnbench quick held ") and command.endswith(
+        " --timeout 1s"
+    )
     again = snnbench("quick", *given, "--timeout", "0.5s", "--fresh")
     assert again.records[0]["attempt"] == 2 and "kept" not in again.stderr
     (snnbench.notes / "hold-97").unlink()
@@ -163,5 +213,9 @@ def test_on_a_busy_machine_it_says_first_that_times_will_be_doubtful(quick, monk
     snnbench, _ = quick
     monkeypatch.setattr(execute, "load_average", lambda: load)
     ended = snnbench("quick", "numpy", *SIZES, *NUMPY, "--out", "out")
-    busy = [line for line in ended.stderr.splitlines() if line.startswith("this machine is busy: a load of 99.0 on ")]
+    busy = [
+        line
+        for line in ended.stderr.splitlines()
+        if line.startswith("this machine is busy: a load of 99.0 on ")
+    ]
     assert len(busy) == (load == 99.0) and ended.stderr.splitlines()[: len(busy)] == busy

@@ -39,7 +39,11 @@ def test_json_and_csv_say_the_same_and_write_nothing(report, folder):
     before = sorted(folder.rglob("*"))
     document = json.loads(report(folder, "--format", "json").stdout)
     lines = list(csv.DictReader(io.StringIO(report(folder, "--format", "csv").stdout)))
-    assert [row["framework"] for row in document["rows"]] == [line["framework"] for line in lines] == ["jax", "torch"]
+    assert (
+        [row["framework"] for row in document["rows"]]
+        == [line["framework"] for line in lines]
+        == ["jax", "torch"]
+    )
     assert [str(row["step_s"]) for row in document["rows"]] == [line["step_s"] for line in lines]
     assert sorted(folder.rglob("*")) == before
 
@@ -48,31 +52,58 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     for suffix in (".png", ".pdf"):  # drawn for real in tests/report/test_plots.py
         monkeypatch.setitem(DRAWING, suffix, lambda spec: b"")
     svg = DRAWING[".svg"]
-    monkeypatch.setitem(DRAWING, ".svg", lambda spec: svg(spec) if spec["title"]["text"] == ["Time per call"] else b"")
+    monkeypatch.setitem(
+        DRAWING,
+        ".svg",
+        lambda spec: svg(spec) if spec["title"]["text"] == ["Time per call"] else b"",
+    )
     done = report(folder, "--out", tmp_path / "out", "--plots", "--baseline", "torch")
     assert done.exit_code == 0, done.stderr
     suffixes = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
     assert suffixes == {".png", ".svg", ".pdf"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
     assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "slots"} <= names
-    assert "0.500×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()  # of torch, not of the fastest
+    assert (
+        "0.500×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()
+    )  # of torch, not of the fastest
 
 
 def test_plots_are_chosen(report, folder, tmp_path):
-    done = report(folder, "--out", tmp_path / "out", "--figure", "times", "--phase", "step", "--plot-format", "svg")
+    done = report(
+        folder,
+        "--out",
+        tmp_path / "out",
+        "--figure",
+        "times",
+        "--phase",
+        "step",
+        "--plot-format",
+        "svg",
+    )
     assert done.exit_code == 0, done.stderr
     (plot,) = (tmp_path / "out" / "plots").iterdir()
     assert plot.name.startswith("times-") and plot.suffix == ".svg" and "(1 file)" in done.stdout
 
 
 def test_a_figure_that_is_empty_says_why(report, folder, tmp_path):
-    chosen = ["--figure", "ranks", "--figure", "times", "--figure", "published", "--phase", "optimizer"]
+    chosen = [
+        "--figure",
+        "ranks",
+        "--figure",
+        "times",
+        "--figure",
+        "published",
+        "--phase",
+        "optimizer",
+    ]
     done = report(folder, "--out", tmp_path / "out", *chosen, "--plot-format", "svg")
     assert done.exit_code == 0 and "(0 files)" in done.stdout
     ranks, times, published = done.stderr.splitlines()
     assert ranks.startswith("snnbench: --figure ranks: ") and len(ranks) > 40
     assert times == "snnbench: --figure times: it has nothing of optimizer"
-    assert published == "snnbench: --figure published: nothing is laid beside ours: --published FILE"
+    assert (
+        published == "snnbench: --figure published: nothing is laid beside ours: --published FILE"
+    )
 
 
 def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypatch):
@@ -81,10 +112,15 @@ def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypat
     monkeypatch.setitem(DRAWING, ".svg", lambda spec: b"")
     few = report(folder, "--out", tmp_path / "few", "--plot-format", "svg")
     every = report(folder, "--out", tmp_path / "every", "--plot-format", "svg", "--figure", "all")
-    names = [{path.name for path in (tmp_path / name / "plots").iterdir()} for name in ("few", "every")]
+    names = [
+        {path.name for path in (tmp_path / name / "plots").iterdir()} for name in ("few", "every")
+    ]
     assert names[0] < names[1]
     left = len(names[1]) - len(names[0])
-    assert f"Of each figure and phase the first conditions; {left} more panels with --figure all" in few.stdout
+    assert (
+        f"Of each figure and phase the first conditions; {left} more panels with --figure all"
+        in few.stdout
+    )
     assert "first conditions" not in every.stdout
 
 
@@ -94,13 +130,19 @@ def test_several_folders_are_one_report(report, folder, tmp_path):
     done = report(folder, tmp_path / "two", "--out", tmp_path / "out")
     assert done.exit_code == 0 and "norse" in done.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "<h1>one + two</h1>" in page and "2 machines: their times are never ranked together." in page
+    assert (
+        "<h1>one + two</h1>" in page
+        and "2 machines: their times are never ranked together." in page
+    )
     assert "To measure it again: one" in page and "To measure it again: two" in page
 
 
 def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
     lines = report(folder, "--out", folder / "out").stdout.splitlines()
-    bars = {name: next(line for line in lines if f" {name} " in line).count("█") for name in ("jax", "torch")}
+    bars = {
+        name: next(line for line in lines if f" {name} " in line).count("█")
+        for name in ("jax", "torch")
+    }
     assert bars == {"jax": 6, "torch": 12}
 
 
@@ -108,16 +150,32 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
     "arguments, sentence",
     [
         (["--figure", "time"], "natives, slots, published, all; did you mean 'times'?"),
-        (["--phase", "stp"], "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?"),
+        (
+            ["--phase", "stp"],
+            "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?",
+        ),
         (["--plot-format", "gif"], "--plot-format gif: must be one of png, svg, pdf"),
-        (["--plots", "--format", "csv"], "report --format csv: writes no files, and so no plots; leave one of the two out"),
-        (["--baseline", "trch"], "--baseline trch: must be one that was timed: jax, torch; did you mean 'torch'?"),
-        (["--published", "nothing.csv"], "--published nothing.csv: cannot be read: No such file or directory"),
+        (
+            ["--plots", "--format", "csv"],
+            "report --format csv: writes no files, and so no plots; leave one of the two out",
+        ),
+        (
+            ["--baseline", "trch"],
+            "--baseline trch: must be one that was timed: jax, torch; did you mean 'torch'?",
+        ),
+        (
+            ["--published", "nothing.csv"],
+            "--published nothing.csv: cannot be read: No such file or directory",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(report, folder, arguments, sentence):
     done = report(folder, *arguments)
-    assert done.exit_code == 2 and done.stderr.strip().endswith(sentence) and "Traceback" not in done.stderr
+    assert (
+        done.exit_code == 2
+        and done.stderr.strip().endswith(sentence)
+        and "Traceback" not in done.stderr
+    )
 
 
 def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
@@ -153,7 +211,9 @@ def test_the_appendix_survives_a_folder_that_is_not_as_a_run_leaves_it(tmp_path)
     (tmp_path / "environment-x.json").write_text("{}")
     contents = result_set(ResultFolder(tmp_path), [])
     assert (contents.config, contents.packages, contents.newest) == ("", {}, "")
-    assert contents.unreadable == [f"{tmp_path / 'environment-x.json'} cannot be read: name is missing"]
+    assert contents.unreadable == [
+        f"{tmp_path / 'environment-x.json'} cannot be read: name is missing"
+    ]
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "environment-x.json", "planned.json"])
@@ -175,13 +235,19 @@ def test_what_is_no_json_is_told_of(tmp_path, name, content):
 )
 def test_a_plan_that_is_none(tmp_path, content, why):
     (tmp_path / "planned.json").write_text(content)
-    assert result_set(ResultFolder(tmp_path), []).unreadable == [f"{tmp_path / 'planned.json'} cannot be read: {why}"]
+    assert result_set(ResultFolder(tmp_path), []).unreadable == [
+        f"{tmp_path / 'planned.json'} cannot be read: {why}"
+    ]
 
 
 def test_a_refused_record_is_named_and_the_exit_code_says_so(snnbench, folder, tmp_path):
     refused = sorted((folder / "records").iterdir())[0]
     refused.write_text("{")
-    for verb in (["report", folder], ["merge", folder, "--out", tmp_path / "all"], ["compare", folder, folder]):
+    for verb in (
+        ["report", folder],
+        ["merge", folder, "--out", tmp_path / "all"],
+        ["compare", folder, folder],
+    ):
         done = snnbench(*verb)
         assert done.exit_code == 3 and f"{refused} is not a record" in done.stderr.replace("\n", "")
 
@@ -189,4 +255,8 @@ def test_a_refused_record_is_named_and_the_exit_code_says_so(snnbench, folder, t
 def test_report_and_merge_of_a_missing_and_of_an_empty_folder_end_alike(snnbench, tmp_path):
     (tmp_path / "empty").mkdir()
     for name, code in (("nowhere", 2), ("empty", 6)):
-        assert snnbench("report", name).exit_code == snnbench("merge", name, "--out", "all").exit_code == code
+        assert (
+            snnbench("report", name).exit_code
+            == snnbench("merge", name, "--out", "all").exit_code
+            == code
+        )

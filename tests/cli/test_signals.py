@@ -34,7 +34,11 @@ def interrupted(*given, **named):
         os.kill(os.getpid(), sent)
 sent, snnbench.cli.run_command = int(sys.argv[2]), lambda imported: (imported(), interrupted())
 """
-VERBS = {"run": ["run", "--config", "{config}"], "plan": ["plan", "--config", "{config}"], "check": ["check", "torch"]}
+VERBS = {
+    "run": ["run", "--config", "{config}"],
+    "plan": ["plan", "--config", "{config}"],
+    "check": ["check", "torch"],
+}
 IGNORED = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -53,7 +57,13 @@ IMPORTED = {
 
 
 def ended(before, module, sent, word="--version"):
-    command = [sys.executable, "-c", before + COMMAND.replace("--version", word), module, str(int(sent))]
+    command = [
+        sys.executable,
+        "-c",
+        before + COMMAND.replace("--version", word),
+        module,
+        str(int(sent)),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stderr
 
@@ -75,11 +85,20 @@ def test_before_the_first_case_a_sentence_says_so(verb, sent, tmp_path):
     """The first worker of a command is asked about adapters."""
     config = tmp_path / "a.toml"
     config.write_text('name = "a"\n[grid]\nframework = ["torch"]\n')
-    command = COMMAND.replace('["--version"]', str([word.format(config=config) for word in VERBS[verb]]))
-    done = subprocess.run(
-        [sys.executable, "-c", AT_WORKER + command, "", str(int(sent))], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    command = COMMAND.replace(
+        '["--version"]', str([word.format(config=config) for word in VERBS[verb]])
     )
-    assert (done.returncode, done.stderr) == (130, "snnbench: interrupted; what was finished is kept\n")
+    done = subprocess.run(
+        [sys.executable, "-c", AT_WORKER + command, "", str(int(sent))],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (
+        130,
+        "snnbench: interrupted; what was finished is kept\n",
+    )
     assert done.stdout == "" and list(tmp_path.iterdir()) == [config]
 
 
@@ -93,7 +112,10 @@ def test_a_full_disk_behind_standard_output_is_one_sentence():
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-c", "import sys" + COMMAND]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (1, "snnbench: No space left on device: standard output; make room there\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "snnbench: No space left on device: standard output; make room there\n",
+    )
 
 
 def test_a_closed_standard_output_is_no_error():

@@ -15,7 +15,19 @@ from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
 
 NUMPY = "numpy_network.py:NumpyNetwork"
-VERBS = ["env", "run", "plan", "check", "profile", "adapters", "doctor", "report", "merge", "compare", "init"]
+VERBS = [
+    "env",
+    "run",
+    "plan",
+    "check",
+    "profile",
+    "adapters",
+    "doctor",
+    "report",
+    "merge",
+    "compare",
+    "init",
+]
 VERBS += ["quick", "bundle", "verify", "site", "badge"]
 
 
@@ -35,7 +47,10 @@ def test_doctor_is_one_json_document(snnbench):
 
 def test_doctor_keeps_the_best_rates_that_it_measures(snnbench, monkeypatch):
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
-    fast, slow = ({"copy_bytes_per_s": {"32768": rate}, "matmul_flops_per_s": {"fp32": 2 * rate}} for rate in (2e9, 1e9))
+    fast, slow = (
+        {"copy_bytes_per_s": {"32768": rate}, "matmul_flops_per_s": {"fp32": 2 * rate}}
+        for rate in (2e9, 1e9)
+    )
     for rates in (fast, slow):
         monkeypatch.setattr(doctor, "measured_ceilings", lambda device, rates=rates: rates)
         facts = document(snnbench("doctor", "--json", "--calibrate"))
@@ -54,7 +69,9 @@ def test_doctor_keeps_the_best_rates_that_it_measures(snnbench, monkeypatch):
     ],
 )
 def test_plan_says_how_many_blocks_there_are(snnbench, measure, words):
-    last = snnbench("plan", "--config", snnbench.config(["numpy"], [NUMPY], "", measure)).stdout.splitlines()[-1]
+    last = snnbench(
+        "plan", "--config", snnbench.config(["numpy"], [NUMPY], "", measure)
+    ).stdout.splitlines()[-1]
     assert last.startswith(words) and ("for the fewest" in last) == (" to " in words)
 
 
@@ -65,7 +82,10 @@ def test_plan_is_one_json_document_and_writes_nothing(snnbench):
     planned = document(snnbench("plan", "--config", config, "--json"))
     assert sorted(snnbench.folder.rglob("*")) == before
     assert planned["estimate_s"] > 0
-    assert [(c["case"]["neurons"], c["case"]["neuron"]["reset"], c["state"], c["blocks_left"]) for c in planned["cases"]] == [
+    assert [
+        (c["case"]["neurons"], c["case"]["neuron"]["reset"], c["state"], c["blocks_left"])
+        for c in planned["cases"]
+    ] == [
         (31, "soft", "to do", 2),
         (97, "soft", "to do", 2),
         (31, "soft-undecayed", "unsupported", 0),
@@ -114,7 +134,11 @@ def test_the_starter_names_every_key(snnbench):
     assert list(snnbench.folder.glob("*.toml")) == []
     assert snnbench("init").exit_code == 0
     text = (snnbench.folder / "experiment.toml").read_text()
-    keys = [*schema["properties"], *schema["$defs"]["Grid"]["properties"], *schema["$defs"]["Measure"]["properties"]]
+    keys = [
+        *schema["properties"],
+        *schema["$defs"]["Grid"]["properties"],
+        *schema["$defs"]["Measure"]["properties"],
+    ]
     assert [key for key in keys if key not in text] == []
 
 
@@ -129,7 +153,10 @@ def test_a_report_of_nothing(snnbench):
     assert (missing.exit_code, missing.message) == (2, "snnbench: nowhere: there is no such folder")
     (snnbench.folder / "results.csv").touch()
     file = snnbench("compare", "results.csv", "nowhere")
-    assert (file.exit_code, file.message.split("; ")[0]) == (2, "snnbench: results.csv: it is a file")
+    assert (file.exit_code, file.message.split("; ")[0]) == (
+        2,
+        "snnbench: results.csv: it is a file",
+    )
     (snnbench.folder / "empty").mkdir()
     empty = snnbench("report", "empty")
     assert empty.exit_code == 6
@@ -147,7 +174,9 @@ def test_every_verb_has_help(snnbench, verb):
 @pytest.mark.parametrize("verb", [*VERBS, "env create", "env doctor"])
 def test_no_word_of_a_help_text_is_lost(snnbench, verb):
     """Brackets would be taken for markup, and what stands in them left out."""
-    snnbench.environment["COLUMNS"] = "400"  # else columns are broken into lines, between which others stand
+    snnbench.environment["COLUMNS"] = (
+        "400"  # else columns are broken into lines, between which others stand
+    )
     shown = re.sub(r"[\s│`]+", "", snnbench(*verb.split(), "--help").stdout)
     command = get_command(app)
     for word in verb.split():
@@ -160,7 +189,9 @@ def test_no_word_of_a_help_text_is_lost(snnbench, verb):
 
 @pytest.mark.parametrize("verb", OVERVIEW)
 def test_the_overview_says_of_a_verb_what_its_help_begins_with(verb):
-    assert " ".join(get_command(app).get_command(None, verb).help.split()).startswith(OVERVIEW[verb].rstrip("."))
+    assert " ".join(get_command(app).get_command(None, verb).help.split()).startswith(
+        OVERVIEW[verb].rstrip(".")
+    )
 
 
 def test_the_overview_imports_no_verb():
@@ -170,7 +201,14 @@ def test_the_overview_imports_no_verb():
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     modules = ended.stderr.split()
     assert ended.returncode == 0 and "Commands" in ended.stdout and len(modules) < 450
-    absent = {f"snnbench.cli.{verb}" for verb in OVERVIEW} | {"snnbench.runner", "numpy", "scipy", "pydantic", "jinja2", "psutil"}
+    absent = {f"snnbench.cli.{verb}" for verb in OVERVIEW} | {
+        "snnbench.runner",
+        "numpy",
+        "scipy",
+        "pydantic",
+        "jinja2",
+        "psutil",
+    }
     assert (absent | {"vl_convert", "filelock"}).isdisjoint(modules)
 
 

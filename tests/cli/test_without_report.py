@@ -28,7 +28,15 @@ def without(tmp_path, *arguments):
 
 
 def test_check_needs_none_of_it(tmp_path):
-    ended = without(tmp_path, "check", "--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork", "--neuron", "soft", *TINY)
+    ended = without(
+        tmp_path,
+        "check",
+        "--adapter",
+        f"{FAULTY / 'numpy_network.py'}:NumpyNetwork",
+        "--neuron",
+        "soft",
+        *TINY,
+    )
     assert ended.returncode == 0 and "same network" in ended.stdout, ended.stderr
 
 
@@ -36,7 +44,10 @@ def test_check_needs_none_of_it(tmp_path):
 def test_a_verb_that_needs_it_says_what_to_install(tmp_path, verb):
     ended = without(tmp_path, verb, "--config", "mine.toml")
     assert ended.returncode == 2 and len(ended.stderr.splitlines()) == 1
-    assert ended.stderr.startswith(f"snnbench: {verb} ranks and draws") and "pip install 'snnbench[report]'" in ended.stderr
+    assert (
+        ended.stderr.startswith(f"snnbench: {verb} ranks and draws")
+        and "pip install 'snnbench[report]'" in ended.stderr
+    )
 
 
 def test_help_lists_every_verb_all_the_same(tmp_path):
@@ -56,5 +67,7 @@ print([name for name in sys.modules if name.startswith(("snnbench.report", "snnb
 
 
 def test_a_verb_imports_no_other():
-    done = subprocess.run([sys.executable, "-c", ONE_VERB], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_VERB], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "[]"

@@ -26,7 +26,9 @@ def test_the_longest_name_that_a_file_can_have_can_be_written(tmp_path):
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_full_disk_leaves_the_old_file_and_nothing_else_and_is_told_of_which_file(tmp_path, monkeypatch, step):
+def test_a_full_disk_leaves_the_old_file_and_nothing_else_and_is_told_of_which_file(
+    tmp_path, monkeypatch, step
+):
     path = tmp_path / "file"
     write_atomically(path, "old")
 
@@ -46,9 +48,13 @@ def test_text_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     calls = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
-        monkeypatch.setattr(files.os, name, lambda *a, name=name, real=real: (calls.append(name), real(*a))[1])
+        monkeypatch.setattr(
+            files.os, name, lambda *a, name=name, real=real: (calls.append(name), real(*a))[1]
+        )
     write_atomically(tmp_path / "file", "text")
-    assert calls == ["fsync", "replace", "fsync"], "the file, its name, and the folder that holds the name"
+    assert calls == ["fsync", "replace", "fsync"], (
+        "the file, its name, and the folder that holds the name"
+    )
 
 
 KILLED = """
@@ -67,7 +73,9 @@ with files.own_folder(parent) as own:
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "rmtree"])
-def test_a_process_killed_while_writing_leaves_the_old_file_and_the_next_one_removes_the_rest(tmp_path, step):
+def test_a_process_killed_while_writing_leaves_the_old_file_and_the_next_one_removes_the_rest(
+    tmp_path, step
+):
     write_atomically(tmp_path / "file", "old")
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), step], timeout=60)
     assert ended.returncode == -9
@@ -93,12 +101,18 @@ def marked(folder: Path) -> Path:
 
 
 FOREIGN = {
-    "a user's folder of such a name": lambda left, elsewhere: (shutil.copytree(elsewhere, left), (left / MARKER).unlink()),
+    "a user's folder of such a name": lambda left, elsewhere: (
+        shutil.copytree(elsewhere, left),
+        (left / MARKER).unlink(),
+    ),
     "another program's marker": lambda left, elsewhere: (marked(left) / MARKER).write_text(
         "Signature: 8a477f597d28d172789f06886806bc55"
     ),
     "a link to a folder of ours": lambda left, elsewhere: left.symlink_to(elsewhere),
-    "a marker that is a link": lambda left, elsewhere: (left.mkdir(), (left / MARKER).symlink_to(elsewhere / MARKER)),
+    "a marker that is a link": lambda left, elsewhere: (
+        left.mkdir(),
+        (left / MARKER).symlink_to(elsewhere / MARKER),
+    ),
     "a file": lambda left, elsewhere: left.write_text("mine"),
     "a marker that is a folder": lambda left, elsewhere: (left / MARKER).mkdir(parents=True),
     "a marker that is a pipe": lambda left, elsewhere: (left.mkdir(), os.mkfifo(left / MARKER)),

@@ -34,12 +34,21 @@ def test_what_steers_a_terminal_is_gone_and_the_rest_stays(hostile, harmless):
 @example("\x1b\x1b[[mm")
 def test_nothing_is_left_that_a_terminal_or_a_file_minds(text):
     cleaned = clean(text)
-    assert not any(unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\t\n" for letter in cleaned)
-    assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f") & set(cleaned)
+    assert not any(
+        unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\t\n" for letter in cleaned
+    )
+    assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f") & set(
+        cleaned
+    )
     cleaned.encode()
 
 
-SOMEBODY = {"HOME": "/home/alice", "USER": "alice", "LOGNAME": "alice", "SUDO_USER": "bob-the-admin"}
+SOMEBODY = {
+    "HOME": "/home/alice",
+    "USER": "alice",
+    "LOGNAME": "alice",
+    "SUDO_USER": "bob-the-admin",
+}
 
 
 @pytest.mark.parametrize(
@@ -90,13 +99,20 @@ def test_a_home_behind_a_link_is_known_by_both_names(monkeypatch, tmp_path):
     assert anonymous([f"{tmp_path}/link/a", f"{tmp_path}/real/a"]) == ["~/a", "~/a"]
 
 
-@given(before=st.integers(0, 300), many=st.integers(1, 40), first=st.integers(1, 300), last=st.integers(0, 300))
+@given(
+    before=st.integers(0, 300),
+    many=st.integers(1, 40),
+    first=st.integers(1, 300),
+    last=st.integers(0, 300),
+)
 def test_a_cut_text_keeps_no_part_of_a_name(before, many, first, last):
     """Neither of the home of this process, nor of a path of another system."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SOMEBODY.items():
             patch.setenv(name, value)
-        whole = "x " * before + "/home/alice/mine.py by alice, /srv/carol/theirs.py " * many + "y " * 50
+        whole = (
+            "x " * before + "/home/alice/mine.py by alice, /srv/carol/theirs.py " * many + "y " * 50
+        )
         assume(len(whole) > first + last)
         text = cut(whole, first, last)
     assert len(text) <= first + last
@@ -114,4 +130,6 @@ def test_what_is_cut_says_so_and_what_is_short_stays():
 def test_the_reason_of_an_exception_keeps_no_part_of_a_name(monkeypatch):
     monkeypatch.setenv("HOME", "/home/alice")
     for length in range(1930, 2000):
-        assert "/ho" not in in_words(ValueError("x" * length + " /home/alice/secret/file.py" + " more" * 99))
+        assert "/ho" not in in_words(
+            ValueError("x" * length + " /home/alice/secret/file.py" + " more" * 99)
+        )

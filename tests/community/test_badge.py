@@ -10,14 +10,19 @@ from snnbench.community.badge import COLOURS, badge_of, badge_svg, endings_in
 
 
 def checked(*statuses: tuple[str, str]) -> str:
-    cases = [{"case": {"neuron": {"reset": reset}, "precision": "fp32"}, "status": status} for reset, status in statuses]
+    cases = [
+        {"case": {"neuron": {"reset": reset}, "precision": "fp32"}, "status": status}
+        for reset, status in statuses
+    ]
     return json.dumps(cases)
 
 
 def luminance(colour: str) -> float:
     """Relative, as WCAG 2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -49,7 +54,9 @@ def test_what_it_says(statuses, message, colour):
     assert "<script" not in badge_svg({**badge, "message": "<script>"})
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]']
+)
 def test_what_is_none_is_one_sentence(text):
     with pytest.raises(ConfigError) as told:
         endings_in(text, "file.json")
@@ -57,15 +64,30 @@ def test_what_is_none_is_one_sentence(text):
 
 
 def test_one_neuron_with_other_numbers_is_one_and_another_equation_is_another():
-    neurons = [{"reset": "soft"}, {"reset": "soft", "decay": 0.5}, {"reset": "soft", "adaptation": 0.1}, None]
-    cases = [{"case": {"neuron": neuron, "precision": "fp32"}, "status": "ok"} for neuron in neurons]
+    neurons = [
+        {"reset": "soft"},
+        {"reset": "soft", "decay": 0.5},
+        {"reset": "soft", "adaptation": 0.1},
+        None,
+    ]
+    cases = [
+        {"case": {"neuron": neuron, "precision": "fp32"}, "status": "ok"} for neuron in neurons
+    ]
     assert badge_of(endings_in(json.dumps(cases[:2]), "here"))["message"] == "proved 1 neuron"
     assert badge_of(endings_in(json.dumps(cases[:3]), "here"))["message"] == "proved 2 neurons"
-    assert badge_of(endings_in(json.dumps(cases[3:]), "here"))["message"] == "proved batches of data"
+    assert (
+        badge_of(endings_in(json.dumps(cases[3:]), "here"))["message"] == "proved batches of data"
+    )
 
 
 def test_mistakes_of_the_command(snnbench):
-    assert snnbench("badge", "nowhere.json").message == "snnbench: nowhere.json: cannot be read: No such file or directory"
+    assert (
+        snnbench("badge", "nowhere.json").message
+        == "snnbench: nowhere.json: cannot be read: No such file or directory"
+    )
     (snnbench.folder / "checked.json").write_text(checked(("soft", "ok")))
     ended = snnbench("badge", "checked.json", "--out", "badge.png")
-    assert (ended.exit_code, ended.message) == (2, "snnbench: --out badge.png: must end with .svg or .json")
+    assert (ended.exit_code, ended.message) == (
+        2,
+        "snnbench: --out badge.png: must end with .svg or .json",
+    )

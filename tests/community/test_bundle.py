@@ -39,18 +39,42 @@ def telling(status="ok", **fields):
     """A record that says everything in every text that it has."""
     text = f"{TOLD}, ~secretuser"
     one = record("torch", status, f"ValueError: {text} (in part 'backward')")
-    told = {"traceback": text, "stderr_tail": text, "memory_meaning": text, "warnings": [text], "set": "secretuser-1"}
+    told = {
+        "traceback": text,
+        "stderr_tail": text,
+        "memory_meaning": text,
+        "warnings": [text],
+        "set": "secretuser-1",
+    }
     machine = {**one.machine, "kernel": "6.1-secretuser"}
-    environment = {**one.environment, "variables": {"TOKEN": "hunter2"}, "image": {"name": "vault9/mine", "digest": "sha256:ab"}}
+    environment = {
+        **one.environment,
+        "variables": {"TOKEN": "hunter2"},
+        "image": {"name": "vault9/mine", "digest": "sha256:ab"},
+    }
     return one.model_copy(
-        update={**told, "facts": {"native": text, "mine": text}, "machine": machine, "environment": environment}
+        update={
+            **told,
+            "facts": {"native": text, "mine": text},
+            "machine": machine,
+            "environment": environment,
+        }
     )
 
 
-@pytest.mark.parametrize("status", ["ok", "error", "crash", "import_error", "unsupported", "check_failed", "oom_host"])
+@pytest.mark.parametrize(
+    "status", ["ok", "error", "crash", "import_error", "unsupported", "check_failed", "oom_host"]
+)
 def test_a_bundle_says_nothing_of_whose_it_is(tmp_path, somebody, status):
     folder = folder_of(tmp_path / "secretuser", [telling(status)])
-    folder.write_experiment({"name": "mine", "adapters": ["/home/secretuser/a.py:A"], "data": {"folder": "/srv/data"}, "seed": 0})
+    folder.write_experiment(
+        {
+            "name": "mine",
+            "adapters": ["/home/secretuser/a.py:A"],
+            "data": {"folder": "/srv/data"},
+            "seed": 0,
+        }
+    )
     text = text_of(bundle_of(folder, note="on vault9 of secretuser")[0])
     for word in SECRETS:
         assert word not in text.lower(), (word, text)
@@ -58,7 +82,11 @@ def test_a_bundle_says_nothing_of_whose_it_is(tmp_path, somebody, status):
 
 
 def test_of_an_error_its_kind_and_part_stay(somebody):
-    (part,) = [part for part in scrubbed(telling("error"))["parts"].values() if part.get("status") == "error"][:1]
+    (part,) = [
+        part
+        for part in scrubbed(telling("error"))["parts"].values()
+        if part.get("status") == "error"
+    ][:1]
     assert part["reason"] == "ValueError: (its words are left out, in part 'backward')"
     killed = record("torch", "crash", "killed by SIGSEGV in part 'step'")
     assert scrubbed(killed)["reason"] == killed.reason
@@ -75,7 +103,9 @@ def test_there_are_the_allowed_fields_alone():
         for name in ("facts", "monitor"):
             assert values.get(name, {}).keys() <= {*INSIDE[name]}
     assert all(
-        entry.keys() <= {*INSIDE[name]} for name in ("adapter", "environment", "machine") for entry in shared[name].values()
+        entry.keys() <= {*INSIDE[name]}
+        for name in ("adapter", "environment", "machine")
+        for entry in shared[name].values()
     )
 
 
@@ -83,7 +113,12 @@ def test_of_every_field_somebody_has_decided():
     """A new field of a record is allowed here, or stays at home: nothing leaves, or is lost, because nobody thought of it."""
     assert {*Record.model_fields} == {*FIELDS, "schema_version", "traceback", "stderr_tail"}
     home = {"environment": {"packages", "variables"}, "machine": {"kernel"}, "monitor": {"watched"}}
-    kinds = {"adapter": Adapter, "environment": Environment, "machine": Machine, "monitor": Monitored}
+    kinds = {
+        "adapter": Adapter,
+        "environment": Environment,
+        "machine": Machine,
+        "monitor": Monitored,
+    }
     for name, kind in kinds.items():
         assert {*kind.__annotations__} == {*INSIDE[name]} | home.get(name, set()), name
 
@@ -101,7 +136,10 @@ def test_what_was_scrubbed_is_a_record_and_is_not_scrubbed_again(somebody):
         assert scrubbed(once) == scrubbed(once, placeless) == scrubbed(telling(status))
 
 
-@pytest.mark.parametrize(("name", "most"), [("quickstart", 0.52e6), ("example", 2.9e6), ("networks", 2e6), ("coverage", 4.1e6)])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("quickstart", 0.52e6), ("example", 2.9e6), ("networks", 2e6), ("coverage", 4.1e6)],
+)
 def test_a_bundle_is_small(name, most):
     assert len(text_of(bundle_of(ResultFolder(ROOT / "results" / name))[0])) < most
 
@@ -117,7 +155,10 @@ def test_a_bundle_is_small(name, most):
         ("C:\\Users\\Alice\\x.npy is gone", "<path> is gone"),
         ("'/home/a b/x.npy'", "'<path>'"),
         ("~/x: no such file", "<path>: no such file"),
-        ("needs nvcc (CUDA's compiler): /usr/local/cuda/bin", "needs nvcc (CUDA's compiler): <path>"),
+        (
+            "needs nvcc (CUDA's compiler): /usr/local/cuda/bin",
+            "needs nvcc (CUDA's compiler): <path>",
+        ),
         ("ask a.b+c@lab.example.org", "ask <address>"),
         ("git://bob:pw@example.org/x", "git://<login>@example.org/x"),
     ],
@@ -134,7 +175,10 @@ def test_a_harmless_text_stays_as_it_is(text):
 
 def test_a_name_that_cannot_be_changed_is_refused(tmp_path, somebody):
     mine = record("secretuser-net")
-    folder = folder_of(tmp_path / "out", [mine.model_copy(update={"adapter": {**mine.adapter, "reference": "mine.py:Mine"}})])
+    folder = folder_of(
+        tmp_path / "out",
+        [mine.model_copy(update={"adapter": {**mine.adapter, "reference": "mine.py:Mine"}})],
+    )
     with pytest.raises(ConfigError, match="the name of an adapter says whose machine this is"):
         bundle_of(folder)
 

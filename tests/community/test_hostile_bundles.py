@@ -24,7 +24,11 @@ def small() -> str:
     """Of two frameworks and one neuron."""
     forged = Forged(text_of(bundle_of(ResultFolder(ROOT / "results" / "quickstart"), "neuro")[0]))
     soft = forged.timed("rockpool")["case"]["neuron"]
-    kept = [one for one in forged.records if one["case"]["framework"] in ("fused", "norse") and one["case"]["neuron"] == soft]
+    kept = [
+        one
+        for one in forged.records
+        if one["case"]["framework"] in ("fused", "norse") and one["case"]["neuron"] == soft
+    ]
     ids = {one["case_id"] for one in kept}
     forged.records, forged.results = kept, [one for one in forged.results if one["case_id"] in ids]
     return forged.text()

@@ -13,7 +13,18 @@ HOME, USER = "/home/jürgen.s", "jürgen.s"
 PLANTED = f'"{HOME}/lib" of {USER}: file://{HOME}/x, /tmp/pytest-of-{USER}/ and {HOME!a}'
 
 
-FIXED = ("case", "case_id", "done_key", "live_set", "status", "parts", "set", "started_at", "environment", "machine")
+FIXED = (
+    "case",
+    "case_id",
+    "done_key",
+    "live_set",
+    "status",
+    "parts",
+    "set",
+    "started_at",
+    "environment",
+    "machine",
+)
 """Fields with names, hashes and words of a list, which the schema checks."""
 
 
@@ -24,12 +35,20 @@ def somebody(monkeypatch):
 
 
 def names_somebody(text: str) -> bool:
-    return any(word in text for name in (HOME, USER) for word in (name, json.dumps(name)[1:-1], ascii(name)[1:-1]))
+    return any(
+        word in text
+        for name in (HOME, USER)
+        for word in (name, json.dumps(name)[1:-1], ascii(name)[1:-1])
+    )
 
 
 def test_no_field_of_a_record_keeps_home_or_user(tmp_path):
     """The text is planted in every place of a record: where the schema takes it, home and user are replaced."""
-    known = {**record("torch", "ok", "because").model_dump(by_alias=True), "traceback": "text", "warnings": ["one"]}
+    known = {
+        **record("torch", "ok", "because").model_dump(by_alias=True),
+        "traceback": "text",
+        "warnings": ["one"],
+    }
     taken = []
     for place, value in places(known):
         spoilt = with_value(known, place, PLANTED)
@@ -50,12 +69,18 @@ def test_no_field_of_a_record_keeps_home_or_user(tmp_path):
         "proof",
         "adapter",
     }
-    assert ("environment", "python") in taken and ("machine", "cpu") in taken and ("adapter", "reference") in taken
+    assert (
+        ("environment", "python") in taken
+        and ("machine", "cpu") in taken
+        and ("adapter", "reference") in taken
+    )
 
 
 def test_nor_does_any_other_file(tmp_path):
     folder = ResultFolder(tmp_path)
-    folder.write_environment({"name": "default", "packages": {"torch": PLANTED}, "python": PLANTED, "hash": "abc"})
+    folder.write_environment(
+        {"name": "default", "packages": {"torch": PLANTED}, "python": PLANTED, "hash": "abc"}
+    )
     folder.write_planned({"id": PLANTED})
     folder.write_experiment({"adapters": [f"{HOME}/mine.py:Mine", PLANTED]})
     assert len(list(tmp_path.iterdir())) == 3
@@ -65,10 +90,25 @@ def test_nor_does_any_other_file(tmp_path):
 
 def test_what_a_case_is_stays_as_it_is(tmp_path, monkeypatch):
     """A user who is called like something that records are made of."""
-    for name in ("torch", "root", "spikes", "ok", "cpu", "superspike", "step", "bytes", "host", "default"):
+    for name in (
+        "torch",
+        "root",
+        "spikes",
+        "ok",
+        "cpu",
+        "superspike",
+        "step",
+        "bytes",
+        "host",
+        "default",
+    ):
         monkeypatch.setenv("USER", name)
         folder = ResultFolder(tmp_path / name)
         one = record("torch")
         folder.write_record(one)
         (back,), unreadable = folder.read_records()
-        assert unreadable == [] and (back.case, back.case_id, back.status) == (one.case, one.case_id, one.status)
+        assert unreadable == [] and (back.case, back.case_id, back.status) == (
+            one.case,
+            one.case_id,
+            one.status,
+        )

@@ -50,7 +50,9 @@ def read_everywhere(folder: Path, other: Path) -> list[str]:
     for row in results.rows:
         for phase in USUAL_PHASES if row.standing else ():
             if phase in row.estimates:
-                assert math.isfinite(row.estimates[phase].seconds) and row.estimates[phase].seconds > 0
+                assert (
+                    math.isfinite(row.estimates[phase].seconds) and row.estimates[phase].seconds > 0
+                )
         assert row.first.case_id == Case.from_dict(row.first.case).id
     text = csv_text(results.table) + markdown_text(results.table)
     assert "\x1b" not in text and "\u202e" not in text
@@ -78,16 +80,26 @@ def test_a_spoilt_file_is_refused_or_harmless(tmp_path_factory, kind, seed):
         said = read_everywhere(home / "set", base)
     except ConfigError:
         return
-    assert len(said) <= 1 and all(sentence.startswith(str(path)) and len(sentence) < 700 for sentence in said)
-    assert sorted(entry.name for entry in home.iterdir()) == ["base", "merged", "set"], "nothing is written elsewhere"
+    assert len(said) <= 1 and all(
+        sentence.startswith(str(path)) and len(sentence) < 700 for sentence in said
+    )
+    assert sorted(entry.name for entry in home.iterdir()) == ["base", "merged", "set"], (
+        "nothing is written elsewhere"
+    )
 
 
 @pytest.mark.parametrize(
     "spoilt, why",
     [
-        ({"case_id": "/../../victim/settings"}, "case_id = '/../../victim/settings': must be 16 hexadecimal digits"),
+        (
+            {"case_id": "/../../victim/settings"},
+            "case_id = '/../../victim/settings': must be 16 hexadecimal digits",
+        ),
         ({"case_id": "0" * 16}, "the case's own is"),
-        ({"done_key": "/../../victim"}, "done_key = '/../../victim': must be 12 hexadecimal digits"),
+        (
+            {"done_key": "/../../victim"},
+            "done_key = '/../../victim': must be 12 hexadecimal digits",
+        ),
         ({"done_key": "0" * 12}, "it holds what belongs into"),
         ({"block": -1}, "block = -1: must be at least 0"),
         ({"set": "../up"}, "set = '../up'"),
@@ -103,7 +115,11 @@ def test_a_record_that_lies_is_refused_by_name(tmp_path, spoilt, why):
     path.write_text(json.dumps({**json.loads(path.read_text()), **spoilt}))
     before = len(list((tmp_path / "set" / "records").iterdir()))
     records, (sentence,) = ResultFolder(tmp_path / "set").read_records()
-    assert len(records) == before - 1 and sentence.startswith(f"{path} is not a record of schema 2: ") and why in sentence
+    assert (
+        len(records) == before - 1
+        and sentence.startswith(f"{path} is not a record of schema 2: ")
+        and why in sentence
+    )
 
 
 @pytest.mark.parametrize("wall", [0, -1.0, "0.001", float("nan"), float("inf"), 1e-300, None, True])

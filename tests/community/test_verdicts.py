@@ -40,7 +40,9 @@ def test_a_forgery_is_named(forged, tmp_path, name):
     text = change(forged) or forged.text()
     (verdict,) = verify([written(tmp_path, text)], NOW)
     named = [str(fault) for fault in verdict.faults if fault.kind == kind]
-    assert any(words in sentence for sentence in named), [str(fault) for fault in verdict.faults][:10]
+    assert any(words in sentence for sentence in named), [str(fault) for fault in verdict.faults][
+        :10
+    ]
     assert all("\n" not in sentence for sentence in named)
 
 
@@ -77,9 +79,15 @@ def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
     (verdict,) = verify([written(tmp_path, forged.text())], NOW)
     assert verdict.faults == []
     assert verdict.remarks[0].startswith("12 planned cases are not in it, such as ")
-    forged.planned = {**names_of(forged), forged.records[0]["case_id"][::-1]: "torch of another size"}
+    forged.planned = {
+        **names_of(forged),
+        forged.records[0]["case_id"][::-1]: "torch of another size",
+    }
     (verdict,) = verify([written(tmp_path, forged.text())], NOW)
-    assert verdict.remarks[0] == "1 planned case is not in it, torch of another size: it is a part of the run"
+    assert (
+        verdict.remarks[0]
+        == "1 planned case is not in it, torch of another size: it is a part of the run"
+    )
 
 
 def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
@@ -94,7 +102,9 @@ def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
 
 
 @pytest.mark.parametrize(("disturbed", "faults"), [(None, 1), ("preempted", 0)])
-def test_slots_that_calls_do_not_fill_because_somebody_else_had_the_core_are_no_fault(forged, tmp_path, disturbed, faults):
+def test_slots_that_calls_do_not_fill_because_somebody_else_had_the_core_are_no_fault(
+    forged, tmp_path, disturbed, faults
+):
     for slot in forged.timed("fused")["parts"]["forward"]["timing"]["slots"]:
         slot |= {"elapsed": 30 * slot["elapsed"], "disturbed": disturbed}
     claim_anew(forged)
@@ -109,7 +119,9 @@ def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, 
             if "timing" in part:
                 faster(record, 0.2 if record["case"]["framework"] == "rockpool" else 0.97, phase)
     claim_anew(forged)
-    theirs, mine = verify([written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")], NOW)
+    theirs, mine = verify(
+        [written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")], NOW
+    )
     assert (theirs.faults, mine.faults) == ([], [])
     (remark,) = [remark for remark in mine.remarks if "beside the others" in remark]
     assert remark.startswith(
@@ -137,7 +149,11 @@ def _other_version(forged):
 @pytest.mark.parametrize(
     ("change", "words", "count"),
     [
-        (_other_processor, "it was not measured on the machine that stands there (AMD EPYC 9965)", 61),
+        (
+            _other_processor,
+            "it was not measured on the machine that stands there (AMD EPYC 9965)",
+            61,
+        ),
         (_other_machine, "machine.hash = '000000000000'", 120),
         (_other_version, "norse 9.9.9: is not among its packages", 12),
     ],
@@ -155,10 +171,15 @@ def test_what_follows_from_one_change_is_one_line_with_it(forged, tmp_path, chan
 def test_an_edited_processor_is_told_before_the_hash_of_the_file(quickstart, tmp_path):
     """Of a file edited by hand the hash of the entry is wrong too, in each record."""
     cpu = Forged(quickstart).records[0]["machine"]["cpu"]
-    (verdict,) = verify([written(tmp_path, quickstart.replace(f'"cpu":"{cpu}"', '"cpu":"AMD EPYC 9965"'))], NOW)
+    (verdict,) = verify(
+        [written(tmp_path, quickstart.replace(f'"cpu":"{cpu}"', '"cpu":"AMD EPYC 9965"'))], NOW
+    )
     first, second = shortened(verdict.faults)
     assert first.startswith("machine: ") and first.endswith("(and 120 that follow from it)")
-    assert second == "content: it is not what was bundled: the hash of its lines is not the one in the first line"
+    assert (
+        second
+        == "content: it is not what was bundled: the hash of its lines is not the one in the first line"
+    )
 
 
 def test_a_bundle_that_another_version_wrote_is_remarked_on(forged, tmp_path):
@@ -169,7 +190,13 @@ def test_a_bundle_that_another_version_wrote_is_remarked_on(forged, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "experiment", [{}, {"grid": {"neurons": [97]}}, {"grid": 3}, {"grid": {"neurons": [1] * 300, "batch": [1] * 300}}]
+    "experiment",
+    [
+        {},
+        {"grid": {"neurons": [97]}},
+        {"grid": 3},
+        {"grid": {"neurons": [1] * 300, "batch": [1] * 300}},
+    ],
 )
 def test_an_experiment_that_tells_no_plan_is_no_fault(forged, tmp_path, experiment):
     forged.experiment = experiment
@@ -178,7 +205,10 @@ def test_an_experiment_that_tells_no_plan_is_no_fault(forged, tmp_path, experime
     assert "it has no plan: whether cases were left out cannot be told" in verdict.remarks
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]\n", "null", "{" * 5000, "[" * 100_000, '{"snnbench_bundle":2}\n', "\x00", "no"],
+)
 def test_what_is_no_bundle(tmp_path, text):
     with pytest.raises(NoBundle, match="is no bundle"):
         verify([written(tmp_path, text)], NOW)

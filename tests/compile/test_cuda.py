@@ -21,15 +21,23 @@ ARCHITECTURE = "sm_90"
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.unavailable() is not None, reason=f"{nvrtc.unavailable()}")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-needs_disassembler = pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="needs cuobjdump, from Triton or the CUDA toolkit")
+needs_disassembler = pytest.mark.skipif(
+    sass.tool("cuobjdump") is None, reason="needs cuobjdump, from Triton or the CUDA toolkit"
+)
 
 
-def forward_program(count: int, dtype=torch.float32, spec=None, steps: int = 100, **options) -> nvrtc.CudaProgram:
+def forward_program(
+    count: int, dtype=torch.float32, spec=None, steps: int = 100, **options
+) -> nvrtc.CudaProgram:
     x = torch.empty(steps, 16, count // 16, dtype=dtype)
-    return cuda_launch.prepare(forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)).program
+    return cuda_launch.prepare(
+        forward_call(spec or NeuronSpec(), x, spikes_dtype=dtype, **options)
+    ).program
 
 
-def backward_program(count: int, dtype=torch.float32, spec=None, everything=False, parts=False) -> nvrtc.CudaProgram:
+def backward_program(
+    count: int, dtype=torch.float32, spec=None, everything=False, parts=False
+) -> nvrtc.CudaProgram:
     x = torch.empty(100, 16, count // 16, dtype=dtype)
     over = channel(0, x, 1) if everything else None
     inner = torch.empty(16, count // 16)
@@ -69,7 +77,13 @@ VARIANTS = {
     "backward bfloat16 many": (lambda: backward_program(MANY, torch.bfloat16), 40, 144, 32, 24.5),
     "backward float32 few, split": (lambda: backward_program(FEW, parts=True), 64, 152, 32, 47.5),
     "backward float32 many, split": (lambda: backward_program(MANY, parts=True), 30, 128, 32, 47.5),
-    "backward float32 few, split, hard": (lambda: backward_program(FEW, spec=NeuronSpec("hard"), parts=True), 64, 176, 32, 47.5),
+    "backward float32 few, split, hard": (
+        lambda: backward_program(FEW, spec=NeuronSpec("hard"), parts=True),
+        64,
+        176,
+        32,
+        47.5,
+    ),
     "backward float32 many, split, hard": (
         lambda: backward_program(MANY, spec=NeuronSpec("hard"), parts=True),
         40,
@@ -77,7 +91,13 @@ VARIANTS = {
         32,
         47.5,
     ),
-    "backward float16 everything": (lambda: backward_program(MANY, torch.float16, everything=True), 72, 176, 32, 39),
+    "backward float16 everything": (
+        lambda: backward_program(MANY, torch.float16, everything=True),
+        72,
+        176,
+        32,
+        39,
+    ),
 }
 
 
@@ -101,7 +121,9 @@ def elements(program: nvrtc.CudaProgram) -> int:
     return macros.get("LIF_DEPTH", CHECKPOINT_STEPS) * macros["LIF_WIDTH"]
 
 
-def assert_fast(cubin: bytes, folder: Path, in_flight=8, registers=255, widest=0, instructions=math.inf) -> None:
+def assert_fast(
+    cubin: bytes, folder: Path, in_flight=8, registers=255, widest=0, instructions=math.inf
+) -> None:
     """Loads run ahead, nothing is spilled, products and sums are rounded one by one, and a turn of the time loop takes at most
     so many `instructions`."""
     code, usage = read(cubin, folder)
@@ -112,7 +134,9 @@ def assert_fast(cubin: bytes, folder: Path, in_flight=8, registers=255, widest=0
     assert sass.widest_load(loop) >= widest
     assert len(loop) <= instructions, "more instructions"
     assert "FFMA" not in {instruction.opcode for instruction in loop}, "contracted"
-    assert "CALL" not in {instruction.opcode for instruction in loop}, "slow paths keep steps from overlapping"
+    assert "CALL" not in {instruction.opcode for instruction in loop}, (
+        "slow paths keep steps from overlapping"
+    )
 
 
 @needs_nvrtc
@@ -125,22 +149,40 @@ def test_what_nvrtc_makes(variant, tmp_path):
 
 @needs_nvcc
 @needs_disassembler
-@pytest.mark.parametrize("variant", representatives(["forward float32 many", "backward float32 many"], quick=(0,)))
+@pytest.mark.parametrize(
+    "variant", representatives(["forward float32 many", "backward float32 many"], quick=(0,))
+)
 def test_what_nvcc_makes(variant, tmp_path):
     program, limits = variant_of(variant)
     source, cubin = tmp_path / "source.cu", tmp_path / "compiled.cubin"
     source.write_text(program.source())
-    subprocess.run(["nvcc", "-std=c++17", "--fmad=false", "-cubin", f"-arch={ARCHITECTURE}", source, "-o", cubin], check=True)
+    subprocess.run(
+        [
+            "nvcc",
+            "-std=c++17",
+            "--fmad=false",
+            "-cubin",
+            f"-arch={ARCHITECTURE}",
+            source,
+            "-o",
+            cubin,
+        ],
+        check=True,
+    )
     assert_fast(cubin.read_bytes(), tmp_path, *limits)
 
 
 @needs_nvrtc
 @needs_disassembler
-@pytest.mark.parametrize("surrogate", representatives(SURROGATES, quick=(2,)))  # sigmoid: an exponential and a division
+@pytest.mark.parametrize(
+    "surrogate", representatives(SURROGATES, quick=(2,))
+)  # sigmoid: an exponential and a division
 def test_every_surrogate_is_straight_code(surrogate, tmp_path):
     reset = RESETS[SURROGATES.index(surrogate) % len(RESETS)]
     program = backward_program(FEW, spec=NeuronSpec(reset, surrogate=surrogate))
-    short = nvrtc.CudaProgram(program.path, (*(m for m in program.macros if m[0] != "LIF_CHUNK"), ("LIF_CHUNK", 4)))
+    short = nvrtc.CudaProgram(
+        program.path, (*(m for m in program.macros if m[0] != "LIF_CHUNK"), ("LIF_CHUNK", 4))
+    )
     assert_fast(nvrtc.compile_source(short.source(), ARCHITECTURE), tmp_path)
 
 
@@ -160,7 +202,9 @@ def test_strides_of_time_that_are_loaded_are_noticed(tmp_path):
     """A planted fault: a stride that the compiler does not know, so that every address is computed in 64 bits."""
     program, limits = variant_of("forward float32 few")
     known = dict(program.macros)["currents_step"]
-    source = program.source().replace(f"#define currents_step {known}", "#define currents_step (size_last + groups)")
+    source = program.source().replace(
+        f"#define currents_step {known}", "#define currents_step (size_last + groups)"
+    )
     with pytest.raises(AssertionError, match=r"more instructions|registers"):
         assert_fast(nvrtc.compile_source(source, ARCHITECTURE), tmp_path, *limits)
 
@@ -170,7 +214,9 @@ def test_strides_of_time_that_are_loaded_are_noticed(tmp_path):
 def test_contraction_is_noticed(tmp_path):
     """A planted fault: contraction, which gives other spikes than the reference."""
     with pytest.raises(AssertionError, match="contracted"):
-        assert_fast(nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE, fma=True), tmp_path)
+        assert_fast(
+            nvrtc.compile_source(forward_program(MANY).source(), ARCHITECTURE, fma=True), tmp_path
+        )
 
 
 @needs_nvrtc
@@ -183,11 +229,19 @@ def test_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("SNNBENCH_CACHE", str(tmp_path))
     monkeypatch.setattr(nvrtc, "version", lambda: "13.0")
     made = []
-    monkeypatch.setattr(nvrtc, "compile_source", lambda source, architecture: made.append((source, architecture)) or b"code")
+    monkeypatch.setattr(
+        nvrtc,
+        "compile_source",
+        lambda source, architecture: made.append((source, architecture)) or b"code",
+    )
     one, other = forward_program(FEW), forward_program(FEW, torch.bfloat16)
     assert nvrtc.compiled(one, "sm_90") == nvrtc.compiled(one, "sm_90")
     assert len(made) == 1
-    paths = {nvrtc.compiled(one, "sm_90"), nvrtc.compiled(other, "sm_90"), nvrtc.compiled(one, "sm_80")}
+    paths = {
+        nvrtc.compiled(one, "sm_90"),
+        nvrtc.compiled(other, "sm_90"),
+        nvrtc.compiled(one, "sm_80"),
+    }
     monkeypatch.setattr(nvrtc, "version", lambda: "13.5")
     paths.add(nvrtc.compiled(one, "sm_90"))
     monkeypatch.setattr(nvrtc, "OPTIONS", {**nvrtc.OPTIONS, "fma": True})

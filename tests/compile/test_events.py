@@ -22,14 +22,18 @@ pytestmark = [
 ]
 
 
-def compiled(kernel, arguments: tuple, options: dict, folder: Path) -> tuple[list[sass.Instruction], sass.Usage]:
+def compiled(
+    kernel, arguments: tuple, options: dict, folder: Path
+) -> tuple[list[sass.Instruction], sass.Usage]:
     cubin = folder / "kernel.cubin"
     cubin.write_bytes(kernel.warmup(*arguments, **options, grid=(1,)).asm["cubin"])
     (usage,) = sass.usages(sass.resource_usage(cubin)).values()
     return sass.parse(sass.disassemble(cubin)), usage
 
 
-def check_written_once(instructions: list[sass.Instruction], bits_of_a_thread: int, width: int) -> None:
+def check_written_once(
+    instructions: list[sass.Instruction], bits_of_a_thread: int, width: int
+) -> None:
     """A thread writes its part of the tile once, in stores of `width` bits, and there are no atomics on global memory."""
     stores = [instruction for instruction in instructions if instruction.opcode in sass.STORES]
     assert {store.opcode for store in stores} == {"STG"}
@@ -60,7 +64,9 @@ def test_the_machine_code(dtype, shifted, channels, width, registers, tmp_path):
     out = torch.empty(3, 250 * channels, dtype=dtype)
     call = Delivery(kept.stored, torch.tensor([0, 0, 0]), shift, out)
     arguments = (*events_launch.tensors(call), *events_launch.numbers(call))
-    instructions, usage = compiled(events_launch.deliver_kernel, arguments, events_launch.OPTIONS, tmp_path)
+    instructions, usage = compiled(
+        events_launch.deliver_kernel, arguments, events_launch.OPTIONS, tmp_path
+    )
     threads = 32 * events_launch.WARPS
     check_written_once(instructions, 8 * dtype.itemsize * TILE // threads, width)
     counted = Counter(instruction.opcode for instruction in instructions)

@@ -10,9 +10,7 @@ def listing(lines: str, name: str = "kernel") -> str:
     """`cuobjdump -sass` of these instructions, sixteen bytes each, with the encoding that it prints beside them."""
     text = HEADING.format(name=name)
     for i, line in enumerate(lines.strip().splitlines()):
-        text += (
-            f"        /*{i * 16:04x}*/     {line.strip()} ;      /* 0x00000a00ff017b82 */\n{' ' * 60}/* 0x000fe20000000800 */\n"
-        )
+        text += f"        /*{i * 16:04x}*/     {line.strip()} ;      /* 0x00000a00ff017b82 */\n{' ' * 60}/* 0x000fe20000000800 */\n"
     return text
 
 
@@ -55,7 +53,12 @@ WAITING = listing("""
 
 def test_instruction_is_taken_apart():
     load = sass.parse(NAIVE)[1]
-    assert (load.address, load.predicate, load.opcode, load.modifiers) == (0x10, "!P1", "LDG", ("E",))
+    assert (load.address, load.predicate, load.opcode, load.modifiers) == (
+        0x10,
+        "!P1",
+        "LDG",
+        ("E",),
+    )
     assert load.registers == (0, 10)
     assert sass.parse(NAIVE)[7].target == 0x10
 
@@ -79,7 +82,9 @@ def test_loads_in_flight_end_where_their_result_is_read():
 
 
 def test_copies_to_shared_memory_count_as_loads():
-    text = listing("LDGSTS.E.BYPASS.128 [R3], desc[UR8][R2.64]\nSTG.E desc[UR8][R4.64], R6\n@P0 BRA 0x0\nEXIT")
+    text = listing(
+        "LDGSTS.E.BYPASS.128 [R3], desc[UR8][R2.64]\nSTG.E desc[UR8][R4.64], R6\n@P0 BRA 0x0\nEXIT"
+    )
     assert sass.loads_before_first_store_in_loop(sass.parse(text)) == 1
     assert sass.widest_load(sass.parse(text)) == 128
 
@@ -163,7 +168,10 @@ kernel:
 
 def test_functions_are_kept_apart():
     text = listing("LDG.E R0, desc[UR8][R10.64]\nEXIT", "first") + listing("EXIT", "second")
-    assert {name: len(body) for name, body in sass.functions(text).items()} == {"first": 2, "second": 1}
+    assert {name: len(body) for name, body in sass.functions(text).items()} == {
+        "first": 2,
+        "second": 1,
+    }
     with pytest.raises(ValueError, match="has 2: first, second"):
         sass.parse(text)
 

@@ -56,14 +56,30 @@ def forward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype):
     x = torch.empty(STEPS, BATCH, neurons, dtype=dtype)
     final = torch.empty(BATCH, neurons)
     checkpoints = torch.empty(-(-STEPS // CHECKPOINT_STEPS), BATCH, neurons)
-    call = Forward(spec=spec, currents=x, spikes=torch.empty_like(x), final_state=final, checkpoints=checkpoints)
+    call = Forward(
+        spec=spec,
+        currents=x,
+        spikes=torch.empty_like(x),
+        final_state=final,
+        checkpoints=checkpoints,
+    )
     return triton_launch.forward_launch(call)
 
 
-def backward_launch(spec: NeuronSpec, neurons: int, dtype: torch.dtype, everything: bool = False, parts: bool = False):
+def backward_launch(
+    spec: NeuronSpec,
+    neurons: int,
+    dtype: torch.dtype,
+    everything: bool = False,
+    parts: bool = False,
+):
     x = torch.empty(STEPS, BATCH, neurons, dtype=dtype)
     checkpoints = torch.empty(-(-STEPS // CHECKPOINT_STEPS), BATCH, neurons)
-    channel, inner = (torch.empty(neurons).expand(BATCH, neurons), torch.empty(BATCH, neurons)) if everything else (None, None)
+    channel, inner = (
+        (torch.empty(neurons).expand(BATCH, neurons), torch.empty(BATCH, neurons))
+        if everything
+        else (None, None)
+    )
     return triton_launch.backward_launch(
         Backward(
             spec=spec,
@@ -137,7 +153,9 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
     compiled.check_memory(registers)
 
 
-@pytest.mark.parametrize(("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=(1,)))
+@pytest.mark.parametrize(
+    ("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=(1,))
+)
 def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
     """Loads are as without parts, with four more stores for each part. With few sequences a processor runs one warp, which may
     use all registers."""
@@ -166,8 +184,18 @@ def step_by_step(x, spikes, count, steps, decay, BLOCK: tl.constexpr):
 
 def test_loading_step_by_step_is_found_out(tmp_path):
     x = torch.empty(STEPS, BATCH, FEW)
-    arguments = {"x": x, "spikes": torch.empty_like(x), "count": BATCH * FEW, "steps": STEPS, "decay": 0.9}
-    compiled = Compiled(step_by_step, {**arguments, "BLOCK": 32, "num_warps": 1, "enable_fp_fusion": False}, tmp_path)
+    arguments = {
+        "x": x,
+        "spikes": torch.empty_like(x),
+        "count": BATCH * FEW,
+        "steps": STEPS,
+        "decay": 0.9,
+    }
+    compiled = Compiled(
+        step_by_step,
+        {**arguments, "BLOCK": 32, "num_warps": 1, "enable_fp_fusion": False},
+        tmp_path,
+    )
     assert compiled.steps_in_flight(4, sequences=1) == 1
     assert sass.loads_before_first_store_in_loop(compiled.instructions) == 1
     assert sass.loads_in_flight(sass.time_loop(compiled.instructions)) == 1

@@ -15,7 +15,15 @@ from snnbench.adapters.base.torch_breakdown import Allocation, Stages, at_peak
 from snnbench.core.breakdown import KINDS, STAGES, stage_of
 from snnbench.core.case import Case
 
-SIZES = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
+SIZES = {
+    "width": 4,
+    "image": 9,
+    "classes": 7,
+    "norm": True,
+    "layers": None,
+    "neurons": None,
+    "bias": None,
+}
 CIFAR = Case(
     "torch", workload="cifar-small", neuron=WIDEST, time_steps=5, batch=3, input="images", loss="cross-entropy", optimizer="adam",
     **SIZES,
@@ -40,7 +48,12 @@ def test_every_moment_of_a_step_belongs_to_one_stage():
     found = stages.step(x, labels)
     assert sum(found.values()) == next(clock) - 1, "marks follow each other without a gap"
     names = [name for name, _ in stages.marks]
-    forward = ["conv", "norm", "neuron"] * 3 + ["other layers"] + ["linear", "norm", "neuron"] * 2 + ["other layers", "linear"]
+    forward = (
+        ["conv", "norm", "neuron"] * 3
+        + ["other layers"]
+        + ["linear", "norm", "neuron"] * 2
+        + ["other layers", "linear"]
+    )
     assert names[1 : 1 + len(forward)] == forward
     behind = names[1 + len(forward) :]
     assert behind == ["linear", "loss", *reversed(forward[1:]), "conv", "optimizer"]
@@ -49,8 +62,18 @@ def test_every_moment_of_a_step_belongs_to_one_stage():
 def test_what_is_computed_as_one_stays_one():
     program, x, labels = stepped(Case(**{**vars(CIFAR), "framework": "fused"}))
     found = Stages(program).step(x, labels)
-    assert set(found) == {"conv, norm and neuron", "norm and neuron", "linear", "other layers", "loss", "optimizer"}
-    assert {stage_of(("linear", "neuron")), stage_of(("linear", "norm", "neuron"))} == {"linear and neuron", "neuron"}
+    assert set(found) == {
+        "conv, norm and neuron",
+        "norm and neuron",
+        "linear",
+        "other layers",
+        "loss",
+        "optimizer",
+    }
+    assert {stage_of(("linear", "neuron")), stage_of(("linear", "norm", "neuron"))} == {
+        "linear and neuron",
+        "neuron",
+    }
 
 
 @pytest.mark.parametrize("framework", ["torch", "fused", "norse"])
@@ -60,7 +83,12 @@ def test_a_breakdown_leaves_parameters_and_states_as_they_were(framework, tmp_pa
     before = [leaf.detach().clone() for leaf in program.leaves]
     told = program.breakdown(x, labels, str(tmp_path / "trace.json"))
     assert all(torch.equal(leaf, old) for leaf, old in zip(program.leaves, before, strict=True))
-    assert not any(state.any() for named in program.trainer.states().values() for own in named.values() for state in own.values())
+    assert not any(
+        state.any()
+        for named in program.trainer.states().values()
+        for own in named.values()
+        for state in own.values()
+    )
     assert {*told.seconds} <= {*STAGES} and {*told.bytes} <= {*KINDS} and told.step_s > 0
     assert (tmp_path / "trace.json").read_text(encoding="utf-8").lstrip().startswith("{")
 
@@ -68,7 +96,14 @@ def test_a_breakdown_leaves_parameters_and_states_as_they_were(framework, tmp_pa
 def test_memory_of_known_tensors():
     """A linear of 4 MiB: as much of gradients, twice as much of Adam's states, and spikes and potentials of 1000 neurons."""
     case = Case(
-        "torch", neuron=WIDEST, neurons=1024, time_steps=16, batch=16, loss="spike-count", optimizer="adam", input_grad=False
+        "torch",
+        neuron=WIDEST,
+        neurons=1024,
+        time_steps=16,
+        batch=16,
+        loss="spike-count",
+        optimizer="adam",
+        input_grad=False,
     )
     program, x, labels = stepped(case)
     found = torch_breakdown.breakdown(program, x, labels, None, staged=False).bytes
@@ -79,16 +114,31 @@ def test_memory_of_known_tensors():
     assert found["feature maps"] >= 2 * x.nbytes, "currents and spikes at least"
 
 
-@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 50), st.integers(0, 30), st.integers(1, 30)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_the_peak_is_the_most_that_is_in_use(blocks):
-    allocations = [Allocation(address, size, start, start + length) for address, (size, start, length) in enumerate(blocks)]
-    most = max(sum(a.bytes for a in allocations if a.start <= moment < a.end) for moment in range(61))
+    allocations = [
+        Allocation(address, size, start, start + length)
+        for address, (size, start, length) in enumerate(blocks)
+    ]
+    most = max(
+        sum(a.bytes for a in allocations if a.start <= moment < a.end) for moment in range(61)
+    )
     found = at_peak(allocations, [20, 40], {a.address for a in allocations[::2]})
     assert sum(found.values()) == most
 
 
 def test_kinds_at_the_peak():
-    kept, gradient, other = Allocation(1, 8 * MIB, 0, 30), Allocation(2, 4 * MIB, 21, 50), Allocation(3, 2 * MIB, 22, 25)
+    kept, gradient, other = (
+        Allocation(1, 8 * MIB, 0, 30),
+        Allocation(2, 4 * MIB, 21, 50),
+        Allocation(3, 2 * MIB, 22, 25),
+    )
     gone = Allocation(4, 5 * MIB, 1, 5)
     found = at_peak([kept, gradient, other, gone], [20, 40], {2})
     assert found == {"feature maps": 8 * MIB, "gradients": 4 * MIB, "workspace": 2 * MIB}

@@ -27,7 +27,15 @@ EVERYTHING_ELSE = Case(
     input_grad=False,
     seed=7,
 )
-LATER = {"width": 8, "image": 16, "classes": 7, "norm": False, "firing": 0.02, "loss": "membrane", "optimizer": "adam"}
+LATER = {
+    "width": 8,
+    "image": 16,
+    "classes": 7,
+    "norm": False,
+    "firing": 0.02,
+    "loss": "membrane",
+    "optimizer": "adam",
+}
 LATER |= {
     "network": "mine@0123456789abcdef",
     "dataset": "shd",
@@ -40,7 +48,14 @@ LATER |= {
     "ranks": 2,
 }
 """Fields that EVERYTHING_ELSE does not have: its id is older."""
-INLINE = {"reset": "hard", "decay": 0.5, "threshold": 2, "surrogate": "atan", "slope": 2.0, "max_spikes": 2}
+INLINE = {
+    "reset": "hard",
+    "decay": 0.5,
+    "threshold": 2,
+    "surrogate": "atan",
+    "slope": 2.0,
+    "max_spikes": 2,
+}
 IDS = {
     "95c7dcbd5d63a454": Case("torch"),
     "667e1d4a7754347e": EVERYTHING_ELSE,
@@ -117,12 +132,21 @@ OTHER_NEURON = {
 
 
 def test_every_field_changes_the_id():
-    other = {each.name: getattr(EVERYTHING_ELSE, each.name) for each in fields(Case)} | {"workload": "lif"} | LATER
+    other = (
+        {each.name: getattr(EVERYTHING_ELSE, each.name) for each in fields(Case)}
+        | {"workload": "lif"}
+        | LATER
+    )
     assert set(OTHER_NEURON) == {field.name for field in fields(NeuronSpec)}
     variants = [replace(Case("torch"), **{key: value}) for key, value in other.items()]
     adaptive = NeuronSpec(adaptation=0.25, adaptation_decay=0.25)
     variants += [
-        Case("torch", neuron=replace(adaptive if key.startswith("adaptation") else NeuronSpec(), **{key: value}))
+        Case(
+            "torch",
+            neuron=replace(
+                adaptive if key.startswith("adaptation") else NeuronSpec(), **{key: value}
+            ),
+        )
         for key, value in OTHER_NEURON.items()
     ]
     variants.append(Case("torch", neuron=NATIVE))
@@ -131,11 +155,17 @@ def test_every_field_changes_the_id():
 
 def test_no_two_cases_have_one_name():
     other = {**vars(EVERYTHING_ELSE), **LATER, "workload": "lif"}
-    cases = [Case("torch"), *(replace(Case("torch"), **{field.name: other[field.name]}) for field in fields(Case))]
+    cases = [
+        Case("torch"),
+        *(replace(Case("torch"), **{field.name: other[field.name]}) for field in fields(Case)),
+    ]
     assert len({full_name(case) for case in cases}) == len(cases)
     assert full_name(cases[0]) == "torch soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu"
     unusual = replace(cases[0], firing=0.02, input_grad=False)
-    assert full_name(unusual) == "torch soft linear-lif N=256 T=50 B=16 L=1 firing=0.02 input_grad=False fp32 cpu"
+    assert (
+        full_name(unusual)
+        == "torch soft linear-lif N=256 T=50 B=16 L=1 firing=0.02 input_grad=False fp32 cpu"
+    )
 
 
 @pytest.mark.parametrize("neuron", [NEURONS["hard"], NATIVE])
@@ -146,10 +176,25 @@ def test_a_case_survives_the_way_through_json(neuron):
 
 def test_a_case_that_delivers_data_has_no_neuron():
     case = data_case("frames", "packed", augment=True)
-    absent = {"neuron", "layers", "neurons", "bias", "width", "image", "classes", "norm", "input", "input_grad", "firing"}
+    absent = {
+        "neuron",
+        "layers",
+        "neurons",
+        "bias",
+        "width",
+        "image",
+        "classes",
+        "norm",
+        "input",
+        "input_grad",
+        "firing",
+    }
     assert not absent & case.as_dict().keys() and case.neuron_label is None
     assert Case.from_dict(json.loads(json.dumps(case.as_dict()))) == case
-    assert full_name(case) == "frames:packed data T=37 B=3 S=9 dataset=synthetic-ssc augment=True fp32 cpu"
+    assert (
+        full_name(case)
+        == "frames:packed data T=37 B=3 S=9 dataset=synthetic-ssc augment=True fp32 cpu"
+    )
     with pytest.raises(TypeError, match="has no neuron"):
         case.spec  # noqa: B018
 

@@ -11,7 +11,11 @@ from snnbench.core.jobs import Inquiry
 from snnbench.executors.launch import launch
 from snnbench.executors.surroundings import worker_environment
 
-DERIVED = {"sinabs-exodus": "sinabs.py", "spikingjelly-cupy": "spikingjelly.py", "rockpool-jax": "base/jax_program.py"}
+DERIVED = {
+    "sinabs-exodus": "sinabs.py",
+    "spikingjelly-cupy": "spikingjelly.py",
+    "rockpool-jax": "base/jax_program.py",
+}
 
 
 def names_of(reference):
@@ -21,13 +25,32 @@ def names_of(reference):
 @pytest.mark.parametrize("name", registry.BUILT_IN)
 def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
     files = names_of(registry.BUILT_IN[name])
-    assert {registry.BUILT_IN[name].partition(":")[0].rpartition(".")[2] + ".py", "contract.py", "network.py"} <= files
-    drivers = {"torch_program.py", "torch_network.py", "torch_compile.py", "torch_graph.py", "time_loop.py"}
+    assert {
+        registry.BUILT_IN[name].partition(":")[0].rpartition(".")[2] + ".py",
+        "contract.py",
+        "network.py",
+    } <= files
+    drivers = {
+        "torch_program.py",
+        "torch_network.py",
+        "torch_compile.py",
+        "torch_graph.py",
+        "time_loop.py",
+    }
     assert drivers <= files or {"jax_program.py", "jax_network.py"} <= files
-    others = {registry.BUILT_IN[other].partition(":")[0].rpartition(".")[2] + ".py" for other in registry.BUILT_IN}
-    bases = {"sinabs-exodus": "sinabs.py", "spikingjelly-cupy": "spikingjelly.py", "rockpool-exodus": "rockpool.py"}
+    others = {
+        registry.BUILT_IN[other].partition(":")[0].rpartition(".")[2] + ".py"
+        for other in registry.BUILT_IN
+    }
+    bases = {
+        "sinabs-exodus": "sinabs.py",
+        "spikingjelly-cupy": "spikingjelly.py",
+        "rockpool-exodus": "rockpool.py",
+    }
     shared = {bases[name]} if name in bases else set()
-    assert len(files & others) == 1 + len(shared) and shared <= files, "of other frameworks only what it builds on"
+    assert len(files & others) == 1 + len(shared) and shared <= files, (
+        "of other frameworks only what it builds on"
+    )
 
 
 @pytest.mark.parametrize(("name", "base"), DERIVED.items())
@@ -36,7 +59,9 @@ def test_a_changed_base_is_another_source(name, base, tmp_path):
     package = tmp_path / "snnbench"
     for folder in ("bench", "adapters", "kernels"):
         to = package if folder == "bench" else package / folder
-        shutil.copytree(ROOT / folder, to, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        shutil.copytree(
+            ROOT / folder, to, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+        )
 
     def described(scratch):
         job = Inquiry((registry.BUILT_IN[name],)).as_dict()
@@ -63,7 +88,14 @@ def test_a_user_s_file_brings_what_lies_beside_it(tmp_path):
         "import helper, sys\nfrom snnbench.adapters.base.time_loop import TimeLoop\nfrom snnbench.adapters.base import spikes\n"
     )
     reference = f"{mine}:Mine"
-    assert names_of(reference) == {"mine.py", "helper.py", "inner.py", "broken.py", "time_loop.py", "spikes.py"}
+    assert names_of(reference) == {
+        "mine.py",
+        "helper.py",
+        "inner.py",
+        "broken.py",
+        "time_loop.py",
+        "spikes.py",
+    }
     before = source_hash(reference)
     (tmp_path / "unrelated.py").write_text("changed = True\n")
     assert source_hash(reference) == before
@@ -73,4 +105,6 @@ def test_a_user_s_file_brings_what_lies_beside_it(tmp_path):
 
 def test_what_a_base_class_drives_counts_for_a_user_s_file(tmp_path):
     (tmp_path / "mine.py").write_text("from snnbench.adapters import TorchAdapter\n")
-    assert {"torch_adapter.py", "torch_program.py", "time_loop.py"} <= names_of(f"{tmp_path / 'mine.py'}:Mine")
+    assert {"torch_adapter.py", "torch_program.py", "time_loop.py"} <= names_of(
+        f"{tmp_path / 'mine.py'}:Mine"
+    )

@@ -40,7 +40,11 @@ class NumpyLike:
         return ONES
 
 
-@pytest.mark.parametrize("array", [ONES, torch.ones(3, 5, dtype=torch.bfloat16), torch.nn.Parameter(torch.ones(3, 5))], ids=type)
+@pytest.mark.parametrize(
+    "array",
+    [ONES, torch.ones(3, 5, dtype=torch.bfloat16), torch.nn.Parameter(torch.ones(3, 5))],
+    ids=type,
+)
 def test_arrays_are_copied_as_float32(array):
     result = Result(borders={"neuron1": array}, output=array)
     for copy in (held(result, "output"), held(result, "borders")["neuron1"]):
@@ -48,7 +52,9 @@ def test_arrays_are_copied_as_float32(array):
 
 
 def test_so_are_those_of_jax():
-    assert np.array_equal(held(Result(borders={}, output=jax.numpy.ones((3, 5), "bfloat16")), "output"), ONES)
+    assert np.array_equal(
+        held(Result(borders={}, output=jax.numpy.ones((3, 5), "bfloat16")), "output"), ONES
+    )
 
 
 LAZY = [
@@ -65,9 +71,13 @@ LAZY = [
 
 @pytest.mark.parametrize("value", LAZY, ids=lambda value: type(value).__name__)
 def test_what_could_compute_its_values_later_is_refused(value):
-    for result, name in ((Result(borders={}, output=value), "output"), (Result(borders={"n": value}, output=None), "borders")):
+    for result, name in (
+        (Result(borders={}, output=value), "output"),
+        (Result(borders={"n": value}, output=None), "borders"),
+    ):
         with pytest.raises(
-            TypeError, match=r"must be a plain array of NumPy, torch or JAX, not a .*, which may compute its values"
+            TypeError,
+            match=r"must be a plain array of NumPy, torch or JAX, not a .*, which may compute its values",
         ):
             held(result, name)
 
@@ -78,7 +88,10 @@ def test_what_is_no_result_is_refused_whatever_class_it_says_it_has():
         output = ONES
 
     for value in (Forged(), {"output": ONES}, None):
-        with pytest.raises(TypeError, match=r"must hand out a Result of plain arrays, not a \w+, which may compute them later"):
+        with pytest.raises(
+            TypeError,
+            match=r"must hand out a Result of plain arrays, not a \w+, which may compute them later",
+        ):
             held(value, "output")
 
 
@@ -96,14 +109,22 @@ def test_a_call_without_output_is_refused():
 
 @pytest.mark.parametrize("method", BY_HARNESS)
 def test_no_program_reads_by_itself(method):
-    with pytest.raises(TypeError, match=f"Own must not define `{method}`: the harness reads the arrays of a Result and changes"):
+    with pytest.raises(
+        TypeError,
+        match=f"Own must not define `{method}`: the harness reads the arrays of a Result and changes",
+    ):
         type("Own", (Program,), {method: lambda *given: None})
 
 
 def test_factors_are_undone_and_shapes_restored():
     program = type("Mine", (Program,), {"scales": {"a": 4.0}, "shapes": {"a": {"weight": (5, 3)}}})
     weights = {"a": {"weight": ONES, "bias": None}, "b": {"weight": ONES}}
-    gradients = program.gradients(program, Result(borders={}, output=None, gradients=weights, updated=weights))
-    assert gradients.parameters["a"]["weight"].shape == (5, 3) and gradients.parameters["a"]["bias"] is None
+    gradients = program.gradients(
+        program, Result(borders={}, output=None, gradients=weights, updated=weights)
+    )
+    assert (
+        gradients.parameters["a"]["weight"].shape == (5, 3)
+        and gradients.parameters["a"]["bias"] is None
+    )
     assert [own["weight"].flat[0] for own in gradients.parameters.values()] == [4.0, 1.0]
     assert [own["weight"].flat[0] for own in gradients.updated.values()] == [0.25, 1.0]

@@ -30,7 +30,9 @@ def test_recordings_are_read_as_they_were_written(tmp_path, name, precision):
     for number, (t, x, y, p) in enumerate(recordings.events(3)):
         right = recording(DATA_SETS[name], "train", number, 1)
         assert np.array_equal(t, np.rint(right.t * precision) * (1e6 / precision))
-        assert np.array_equal(x, right.x) and np.array_equal(y, right.y) and np.array_equal(p, right.p)
+        assert (
+            np.array_equal(x, right.x) and np.array_equal(y, right.y) and np.array_equal(p, right.p)
+        )
         assert recordings.labels[number] == right.label
 
 
@@ -56,9 +58,15 @@ def test_their_order_is_not_that_of_a_folder(tmp_path):
 
 
 WRONG = {
-    "NMNIST/Train/7/00000.bin: is damaged: 11 bytes are no whole number of events, five bytes each": bytes(11),
-    "NMNIST/Train/7/00000.bin has an event at x = 34: the sensor of nmnist has 34": bytes([34, 0, 0, 0, 0]),
-    "NMNIST/Train/7/00000.bin has an event at y = 99: the sensor of nmnist has 34": bytes([0, 99, 0, 0, 0]),
+    "NMNIST/Train/7/00000.bin: is damaged: 11 bytes are no whole number of events, five bytes each": bytes(
+        11
+    ),
+    "NMNIST/Train/7/00000.bin has an event at x = 34: the sensor of nmnist has 34": bytes(
+        [34, 0, 0, 0, 0]
+    ),
+    "NMNIST/Train/7/00000.bin has an event at y = 99: the sensor of nmnist has 34": bytes(
+        [0, 99, 0, 0, 0]
+    ),
 }
 
 
@@ -78,11 +86,19 @@ def archived(file):
 GESTURES = {
     "is damaged, or no array of NumPy": lambda file: file.write_bytes(file.read_bytes()[:1000]),
     "is damaged, or no array of NumPy: ": lambda file: file.write_text("no array"),
-    "is an array of float64, (7, 3): it must hold numbers (events, 4)": lambda file: np.save(file, np.zeros((7, 3))),
-    "is an array of <U1, (7, 4): it must hold numbers (events, 4)": lambda file: np.save(file, np.full((7, 4), "a")),
+    "is an array of float64, (7, 3): it must hold numbers (events, 4)": lambda file: np.save(
+        file, np.zeros((7, 3))
+    ),
+    "is an array of <U1, (7, 4): it must hold numbers (events, 4)": lambda file: np.save(
+        file, np.full((7, 4), "a")
+    ),
     "is an archive: it must hold numbers (events, 4)": archived,
-    " has an event at p = 2: the sensor of dvsgesture has 2": lambda file: np.save(file, np.full((7, 4), 2.0)),
-    " has an event at x = -1: the sensor of dvsgesture has 128": lambda file: np.save(file, np.full((7, 4), -1.0)),
+    " has an event at p = 2: the sensor of dvsgesture has 2": lambda file: np.save(
+        file, np.full((7, 4), 2.0)
+    ),
+    " has an event at x = -1: the sensor of dvsgesture has 128": lambda file: np.save(
+        file, np.full((7, 4), -1.0)
+    ),
 }
 
 
@@ -90,7 +106,9 @@ GESTURES = {
 def test_a_damaged_gesture_is_named(tmp_path, words):
     (file,) = made(tmp_path, "dvsgesture", 1).rglob("*.npy")
     GESTURES[words](file)
-    assert said("dvsgesture", tmp_path).startswith(f"{file.relative_to(tmp_path)}") and words in said("dvsgesture", tmp_path)
+    assert said("dvsgesture", tmp_path).startswith(
+        f"{file.relative_to(tmp_path)}"
+    ) and words in said("dvsgesture", tmp_path)
 
 
 def test_a_folder_of_something_else(tmp_path):
@@ -98,4 +116,6 @@ def test_a_folder_of_something_else(tmp_path):
     (tmp_path / "NMNIST" / "Train" / "seven").mkdir(parents=True)
     assert "holds no folders with *.bin files, as those of nmnist do" in said("nmnist", tmp_path)
     (tmp_path / "NMNIST" / "Train" / "seven" / "1.bin").write_bytes(bytes(5))
-    assert said("nmnist", tmp_path).endswith("seven/1.bin: 'seven' must be the number of a class, 0 to 9")
+    assert said("nmnist", tmp_path).endswith(
+        "seven/1.bin: 'seven' must be the number of a class, 0 to 9"
+    )

@@ -18,7 +18,11 @@ from snnbench.data.faults import faults_told
 
 def test_while_a_cache_is_built(tmp_path):
     """HDF5, in which tonic caches, crashes its process later: the command line shows that, tests/end_to_end."""
-    case, folder, cache = data_case("frames", "memmap", time_steps=250), made(tmp_path / "ssc", "ssc", 9), tmp_path / "cache"
+    case, folder, cache = (
+        data_case("frames", "memmap", time_steps=250),
+        made(tmp_path / "ssc", "ssc", 9),
+        tmp_path / "cache",
+    )
     cache.mkdir()
     with pytest.raises(ConfigError) as raised, small_files(4000), faults_told(case, folder):
         registry.load(registry.LOADING["frames"]).strategy(case, folder, cache).build()
@@ -30,7 +34,9 @@ def test_while_a_cache_is_built(tmp_path):
 def test_while_recordings_are_made(tmp_path, name):
     with pytest.raises(OSError, match="File too large") as raised, small_files(3000):
         made(tmp_path, name, 1)
-    assert raised.value.filename == str(tmp_path / {"ssc": "SSC", "nmnist": "NMNIST", "dvsgesture": "DVSGesture"}[name])
+    assert raised.value.filename == str(
+        tmp_path / {"ssc": "SSC", "nmnist": "NMNIST", "dvsgesture": "DVSGesture"}[name]
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -39,4 +45,7 @@ def test_what_hdf5_says_is_told_as_what_the_system_said(number):
     words = f"Can't synchronously write data (file write failed: errno = {number}, error message = '{os.strerror(number)}')"
     for error in (OSError(words), RuntimeError(words), OSError(number, words)):
         assert full_disk.said_by(error).errno == number
-    assert full_disk.said_by(OSError(errno.ENOENT, "nothing")) is None and full_disk.said_by(KeyError("labels")) is None
+    assert (
+        full_disk.said_by(OSError(errno.ENOENT, "nothing")) is None
+        and full_disk.said_by(KeyError("labels")) is None
+    )

@@ -32,14 +32,19 @@ def test_recordings_are_read_as_they_were_written(path):
     events, labels = read(path)
     for number, (t, x, y, p) in enumerate(events):
         right = recording(DATA_SETS["shd"], "train", number, 1)
-        assert np.array_equal(t, right.t.astype(np.float16).astype(np.float64) * 1e6) and np.array_equal(x, right.x)
+        assert np.array_equal(
+            t, right.t.astype(np.float16).astype(np.float64) * 1e6
+        ) and np.array_equal(x, right.x)
         assert labels[number] == right.label and y is p is None
 
 
 def test_one_is_read_like_all(path):
     recordings = READERS["shd"](DATA_SETS["shd"], path)
     for number, events in enumerate(recordings.events(5)):
-        assert all(np.array_equal(*both) for both in zip(recordings.one(number)[:2], events[:2], strict=True))
+        assert all(
+            np.array_equal(*both)
+            for both in zip(recordings.one(number)[:2], events[:2], strict=True)
+        )
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -47,7 +52,9 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_fewer_recordings_than_are_asked_for(path):
-    with pytest.raises(ConfigError, match=r"shd_train\.h5: has 5 recordings, and grid\.samples asks for 2,000$"):
+    with pytest.raises(
+        ConfigError, match=r"shd_train\.h5: has 5 recordings, and grid\.samples asks for 2,000$"
+    ):
         opened("shd", path.parents[1], 2000)
 
 
@@ -75,8 +82,12 @@ def test_a_damaged_heap_names_the_data_set(path):
 
 
 CHANGES = {
-    "spikes/times is missing: it must hold lists of floats (seconds) for every recording": lambda file: file.pop("spikes/times"),
-    "labels is missing: it must hold whole numbers for every recording": lambda file: file.pop("labels"),
+    "spikes/times is missing: it must hold lists of floats (seconds) for every recording": lambda file: (
+        file.pop("spikes/times")
+    ),
+    "labels is missing: it must hold whole numbers for every recording": lambda file: file.pop(
+        "labels"
+    ),
     "spikes/units has another form: it must hold lists of whole numbers (channels) for every recording": lambda file: (
         file.pop("spikes/units"),
         file.create_dataset("spikes/units", data=np.zeros(5)),

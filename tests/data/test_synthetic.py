@@ -21,7 +21,9 @@ def all_made(name, samples, out, seed=0):
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_events_are_in_order_on_the_sensor_and_as_many_as_in_real_recordings(name):
     data = DATA_SETS[name]
-    some = [recording(data, "train", number, 0) for number in range(20 if name == "dvsgesture" else 100)]
+    some = [
+        recording(data, "train", number, 0) for number in range(20 if name == "dvsgesture" else 100)
+    ]
     for each in some:
         assert (np.diff(each.t) >= 0).all() and each.t[0] >= 0 and each.t[-1] <= data.seconds[1]
         for values, size in zip((each.x, each.y, each.p), data.sensor, strict=True):
@@ -48,19 +50,26 @@ def test_a_class_has_a_pattern_of_its_own():
         found = {}
         for number in numbers:
             each = recording(DATA_SETS["ssc"], "train", number, 0)
-            found.setdefault(each.label, []).append(np.bincount(each.x // 7, minlength=100) / len(each.x))
+            found.setdefault(each.label, []).append(
+                np.bincount(each.x // 7, minlength=100) / len(each.x)
+            )
         return {label: np.mean(histograms, axis=0) for label, histograms in found.items()}
 
     known, new = means(range(150)), means(range(150, 190))
     labels = sorted(known)
-    nearest = [labels[np.argmin([np.abs(known[label] - histogram).sum() for label in labels])] for histogram in new.values()]
+    nearest = [
+        labels[np.argmin([np.abs(known[label] - histogram).sum() for label in labels])]
+        for histogram in new.values()
+    ]
     assert np.mean([found == label for found, label in zip(nearest, new, strict=True)]) > 0.9
 
 
 def test_the_same_seed_gives_the_same_files_and_another_others(tmp_path):
     for name, seed in (("one", 3), ("same", 3), ("other", 4)):
         all_made("nmnist", 4, tmp_path / name, seed)
-    one, same, other = (sorted((tmp_path / name / "NMNIST").rglob("*.bin")) for name in ("one", "same", "other"))
+    one, same, other = (
+        sorted((tmp_path / name / "NMNIST").rglob("*.bin")) for name in ("one", "same", "other")
+    )
     assert [file.read_bytes() for file in one] == [file.read_bytes() for file in same]
     assert [file.read_bytes() for file in one] != [file.read_bytes() for file in other]
 
@@ -69,10 +78,17 @@ def test_sounds_are_written_as_their_authors_did(tmp_path):
     all_made("shd", 5, tmp_path)
     right = recording(DATA_SETS["shd"], "train", 3, 0)
     with h5py.File(tmp_path / "SHD" / "shd_train.h5") as file:
-        assert file["spikes/times"][3].dtype == np.float16 and file["spikes/units"][3].dtype == np.uint16
+        assert (
+            file["spikes/times"][3].dtype == np.float16
+            and file["spikes/units"][3].dtype == np.uint16
+        )
         assert np.array_equal(file["spikes/times"][3], right.t.astype(np.float16))
         assert np.array_equal(file["spikes/units"][3], right.x)
-        assert file["labels"][3] == right.label and len(file["extra/keys"]) == 20 and file["extra/speaker"].shape == (5,)
+        assert (
+            file["labels"][3] == right.label
+            and len(file["extra/keys"]) == 20
+            and file["extra/speaker"].shape == (5,)
+        )
 
 
 def test_saccades_have_five_bytes_an_event(tmp_path):
@@ -112,6 +128,14 @@ def test_an_interrupted_command_leaves_nothing(tmp_path):
 def test_the_command_says_where_they_are(snnbench, tmp_path):
     done = snnbench("data", "make", "ssc", "--samples", 8, "--out", tmp_path)
     assert (done.exit_code, done.stdout.strip()) == (0, str(tmp_path / "SSC"))
-    assert json.loads((tmp_path / "SSC" / "snnbench.json").read_text())["samples"] == {"train": 8, "valid": 1, "test": 1}
+    assert json.loads((tmp_path / "SSC" / "snnbench.json").read_text())["samples"] == {
+        "train": 8,
+        "valid": 1,
+        "test": 1,
+    }
     wrong = snnbench("data", "make", "scc")
-    assert wrong.exit_code == 2 and "there is no data set 'scc'" in wrong.message and "did you mean 'ssc'" in wrong.message
+    assert (
+        wrong.exit_code == 2
+        and "there is no data set 'scc'" in wrong.message
+        and "did you mean 'ssc'" in wrong.message
+    )

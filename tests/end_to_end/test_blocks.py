@@ -32,7 +32,11 @@ def test_each_block_has_fresh_processes_that_are_alive_together(ended):
 def test_a_pass_has_a_slot_of_each_before_the_next_one_begins(ended):
     _, result = ended
     for block in (0, 1):
-        members = [one["parts"]["step"]["timing"]["slots"] for one in result.records if one["block"] == block]
+        members = [
+            one["parts"]["step"]["timing"]["slots"]
+            for one in result.records
+            if one["block"] == block
+        ]
         assert [[slot["pass"] for slot in slots] for slots in members] == [[0, 1, 2]] * 2
         starts = [[slots[number]["began"] for slots in members] for number in range(3)]
         assert max(starts[0]) < min(starts[1]) and max(starts[1]) < min(starts[2])
@@ -45,12 +49,20 @@ def test_the_canary_is_heard_in_every_pass(ended):
 
 def test_who_joins_later_is_measured_beside_those_who_were_there(snnbench_module, ended):
     config, _ = ended
-    more = snnbench_module.run(config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]')
+    more = snnbench_module.run(
+        config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]'
+    )
     assert more.exit_code == 0, more.stderr
     blocks = live_sets(more)
     assert all(len(names) == 3 and len(set(names.values())) == 1 for names in blocks.values())
-    assert {record["attempt"] for record in more.records if record["case"]["framework"] != "prints-megabytes"} == {2}
-    again = snnbench_module.run(config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]')
+    assert {
+        record["attempt"]
+        for record in more.records
+        if record["case"]["framework"] != "prints-megabytes"
+    } == {2}
+    again = snnbench_module.run(
+        config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]'
+    )
     assert live_sets(again) == blocks, "what is done is kept"
 
 
@@ -62,9 +74,14 @@ def test_who_only_fails_takes_nobody_along(snnbench):
 
 
 def test_other_phases_than_the_step_may_be_timed_in_the_first_blocks_only(snnbench):
-    ended = snnbench.run(snnbench.config(["numpy"], ADAPTERS, measure="blocks = 2\nphase_blocks = 1"))
+    ended = snnbench.run(
+        snnbench.config(["numpy"], ADAPTERS, measure="blocks = 2\nphase_blocks = 1")
+    )
     assert ended.exit_code == 0, ended.stderr
-    timed = {record["block"]: {name for name, part in record["parts"].items() if part["timing"]} for record in ended.records}
+    timed = {
+        record["block"]: {name for name, part in record["parts"].items() if part["timing"]}
+        for record in ended.records
+    }
     assert timed == {0: {"forward", "backward", "step", "inference"}, 1: {"step"}}
     (row,) = ended.rows
     assert row["forward_s"] and not row["forward_lo_s"], "one block shows no interval"

@@ -16,26 +16,37 @@ def seen(snnbench):
 
 @pytest.fixture(scope="module")
 def ended(snnbench_module):
-    config = snnbench_module.config(["caching:compile", "caching", "numpy"], ADAPTERS, measure="blocks = 2")
+    config = snnbench_module.config(
+        ["caching:compile", "caching", "numpy"], ADAPTERS, measure="blocks = 2"
+    )
     return snnbench_module.run(config)
 
 
 def test_the_first_block_is_cold_and_the_next_is_warm(snnbench_module, ended):
     assert ended.exit_code == 0, ended.stderr
     for variant in ("caching", "caching:compile"):
-        assert [state for case, state, _ in seen(snnbench_module) if case == variant] == ["cold"] * 2 + ["warm"] * 2
-    assert len({path for _, _, path in seen(snnbench_module)}) == 4, "two caches for each of two cases"
+        assert [state for case, state, _ in seen(snnbench_module) if case == variant] == [
+            "cold"
+        ] * 2 + ["warm"] * 2
+    assert len({path for _, _, path in seen(snnbench_module)}) == 4, (
+        "two caches for each of two cases"
+    )
     assert not list(ended.folder.rglob("compiled"))
 
 
 def test_what_compiling_cost_is_in_the_record_and_in_the_table(snnbench_module, ended):
-    columns = {row["framework"] + row["mode"]: (row["compile_s"], row["graph_breaks"], row["recompiles"]) for row in ended.rows}
+    columns = {
+        row["framework"] + row["mode"]: (row["compile_s"], row["graph_breaks"], row["recompiles"])
+        for row in ended.rows
+    }
     costs = ("0.25", "3", "2")
     assert columns == {"cachingcompile": costs, "cachingeager": costs, "numpyeager": ("", "", "")}
-    facts = [record["facts"] for record in ended.records if record["case"]["framework"] == "caching"]
-    assert [(f["compile_s"], f["graph_breaks"], f["recompiles"], f["output_dtype"]) for f in facts] == [
-        (0.25, 3, 2, "float32")
-    ] * 4
+    facts = [
+        record["facts"] for record in ended.records if record["case"]["framework"] == "caching"
+    ]
+    assert [
+        (f["compile_s"], f["graph_breaks"], f["recompiles"], f["output_dtype"]) for f in facts
+    ] == [(0.25, 3, 2, "float32")] * 4
     variables = json.dumps([record["environment"]["variables"] for record in ended.records])
     assert str(snnbench_module.folder) not in variables, "where the caches lay is nobody's business"
 
@@ -75,4 +86,7 @@ def test_a_folder_for_workers_that_cannot_be_made_is_named(snnbench):
     (snnbench.folder / "file").touch()
     snnbench.environment["SNNBENCH_SCRATCH"] = str(snnbench.folder / "file" / "below")
     ended = snnbench.run(snnbench.config(["caching"], ADAPTERS))
-    assert (ended.exit_code, ended.records) == (2, []) and f"Not a directory: {snnbench.folder}/file/below" in ended.stderr
+    assert (ended.exit_code, ended.records) == (
+        2,
+        [],
+    ) and f"Not a directory: {snnbench.folder}/file/below" in ended.stderr

@@ -22,16 +22,37 @@ def run(snnbench_module):
 def test_all_strategies_are_proved_and_timed(run):
     assert run.exit_code == 0, run.stdout + run.stderr
     assert len(run.rows) == 7 and {row["status"] for row in run.rows} == {"ok"}
-    assert {record["proof"]["stages"][0]["name"] for record in run.records} == {"frames of 26 recordings"}
+    assert {record["proof"]["stages"][0]["name"] for record in run.records} == {
+        "frames of 26 recordings"
+    }
     assert {row["group"] for row in run.rows} == {run.rows[0]["group"]}
 
 
 def test_what_means_nothing_is_empty(run):
     for row in run.rows:
-        for name in ("neuron", "neurons", "layers", "input", "input_grad", "bias", "firing_rate", "grad_error", "backward_s"):
+        for name in (
+            "neuron",
+            "neurons",
+            "layers",
+            "input",
+            "input_grad",
+            "bias",
+            "firing_rate",
+            "grad_error",
+            "backward_s",
+        ):
             assert row[name] == "", name
-        assert (row["dataset"], row["samples"], row["behind"], row["augment"]) == ("synthetic-shd", "28", "none", "false")
-        case = next(each["case"] for each in run.records if each["case"]["construction"] == row["construction"])
+        assert (row["dataset"], row["samples"], row["behind"], row["augment"]) == (
+            "synthetic-shd",
+            "28",
+            "none",
+            "false",
+        )
+        case = next(
+            each["case"]
+            for each in run.records
+            if each["case"]["construction"] == row["construction"]
+        )
         assert "neuron" not in case and "input_grad" not in case
 
 
@@ -42,16 +63,28 @@ def test_the_columns_of_deliveries_are_filled(run):
             assert float(row[name]) > 0, name
         assert row["batches"] == "2" and row["epoch_train_s"] == row["waiting_share"] == ""
         assert float(row["batches_per_s"]) == pytest.approx(2 / float(row["step_s"]), rel=1e-3)
-    held = {name: tuple(int(row[f"data_{place}_bytes"]) for place in ("disk", "host", "device")) for name, row in rows.items()}
-    assert held["uint8"] == (0, 0, 28 * (50 * 100 + 8)) and held["memory"][1] > 0 and held["memmap"][0] > 28 * 5000
+    held = {
+        name: tuple(int(row[f"data_{place}_bytes"]) for place in ("disk", "host", "device"))
+        for name, row in rows.items()
+    }
+    assert (
+        held["uint8"] == (0, 0, 28 * (50 * 100 + 8))
+        and held["memory"][1] > 0
+        and held["memmap"][0] > 28 * 5000
+    )
 
 
-CAMERAS = {"nmnist": {"samples": [28]}, "dvsgesture": {"samples": [5], "time_steps": [5], "batch": [2]}}
+CAMERAS = {
+    "nmnist": {"samples": [28]},
+    "dvsgesture": {"samples": [5], "time_steps": [5], "batch": [2]},
+}
 
 
 @pytest.mark.parametrize("name", representatives(CAMERAS, []))
 def test_recordings_of_cameras_go_through_all_strategies(snnbench, name):
-    config = configured(snnbench, STRATEGIES, dataset=[f"synthetic-{name}"], augment=[True], **CAMERAS[name])
+    config = configured(
+        snnbench, STRATEGIES, dataset=[f"synthetic-{name}"], augment=[True], **CAMERAS[name]
+    )
     ended = snnbench.run(config)
     assert ended.exit_code == 0, ended.stdout + ended.stderr
     assert len(ended.rows) == 7 and {row["status"] for row in ended.rows} == {"ok"}
@@ -59,10 +92,16 @@ def test_recordings_of_cameras_go_through_all_strategies(snnbench, name):
 
 @pytest.fixture(scope="module")
 def wrong(snnbench_module):
-    plain = [name for name in [*TABLE["deliveries"], *TABLE["timed_deliveries"], "Right"] if name != "NotShifted"]
+    plain = [
+        name
+        for name in [*TABLE["deliveries"], *TABLE["timed_deliveries"], "Right"]
+        if name != "NotShifted"
+    ]
     ended = {}
     for some, axes in ((plain, {}), (["NotShifted"], {"augment": [True]})):
-        result = snnbench_module.run(configured(snnbench_module, some, wrong_ones(some), **axes), out=f"out{len(some)}")
+        result = snnbench_module.run(
+            configured(snnbench_module, some, wrong_ones(some), **axes), out=f"out{len(some)}"
+        )
         ended |= {record["case"]["framework"]: record for record in result.records}
     return ended
 
@@ -75,7 +114,9 @@ def timed(record):
 @pytest.mark.parametrize("name", TABLE["deliveries"])
 def test_a_wrong_strategy_is_named(wrong, name):
     record = wrong[name]
-    assert record["status"] == "check_failed" and TABLE["deliveries"][name] in record["reason"], record["reason"]
+    assert record["status"] == "check_failed" and TABLE["deliveries"][name] in record["reason"], (
+        record["reason"]
+    )
     assert not timed(record)
 
 
@@ -96,32 +137,49 @@ def test_a_right_one_passes(wrong):
 def wrong_of_cameras(snnbench_module):
     names = [*TABLE["camera_deliveries"], "Right"]
     config = configured(snnbench_module, names, wrong_ones(names), dataset=["synthetic-nmnist"])
-    return {record["case"]["framework"]: record for record in snnbench_module.run(config, out="cameras").records}
+    return {
+        record["case"]["framework"]: record
+        for record in snnbench_module.run(config, out="cameras").records
+    }
 
 
 @pytest.mark.parametrize("name", representatives(TABLE["camera_deliveries"], []))
 def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, name):
     record = wrong_of_cameras[name]
-    assert record["status"] == "check_failed" and TABLE["camera_deliveries"][name] in record["reason"], record["reason"]
+    assert (
+        record["status"] == "check_failed" and TABLE["camera_deliveries"][name] in record["reason"]
+    ), record["reason"]
     assert wrong_of_cameras["Right"]["status"] == "ok"
 
 
 @pytest.mark.parametrize(
     ("behind", "dataset"),
-    representatives([("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")], [0]),
+    representatives(
+        [("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")],
+        [0],
+    ),
 )
 def test_a_network_trains_on_the_batches(snnbench, behind, dataset):
-    ended = snnbench.run(configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset]))
+    ended = snnbench.run(
+        configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset])
+    )
     (row,) = ended.rows
-    assert (ended.exit_code, row["status"], row["behind"]) == (0, "ok", behind), ended.stdout + ended.stderr
+    assert (ended.exit_code, row["status"], row["behind"]) == (0, "ok", behind), (
+        ended.stdout + ended.stderr
+    )
     assert 0 < float(row["waiting_share"]) < 1 and float(row["epoch_train_s"]) > 0
 
 
 def test_what_cannot_stand_behind_is_a_sentence(snnbench):
-    ended = snnbench.run(configured(snnbench, ["frames:packed"], behind=["none", "jax", "sinabs-exodus"]))
+    ended = snnbench.run(
+        configured(snnbench, ["frames:packed"], behind=["none", "jax", "sinabs-exodus"])
+    )
     assert {row["behind"]: (row["status"], row["reason"]) for row in ended.rows} == {
         "none": ("ok", ""),
-        "jax": ("unsupported", "jax behind: batches are torch's tensors, which this framework does not take"),
+        "jax": (
+            "unsupported",
+            "jax behind: batches are torch's tensors, which this framework does not take",
+        ),
         "sinabs-exodus": ("unsupported", "sinabs-exodus behind: sinabs-exodus does not run on cpu"),
     }
     assert ended.exit_code == 0
@@ -130,9 +188,16 @@ def test_what_cannot_stand_behind_is_a_sentence(snnbench):
 
 
 def test_what_is_too_large_is_a_sentence_before_anything_is_made(snnbench):
-    large = {"dataset": ["synthetic-dvsgesture"], "samples": [100], "time_steps": [150], "batch": [64]}
+    large = {
+        "dataset": ["synthetic-dvsgesture"],
+        "samples": [100],
+        "time_steps": [150],
+        "batch": [64],
+    }
     refused = snnbench.run(configured(snnbench, ["frames:packed"], **large))
-    assert refused.exit_code == 2 and "take fewer time steps, batch items or pixels" in refused.message
+    assert (
+        refused.exit_code == 2 and "take fewer time steps, batch items or pixels" in refused.message
+    )
     assert not (snnbench.folder / "cache").exists()
 
 
@@ -142,17 +207,35 @@ def test_real_recordings_are_read_where_they_lie(snnbench, name):
     assert made.exit_code == 0, made.stderr
     config = configured(snnbench, ["tonic:naive", "frames:uint8"], dataset=[name])
     ended = snnbench.run(config, "--set", "data.folder=real")
-    assert ended.exit_code == 0 and {row["dataset"] for row in ended.rows} == {name}, ended.stdout + ended.stderr
+    assert ended.exit_code == 0 and {row["dataset"] for row in ended.rows} == {name}, (
+        ended.stdout + ended.stderr
+    )
     assert "needs data.folder, where its recordings lie" in snnbench.run(config).message
     what = "file" if name == "shd" else "folder"
-    assert f"data.folder = 'elsewhere': there is no {what}" in snnbench.run(config, "--set", "data.folder=elsewhere").message
+    assert (
+        f"data.folder = 'elsewhere': there is no {what}"
+        in snnbench.run(config, "--set", "data.folder=elsewhere").message
+    )
 
 
 @pytest.mark.slow
 def test_check_proves_strategies(snnbench):
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
-    ended = snnbench("check", "frames", "--workload", "data", "--time-steps", "37", "--batch", "3", "--samples", "9")
+    ended = snnbench(
+        "check",
+        "frames",
+        "--workload",
+        "data",
+        "--time-steps",
+        "37",
+        "--batch",
+        "3",
+        "--samples",
+        "9",
+    )
     assert ended.exit_code == 0 and "same frames" in ended.stdout, ended.stdout + ended.stderr
     wrong = f"{WRONG / 'deliveries.py'}:Clipped"
-    ended = snnbench("check", "--adapter", wrong, "--workload", "data", "--samples", "9", "--batch", "3")
+    ended = snnbench(
+        "check", "--adapter", wrong, "--workload", "data", "--samples", "9", "--batch", "3"
+    )
     assert ended.exit_code == 4 and "counts are clipped at 1" in " ".join(ended.stdout.split())

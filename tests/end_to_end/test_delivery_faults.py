@@ -19,11 +19,17 @@ SIGNALS = representatives([signal.SIGINT, signal.SIGKILL], [1])
 
 
 def leftovers(folder):
-    return [path for path in folder.rglob("*") if path.name.startswith((PREFIX, ".snnbench-")) or "unfinished" in path.name]
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.name.startswith((PREFIX, ".snnbench-")) or "unfinished" in path.name
+    ]
 
 
 @pytest.mark.parametrize("sent", SIGNALS)
-@pytest.mark.parametrize(("name", "of"), representatives([("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")], [0]))
+@pytest.mark.parametrize(
+    ("name", "of"), representatives([("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")], [0])
+)
 def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, sent):
     config, out = configured(snnbench, [name], [f"{CACHES}:{of}"]), snnbench.folder / "out"
     (snnbench.notes / "hold").touch()
@@ -38,7 +44,9 @@ def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, se
         assert ended.exit_code == 130 and not leftovers(out)
         assert [record["status"] for record in ended.records] == ["interrupted"]
     else:
-        assert ended.exit_code == -9 and leftovers(out) and not list((out / "records").glob("*.json"))
+        assert (
+            ended.exit_code == -9 and leftovers(out) and not list((out / "records").glob("*.json"))
+        )
     again = snnbench.run(config)
     assert again.exit_code == 0, again.stderr
     assert [row["status"] for row in again.rows] == ["ok"] and again.records[0]["proof"]["passed"]
@@ -61,7 +69,12 @@ def test_recordings_whose_making_ended_early_are_made_anew(snnbench, sent):
 
 def test_a_full_disk_while_a_cache_is_built_is_the_end_of_that_case_alone(snnbench):
     names = {"full-disk": "FullDisk", "full-memmap": "FullMemmap"}
-    config = configured(snnbench, [*names, "frames:uint8"], [f"{CACHES}:{of}" for of in names.values()], time_steps=[250])
+    config = configured(
+        snnbench,
+        [*names, "frames:uint8"],
+        [f"{CACHES}:{of}" for of in names.values()],
+        time_steps=[250],
+    )
     ended = snnbench.run(config)
     assert ended.exit_code == 3
     where = "keeps is written where the run's scratch is (SNNBENCH_SCRATCH names another place)"
@@ -78,7 +91,10 @@ def test_a_full_disk_while_recordings_are_made_is_one_sentence(snnbench, name):
         ended = snnbench("data", "make", name, "--samples", "8", "--out", "made")
     folder = {"ssc": "SSC", "nmnist": "NMNIST"}[name]
     assert (ended.exit_code, ended.stdout) == (1, "")
-    assert ended.stderr.strip() == f"snnbench: File too large: made/{folder}; allow larger files (ulimit -f)"
+    assert (
+        ended.stderr.strip()
+        == f"snnbench: File too large: made/{folder}; allow larger files (ulimit -f)"
+    )
     assert list((snnbench.folder / "made").iterdir()) == []
     assert snnbench("data", "make", name, "--samples", "8", "--out", "made").exit_code == 0
 
@@ -105,7 +121,9 @@ DAMAGE = {
     "is damaged, or no HDF5 file": lambda file: file.write_bytes(file.read_bytes()[:20_000]),
     "is damaged, or no HDF5 file: ": lambda file: file.write_text("no HDF5 at all"),
     "spikes/times is damaged at recordings 0 to 27": of_heaps,
-    "spikes/units is missing: it must hold lists of whole numbers (channels) for every recording": without("spikes/units"),
+    "spikes/units is missing: it must hold lists of whole numbers (channels) for every recording": without(
+        "spikes/units"
+    ),
     "spikes/times is missing: it must hold lists of floats (seconds) for every recording": foreign,
 }
 
@@ -124,8 +142,12 @@ def test_a_damaged_file_is_named_in_every_record(snnbench, real, words):
     ended = snnbench.run(configured(snnbench, some, dataset=["shd"]), "--set", "data.folder=real")
     assert ended.exit_code == 3
     for row in ended.rows:
-        assert row["status"] == ("error" if row["construction"] == "naive" else "build_error"), row["reason"]
-        assert f"real/SHD/shd_train.h5: {words}" in row["reason"] and "\n" not in row["reason"], row["reason"]
+        assert row["status"] == ("error" if row["construction"] == "naive" else "build_error"), row[
+            "reason"
+        ]
+        assert f"real/SHD/shd_train.h5: {words}" in row["reason"] and "\n" not in row["reason"], (
+            row["reason"]
+        )
 
 
 @pytest.mark.slow
@@ -134,7 +156,9 @@ def test_fewer_recordings_than_are_asked_for_is_a_sentence(snnbench, real):
     ended = snnbench.run(config, "--set", "data.folder=real")
     assert ended.exit_code == 3 and len(ended.rows) == 7
     for row in ended.rows:
-        assert row["reason"].endswith("shd_train.h5: has 28 recordings, and grid.samples asks for 29"), row["reason"]
+        assert row["reason"].endswith(
+            "shd_train.h5: has 28 recordings, and grid.samples asks for 29"
+        ), row["reason"]
 
 
 def test_no_worker_outlives_an_interrupted_build(snnbench):
@@ -152,11 +176,17 @@ def test_no_worker_outlives_an_interrupted_build(snnbench):
 def test_files_whose_making_ended_early_are_not_there(snnbench, sent):
     made = snnbench.folder / "made"
     process = snnbench.start("data", "make", "ssc", "--samples", "4000", "--out", made)
-    until(lambda: any(made.rglob("ssc_train.h5")) or any(made.rglob("CACHEDIR.TAG")), process, "its folder")
+    until(
+        lambda: any(made.rglob("ssc_train.h5")) or any(made.rglob("CACHEDIR.TAG")),
+        process,
+        "its folder",
+    )
     process.send_signal(sent)
     ended = snnbench.end(process)
     assert ended.exit_code == (130 if sent == signal.SIGINT else -9) and not (made / "SSC").exists()
     if sent == signal.SIGINT:
-        assert ended.stderr.strip().startswith("snnbench: interrupted") and list(made.iterdir()) == []
+        assert (
+            ended.stderr.strip().startswith("snnbench: interrupted") and list(made.iterdir()) == []
+        )
     assert snnbench("data", "make", "ssc", "--samples", "8", "--out", made).exit_code == 0
     assert [path.name for path in made.iterdir()] == ["SSC"]

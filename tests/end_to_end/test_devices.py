@@ -21,15 +21,31 @@ def stages(record):
 
 @pytest.mark.slow
 def test_four_devices_share_the_time_steps(snnbench):
-    record = snnbench.run(snnbench.config(["jax"], grid=GRID.format(4), measure=UNTIMED)).record("jax")
-    assert {"small problem, fp32, against one rank", "small problem, fp32, time axis", "own size, fp32"} <= stages(record)
+    record = snnbench.run(snnbench.config(["jax"], grid=GRID.format(4), measure=UNTIMED)).record(
+        "jax"
+    )
+    assert {
+        "small problem, fp32, against one rank",
+        "small problem, fp32, time axis",
+        "own size, fp32",
+    } <= stages(record)
     told = record["distributed"]
     assert (told["launcher"], told["backend"], len(told["ranks"])) == ("jax.shard_map", "XLA", 4)
     assert all(each["host_peak_bytes"] is None and each["wait_s"] is None for each in told["ranks"])
     terms = told["terms"]
-    assert (terms["layers"], terms["state_bytes"], terms["gradient_bytes"]) == (2, 4 * 5 * 31, 4 * 2 * (31 * 31 + 31))
-    assert all(0 < terms[name][0] <= terms[name][2] for name in ("whole", "neurons", "handover", "reduction"))
-    assert record["memory_meaning"] == "host resident, of one rank" and record["memory"]["step"]["peak_bytes"] > 0
+    assert (terms["layers"], terms["state_bytes"], terms["gradient_bytes"]) == (
+        2,
+        4 * 5 * 31,
+        4 * 2 * (31 * 31 + 31),
+    )
+    assert all(
+        0 < terms[name][0] <= terms[name][2]
+        for name in ("whole", "neurons", "handover", "reduction")
+    )
+    assert (
+        record["memory_meaning"] == "host resident, of one rank"
+        and record["memory"]["step"]["peak_bytes"] > 0
+    )
 
 
 @pytest.mark.slow
@@ -37,7 +53,9 @@ def test_a_network_with_norms_and_a_loss(snnbench):
     ended = snnbench.run(snnbench.config(["jax"], grid=NETWORK, measure=UNTIMED))
     assert len(ended.records) == 2
     for record in ended.records:
-        assert {"small problem, fp32, against one rank", "small problem, fp32, training"} <= stages(record)
+        assert {"small problem, fp32, against one rank", "small problem, fp32, training"} <= stages(
+            record
+        )
         assert ("terms" in record["distributed"]) == (record["case"]["parallel"] == "time")
 
 

@@ -12,38 +12,94 @@ from snnbench.report.files import read_results
 ENDS = {
     # adapter: (framework, status, words of the reason)
     "numpy_network.py:NumpyNetwork": ("numpy", "ok", None),
-    "raising.py:NotInstalled": ("not-installed", "env_error", "framework_that_nobody_has is not installed"),
-    "import_raises.py:ImportRaises": ("import-raises", "import_error", "RuntimeError: this framework wants another NumPy"),
+    "raising.py:NotInstalled": (
+        "not-installed",
+        "env_error",
+        "framework_that_nobody_has is not installed",
+    ),
+    "import_raises.py:ImportRaises": (
+        "import-raises",
+        "import_error",
+        "RuntimeError: this framework wants another NumPy",
+    ),
     "raising.py:BuildRaises": ("build-raises", "build_error", "ValueError: no such layer"),
-    "raising.py:SupportsIsTrue": ("supports-is-true", "build_error", "supports must return None, or the reason why not"),
+    "raising.py:SupportsIsTrue": (
+        "supports-is-true",
+        "build_error",
+        "supports must return None, or the reason why not",
+    ),
     "raising.py:RefusesLate": ("refuses-late", "unsupported", "odd sizes are not offered"),
-    "raising.py:ForwardRaises": ("forward-raises", "error", "ZeroDivisionError: forward divided by zero"),
-    "raising.py:BackwardRaises": ("backward-raises", "check_failed", "backward fails: ArithmeticError: backward lost its graph"),
-    "raising.py:CompilesOnAFullDisk": ("compiles-on-a-full-disk", "error", "No space left on device"),
+    "raising.py:ForwardRaises": (
+        "forward-raises",
+        "error",
+        "ZeroDivisionError: forward divided by zero",
+    ),
+    "raising.py:BackwardRaises": (
+        "backward-raises",
+        "check_failed",
+        "backward fails: ArithmeticError: backward lost its graph",
+    ),
+    "raising.py:CompilesOnAFullDisk": (
+        "compiles-on-a-full-disk",
+        "error",
+        "No space left on device",
+    ),
     "raising.py:RaisesMemoryError": ("raises-memory-error", "oom_host", "MemoryError"),
     "raising.py:AllocatesTooMuch": ("allocates-too-much", "oom_host", "Unable to allocate 4"),
     "dying.py:Segfaults": ("segfaults", "crash", "killed by SIGSEGV in part 'first_call'"),
-    "dying.py:ExitsQuietly": ("exits-quietly", "crash", "exited with status 0 in part 'first_call'"),
+    "dying.py:ExitsQuietly": (
+        "exits-quietly",
+        "crash",
+        "exited with status 0 in part 'first_call'",
+    ),
     "dying.py:Exits": ("exits", "crash", "exited with status 3 in part 'first_call'"),
     "dying.py:ExitsWithWords": ("exits-with-words", "crash", "SystemExit: bye"),
     "dying.py:DiesLate": ("dies-late", "crash", "killed by SIGKILL in part 'inference'"),
     "dying.py:Hangs": ("hangs", "timeout", "no end after 5 s, stopped in part 'first_call'"),
-    "dying.py:HangsInTheProof": ("hangs-in-the-proof", "timeout", "no end after 5 s, stopped in part 'proof'"),
+    "dying.py:HangsInTheProof": (
+        "hangs-in-the-proof",
+        "timeout",
+        "no end after 5 s, stopped in part 'proof'",
+    ),
     "forbidden.py:StartsPip": ("starts-pip", "error", "tried to start a package installation"),
-    "forbidden.py:CallsHome": ("calls-home", "error", "tried to start a network connection to 192.0.2.1:80"),
-    "pip_at_import.py:PipAtImport": ("pip-at-import", "import_error", "tried to start a package installation"),
+    "forbidden.py:CallsHome": (
+        "calls-home",
+        "error",
+        "tried to start a network connection to 192.0.2.1:80",
+    ),
+    "pip_at_import.py:PipAtImport": (
+        "pip-at-import",
+        "import_error",
+        "tried to start a package installation",
+    ),
     "careless.py:PrintsMegabytes": ("prints-megabytes", "ok", None),
     "careless.py:LeavesAChild": ("leaves-a-child", "ok", None),
     "careless.py:LeavesADaemon": ("leaves-a-daemon", "ok", None),
     "careless.py:ReturnsEarly": ("returns-early", "check_failed", "asynchronous without a sync"),
-    "careless.py:ReturnsEarlyWhenTimed": ("returns-early-when-timed", "check_failed", "last timed call"),
+    "careless.py:ReturnsEarlyWhenTimed": (
+        "returns-early-when-timed",
+        "check_failed",
+        "last timed call",
+    ),
     "hostile.py:RemovesTemporaries": ("removes-temporaries", "ok", None),
     "hostile.py:RemovesAllScratch": ("removes-all-scratch", "ok", None),
     "hostile.py:ReplacesItsFiles": ("replaces-its-files", "error", "arrays"),
-    "hostile.py:AnswersForEver": ("answers-for-ever", "error", "its worker gave an answer of more than 1 MiB"),
-    "hostile.py:ReportsForEver": ("reports-for-ever", "error", "its worker reported more than 4 MiB"),
+    "hostile.py:AnswersForEver": (
+        "answers-for-ever",
+        "error",
+        "its worker gave an answer of more than 1 MiB",
+    ),
+    "hostile.py:ReportsForEver": (
+        "reports-for-ever",
+        "error",
+        "its worker reported more than 4 MiB",
+    ),
     "hostile.py:RaisesStop": ("raises-stop", "error", "Stop: that is enough"),
-    "hostile.py:WithoutMemory": ("without-memory", "oom_host", "OpenBLAS error: Memory allocation still failed"),
+    "hostile.py:WithoutMemory": (
+        "without-memory",
+        "oom_host",
+        "OpenBLAS error: Memory allocation still failed",
+    ),
     "hostile.py:WithoutRoom": ("without-room", "error", "No space left on device: /tmp/kernel.s"),
 }
 PLANNED = {framework for framework, _, _ in ENDS.values()}
@@ -52,7 +108,9 @@ PLANNED = {framework for framework, _, _ in ENDS.values()}
 @pytest.fixture(scope="module")
 def faults(snnbench_module):
     """One run of all of them. One GiB holds every right one."""
-    config = snnbench_module.config(sorted(PLANNED), ENDS, measure='timeout = "5s"\nhost_memory = "1GiB"')
+    config = snnbench_module.config(
+        sorted(PLANNED), ENDS, measure='timeout = "5s"\nhost_memory = "1GiB"'
+    )
     return snnbench_module.run(config)
 
 
@@ -98,7 +156,11 @@ def test_a_worker_that_did_not_come_to_its_end_has_no_overhead(faults):
 @pytest.mark.parametrize("leaver", ["ForkingProgram", "DaemonProgram"])
 def test_a_child_does_not_outlive_its_worker(faults, snnbench_module, leaver):
     children = [int(line) for line in (snnbench_module.notes / leaver).read_text().split()]
-    alive = [child for child in children if psutil.pid_exists(child) and psutil.Process(child).status() != "zombie"]
+    alive = [
+        child
+        for child in children
+        if psutil.pid_exists(child) and psutil.Process(child).status() != "zombie"
+    ]
     for child in alive:
         psutil.Process(child).kill()
     assert children
@@ -107,7 +169,14 @@ def test_a_child_does_not_outlive_its_worker(faults, snnbench_module, leaver):
 
 def test_nothing_but_results_is_left(faults):
     kinds = {re.sub(r"-[0-9a-f]{16}", "", path.name) for path in faults.folder.iterdir()}
-    files = {"experiment.json", "environment.json", "planned.json", "results.csv", "report.html", "run.lock"}
+    files = {
+        "experiment.json",
+        "environment.json",
+        "planned.json",
+        "results.csv",
+        "report.html",
+        "run.lock",
+    }
     assert kinds == files | {".snnbench", "problems", "records"}
     assert not [path for path in faults.folder.rglob("*/*") if path.suffix not in (".json", ".npz")]
 
@@ -123,7 +192,9 @@ def test_nothing_but_results_is_left(faults):
         (["numpy", "segfaults", "returns-early"], exit_codes.REJECTED),
     ],
 )
-def test_a_failed_proof_outweighs_a_failure_and_what_is_unsupported_is_a_result(faults, frameworks, exit_code):
+def test_a_failed_proof_outweighs_a_failure_and_what_is_unsupported_is_a_result(
+    faults, frameworks, exit_code
+):
     rows = [row for row in read_results([faults.folder]).rows if row.case.framework in frameworks]
     assert len(rows) == len(frameworks)
     assert exit_codes.of_rows(rows) == exit_code
@@ -148,7 +219,10 @@ def test_a_case_bigger_than_one_that_ran_out_is_pruned(snnbench):
         'host_memory = "1GiB"\nblocks = 2',
     )
     ended = snnbench.run(config, "--set", f"seed={seed}")
-    assert {row["neurons"]: row["status"] for row in ended.rows} == {"97": "oom_host", "131": "pruned"}
+    assert {row["neurons"]: row["status"] for row in ended.rows} == {
+        "97": "oom_host",
+        "131": "pruned",
+    }
     assert "N=97" in next(row["reason"] for row in ended.rows if row["neurons"] == "131")
     assert ended.exit_code == 6
 
@@ -162,7 +236,9 @@ def test_times_from_before_a_crash_are_kept_but_not_ranked(faults):
 
 
 def test_forward_keeps_its_figures_where_backward_does_not_fit(snnbench):
-    config = snnbench.config(["backward-does-not-fit"], ["raising.py:BackwardDoesNotFit"], "neurons = [131]")
+    config = snnbench.config(
+        ["backward-does-not-fit"], ["raising.py:BackwardDoesNotFit"], "neurons = [131]"
+    )
     result = snnbench.run(config)
     assert result.exit_code == 0, result.stderr
     (row,) = result.rows
@@ -174,6 +250,8 @@ def test_forward_keeps_its_figures_where_backward_does_not_fit(snnbench):
     assert (row["backward_status"], row["step_status"]) == ("oom_host", "oom_host")
     assert row["backward_s"] == row["step_s"] == row["step_peak_memory_bytes"] == ""
     (record,) = result.records
-    names = [stage["name"] for stage in record["proof"]["stages"] if stage["grad_error"] is not None]
+    names = [
+        stage["name"] for stage in record["proof"]["stages"] if stage["grad_error"] is not None
+    ]
     assert names == ["small problem, fp32, spikes"]
     assert record["proof"]["passed"]

@@ -12,7 +12,14 @@ from snnbench.common import files
 from snnbench.records.store import ResultFolder
 
 NUMPY = "numpy_network.py:NumpyNetwork"
-MINE = ("scratch/thesis.txt", "compiled/x.o", "deep/er/a.tmp", "deep/a.partial.npz", ".records.json.7.tmp", "notes.txt")
+MINE = (
+    "scratch/thesis.txt",
+    "compiled/x.o",
+    "deep/er/a.tmp",
+    "deep/a.partial.npz",
+    ".records.json.7.tmp",
+    "notes.txt",
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,11 @@ def test_a_run_is_refused_where_it_would_replace_a_users_file(snnbench):
 def test_another_experiment_is_refused_and_leaves_all_as_it_was(snnbench_module, measured, verb):
     ended, _, _ = measured
     config = snnbench_module.config(["numpy"], [NUMPY], name="another")
-    asked = ["numpy", "--adapter", FAULTY / NUMPY, "--device", "cpu"] if verb == "quick" else ["--config", config]
+    asked = (
+        ["numpy", "--adapter", FAULTY / NUMPY, "--device", "cpu"]
+        if verb == "quick"
+        else ["--config", config]
+    )
     before = tree(ended.folder)
     refused = snnbench_module(verb, *asked, "--out", "project", out="project")
     name = "quick-soft-N256-T50-B16-L1-fp32-cpu" if verb == "quick" else "another"
@@ -77,7 +88,14 @@ def test_a_link_in_the_folder_of_temporary_files_is_not_followed(snnbench, name)
     (temporary / name).symlink_to(home)
     before = tree(snnbench.folder)
     snnbench.environment["TMPDIR"] = str(temporary)
-    ended = snnbench.installed("check", "--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork", "--neuron", "soft", *TINY)
+    ended = snnbench.installed(
+        "check",
+        "--adapter",
+        f"{FAULTY / 'numpy_network.py'}:NumpyNetwork",
+        "--neuron",
+        "soft",
+        *TINY,
+    )
     assert ended.exit_code == 0, ended.stderr
     assert tree(snnbench.folder) == before
 
@@ -89,7 +107,10 @@ def test_a_damaged_problem_is_told_set_aside_and_computed_again(snnbench_module,
     problem.write_bytes(whole[: len(whole) // 2])
     again = snnbench_module.run(config, "--fresh", out="project")
     assert again.exit_code == 0, again.stderr
-    assert f"{problem.name} is damaged: kept as {problem.stem}.damaged, and computed again" in again.stderr
+    assert (
+        f"{problem.name} is damaged: kept as {problem.stem}.damaged, and computed again"
+        in again.stderr
+    )
     assert problem.read_bytes() == whole and len(list(problem.parent.iterdir())) == 2
     assert "damaged" not in snnbench_module.run(config, "--fresh", out="project").stderr
 
@@ -103,7 +124,9 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("after", [0, 3])
-def test_a_full_disk_is_one_sentence_with_the_name_of_the_file(snnbench_module, measured, monkeypatch, verb, after):
+def test_a_full_disk_is_one_sentence_with_the_name_of_the_file(
+    snnbench_module, measured, monkeypatch, verb, after
+):
     """It gets full while one of the first files is written."""
     left, real = [after], os.fsync
 
@@ -120,15 +143,27 @@ def test_a_full_disk_is_one_sentence_with_the_name_of_the_file(snnbench_module, 
     monkeypatch.undo()
     assert ended.exit_code == 1
     last = ended.stderr.splitlines()[-1]
-    assert last.startswith("snnbench: No space left on device: ") and f"{out}/" in last and last.endswith("; make room there")
-    assert not [path for path in (snnbench_module.folder / out).rglob("*") if path.name.startswith((files.PREFIX, ".snnbench-"))]
+    assert (
+        last.startswith("snnbench: No space left on device: ")
+        and f"{out}/" in last
+        and last.endswith("; make room there")
+    )
+    assert not [
+        path
+        for path in (snnbench_module.folder / out).rglob("*")
+        if path.name.startswith((files.PREFIX, ".snnbench-"))
+    ]
     again = snnbench_module(*VERBS[verb](config, out))
     assert again.exit_code == 0, again.stderr
 
 
 def test_names_that_are_too_long_are_one_sentence(snnbench):
     long, config = 300 * "a", snnbench.config(["numpy"], [NUMPY])
-    for arguments in (["run", "--config", config, "--out", f"new/{long}"], ["init", f"{long}.toml"], ["report", long]):
+    for arguments in (
+        ["run", "--config", config, "--out", f"new/{long}"],
+        ["init", f"{long}.toml"],
+        ["report", long],
+    ):
         ended = snnbench(*arguments)
         assert (ended.exit_code, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
         assert "File name too long" in ended.message

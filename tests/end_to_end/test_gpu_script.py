@@ -26,7 +26,13 @@ def gpu(tmp_path):
     def run(*stages, failing="nothing", hanging="nothing", **variables):
         calls = tmp_path / "calls"
         calls.write_text("")
-        own = {"PYTHON": str(python), "CALLS": str(calls), "FAILING": failing, "HANGING": hanging, "PYTHONPATH": ""}
+        own = {
+            "PYTHON": str(python),
+            "CALLS": str(calls),
+            "FAILING": failing,
+            "HANGING": hanging,
+            "PYTHONPATH": "",
+        }
         ended = subprocess.run(
             ["bash", SCRIPT, tmp_path / "out", *stages],
             env=os.environ | own | variables,
@@ -76,7 +82,11 @@ def test_without_a_network_wheels_and_sources_are_laid_out_once(gpu, tmp_path):
     ended, calls = gpu("machine", WHEELS=str(wheels))
     assert ended.returncode == 0, ended.stderr
     assert "--no-index" in calls[0] and "some-1.0" in calls[0] and calls[1].startswith(str(site))
-    for inside in ("snnbench/cli/__init__.py", "snnbench/adapters/environments.toml", "snnbench/kernels/lif/lif_step.h"):
+    for inside in (
+        "snnbench/cli/__init__.py",
+        "snnbench/adapters/environments.toml",
+        "snnbench/kernels/lif/lif_step.h",
+    ):
         assert (site / inside).is_file()
     _, calls = gpu("proof", WHEELS=str(wheels))
     assert len(calls) == 1 and "check" in calls[0]
@@ -89,8 +99,13 @@ def test_requirements_that_no_wheel_holds_are_named_before_any_stage(gpu, tmp_pa
     wheels, python = tmp_path / "wheels", tmp_path / "bare"
     wheels.mkdir()
     (wheels / "some-1.0-py3-none-any.whl").touch()
-    python.write_text(f'#!/bin/sh\ncase "$*" in *distributions*) exec {sys.executable} -S "$@" ;; esac\n')
+    python.write_text(
+        f'#!/bin/sh\ncase "$*" in *distributions*) exec {sys.executable} -S "$@" ;; esac\n'
+    )
     python.chmod(0o755)
     ended, _ = gpu("machine", WHEELS=str(wheels), PYTHON=str(python))
     assert ended.returncode == 1 and ended.stdout == "" and len(ended.stderr.splitlines()) == 1
-    assert ended.stderr.startswith("neither installed nor in WHEELS: ") and "vl-convert-python" in ended.stderr
+    assert (
+        ended.stderr.startswith("neither installed nor in WHEELS: ")
+        and "vl-convert-python" in ended.stderr
+    )

@@ -20,14 +20,24 @@ WRONG = FAULTY / "lava_dl_wrong.py"
 SIZES = ["--neurons", 61, "--time-steps", 31, "--batch", 3]
 SHORT = ("bf16", "fp16", "amp-bf16")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.skipif(not FOLDER, reason="SNNBENCH_TEST_ENVIRONMENTS names no folder")]
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif(not FOLDER, reason="SNNBENCH_TEST_ENVIRONMENTS names no folder"),
+]
 
 
 @pytest.fixture(autouse=True)
 def homes(request, monkeypatch, snnbench):
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", FOLDER or "")
     snnbench.environment["SNNBENCH_ENVIRONMENTS"] = FOLDER
-    homes = ("spikingjelly-cupy", "jaxpike", "brainpy-state", "slax", "jaxsnn", "matterhorn-pytorch")
+    homes = (
+        "spikingjelly-cupy",
+        "jaxpike",
+        "brainpy-state",
+        "slax",
+        "jaxsnn",
+        "matterhorn-pytorch",
+    )
     name = next((each for each in homes if each[:7] in request.node.name), "lava-dl")
     if lacking := environment.named(name).lacking():
         pytest.skip(lacking)
@@ -39,7 +49,11 @@ def checked(snnbench, *arguments) -> dict:
     results = {}
     for result in json.loads(ended.stdout):
         case = result["case"]
-        variant = case["framework"] if case["construction"] == "default" else f"{case['framework']}:{case['construction']}"
+        variant = (
+            case["framework"]
+            if case["construction"] == "default"
+            else f"{case['framework']}:{case['construction']}"
+        )
         neuron = "native" if "native" in case["neuron"] else case["neuron"]["reset"]
         results[variant, neuron, case["precision"]] = result
     return results
@@ -55,10 +69,21 @@ def test_lava_dl_is_proved_in_every_format_that_holds_its_state(snnbench):
     results = checked(snnbench, "lava-dl", "lava-dl:quantised", *neurons, *precisions)
     proved = {key for key, result in results.items() if result["status"] == "ok"}
     for variant in ("lava-dl", "lava-dl:quantised"):
-        reasons = {key[1:]: results[key]["reason"] for key in results.keys() - proved if key[0] == variant}
-        assert {("none", "fp16"), *(("hard-straight", precision) for precision in SHORT)} == reasons.keys(), reasons
-        assert all("more than fp16 holds" in reasons[neuron, "fp16"] for neuron in ("none", "hard-straight"))
-        assert all("fires without a reset" in reasons["hard-straight", precision] for precision in ("bf16", "amp-bf16"))
+        reasons = {
+            key[1:]: results[key]["reason"] for key in results.keys() - proved if key[0] == variant
+        }
+        assert {
+            ("none", "fp16"),
+            *(("hard-straight", precision) for precision in SHORT),
+        } == reasons.keys(), reasons
+        assert all(
+            "more than fp16 holds" in reasons[neuron, "fp16"]
+            for neuron in ("none", "hard-straight")
+        )
+        assert all(
+            "fires without a reset" in reasons["hard-straight", precision]
+            for precision in ("bf16", "amp-bf16")
+        )
     for neuron in ("none", "hard-straight"):
         last = results["lava-dl", neuron, "fp32"]["proof"]["stages"][-1]
         assert last["wrong_decisions"] == 0 and last["grad_error"] < 1e-5
@@ -74,34 +99,56 @@ def test_lava_dl_is_proved_in_every_format_that_holds_its_state(snnbench):
 )
 def test_a_wrong_lava_dl_is_rejected(snnbench, fault, precision, words):
     """18: without `pre_hook_fx=None` weights are rounded to 8 bits; 6: blocks answer a step late."""
-    results = checked(snnbench, "--adapter", f"{WRONG}:{fault}", "--neuron", "hard-straight", "--precision", precision)
+    results = checked(
+        snnbench,
+        "--adapter",
+        f"{WRONG}:{fault}",
+        "--neuron",
+        "hard-straight",
+        "--precision",
+        precision,
+    )
     ((_, result),) = results.items()
     assert result["status"] == "check_failed" and words in result["reason"], result["reason"]
 
 
-@pytest.mark.parametrize(("name", "formats"), representatives([("lava-dl", "int64"), ("spikingjelly-cupy", None)], [1]))
+@pytest.mark.parametrize(
+    ("name", "formats"), representatives([("lava-dl", "int64"), ("spikingjelly-cupy", None)], [1])
+)
 def test_natives_have_the_right_time_axis_in_every_format(snnbench, name, formats):
-    grid = (
-        f'neurons = [61]\ntime_steps = [31]\nbatch = [3]\ndevice = ["cpu"]\nneuron = ["native"]\nprecision = {["fp32", *SHORT]}'
-    )
+    grid = f'neurons = [61]\ntime_steps = [31]\nbatch = [3]\ndevice = ["cpu"]\nneuron = ["native"]\nprecision = {["fp32", *SHORT]}'
     ended = snnbench.run(snnbench.config([name], grid=grid))
     assert ended.exit_code == 0, ended.stderr
     given = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "amp-bf16": "float32"}
-    assert {row["precision"]: row["state_dtype"] for row in ended.rows} == {key: formats or value for key, value in given.items()}
+    assert {row["precision"]: row["state_dtype"] for row in ended.rows} == {
+        key: formats or value for key, value in given.items()
+    }
     assert all(float(row["firing_rate"]) > 0.02 and row["native"] for row in ended.rows)
 
 
 def test_spikingjelly_cupy_is_proved_in_every_format(snnbench):
     precisions = [word for precision in ("fp32", *SHORT) for word in ("--precision", precision)]
-    results = checked(snnbench, "spikingjelly-cupy", "--neuron", "soft", "--neuron", "hard", *precisions)
+    results = checked(
+        snnbench, "spikingjelly-cupy", "--neuron", "soft", "--neuron", "hard", *precisions
+    )
     assert set(statuses(results).values()) == {"ok"} and len(results) == 8
 
 
 def test_jaxpike_is_proved_in_its_own_loops(snnbench):
     attached = '{ reset = "hard", detach_reset = false }'
-    results = checked(snnbench, "jaxpike:*", "--neuron", "soft", "--neuron", attached, "--neuron", "none")
-    proved = {(variant, neuron) for (variant, neuron, _), status in statuses(results).items() if status == "ok"}
-    spelled = {(variant, neuron) for variant in ("jaxpike", "jaxpike:checkpointed") for neuron in ("soft", "hard")}
+    results = checked(
+        snnbench, "jaxpike:*", "--neuron", "soft", "--neuron", attached, "--neuron", "none"
+    )
+    proved = {
+        (variant, neuron)
+        for (variant, neuron, _), status in statuses(results).items()
+        if status == "ok"
+    }
+    spelled = {
+        (variant, neuron)
+        for variant in ("jaxpike", "jaxpike:checkpointed")
+        for neuron in ("soft", "hard")
+    }
     assert proved == spelled | {("jaxpike:parallel", "none")}
     assert set(statuses(results).values()) == {"ok", "unsupported"}
 
@@ -117,7 +164,10 @@ SPELLED = {
         [attached(), "none"],
     ),
     "slax": (["soft", attached(), attached("atan")], ["hard", "none", attached("atan", slope=2.0)]),
-    "jaxsnn": ([attached(slope=3.0), attached(current_decay=0.5)], ["soft", "none", attached("rectangle")]),
+    "jaxsnn": (
+        [attached(slope=3.0), attached(current_decay=0.5)],
+        ["soft", "none", attached("rectangle")],
+    ),
     "matterhorn-pytorch": (
         [attached("rectangle", "soft"), attached("triangle")],
         ["soft", attached("sigmoid", "soft", slope=4.0)],
@@ -129,13 +179,21 @@ SPELLED = {
 @pytest.mark.parametrize("name", SPELLED)
 def test_what_a_framework_spells_is_proved_and_the_rest_refused(snnbench, name):
     for neurons, status in zip(SPELLED[name], ("ok", "unsupported"), strict=True):
-        ended = snnbench("check", name, *(word for neuron in neurons for word in ("--neuron", neuron)), *SIZES, "--json")
+        ended = snnbench(
+            "check",
+            name,
+            *(word for neuron in neurons for word in ("--neuron", neuron)),
+            *SIZES,
+            "--json",
+        )
         results = [(result["status"], result["reason"]) for result in json.loads(ended.stdout)]
         assert [told for told, _ in results] == [status] * len(neurons), results
 
 
 def test_slax_is_proved_under_its_unrolled_loop(snnbench):
-    assert set(statuses(checked(snnbench, "slax:unrolled", "--neuron", "soft", "--time-steps", 7)).values()) == {"ok"}
+    assert set(
+        statuses(checked(snnbench, "slax:unrolled", "--neuron", "soft", "--time-steps", 7)).values()
+    ) == {"ok"}
 
 
 ALONE = """
@@ -164,7 +222,9 @@ def alone(folder, name, currents, step):
     (folder / "alone.py").write_text(ALONE)
     np.save(folder / "currents.npy", currents)
     files = [folder / "currents.npy", str(step), folder / "out.npz"]
-    subprocess.run([environment.named(name).python, folder / "alone.py", name, *files], check=True, timeout=120)
+    subprocess.run(
+        [environment.named(name).python, folder / "alone.py", name, *files], check=True, timeout=120
+    )
     return np.load(folder / "out.npz")
 
 
@@ -172,7 +232,9 @@ def slayer_steps(currents):
     """Whole multiples of 1/4096, a decay of 3687/4096 rounded to zero, to zero at 0.09375, and a step late."""
     v, spikes = np.zeros(currents.shape[1:], np.int64), np.zeros(currents.shape)
     for t, x in enumerate(currents[:-1]):
-        v = np.trunc(v * (4096 - 410) / 4096).astype(np.int64) + np.trunc(4096 * np.trunc(4096 * x) / 4096).astype(np.int64)
+        v = np.trunc(v * (4096 - 410) / 4096).astype(np.int64) + np.trunc(
+            4096 * np.trunc(4096 * x) / 4096
+        ).astype(np.int64)
         fires = v / 4096 >= 0.09375 + 0.01 / 4096
         spikes[t + 1], v = fires, v * ~fires
     return spikes
@@ -187,7 +249,8 @@ def spikingjelly_steps(currents):
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "size"), [("lava-dl", slayer_steps, 0.06), ("spikingjelly-cupy", spikingjelly_steps, 2.0)]
+    ("name", "said", "size"),
+    [("lava-dl", slayer_steps, 0.06), ("spikingjelly-cupy", spikingjelly_steps, 2.0)],
 )
 def test_a_native_neuron_fires_as_its_description_says(tmp_path, name, said, size):
     currents = np.random.default_rng(7).normal(0.3 * size, size, (31, 5, 61)).astype(np.float32)
@@ -202,4 +265,6 @@ def test_the_surrogate_of_lava_dl_s_native_neuron_is_its_own(tmp_path):
     currents[0] = np.linspace(-1, 1, 305).reshape(5, 61)
     gradient = alone(tmp_path, "lava-dl", currents, 1)["gradient"]
     v, tau = np.trunc(4096 * currents[0].astype(np.float64)) / 4096, 9.375
-    np.testing.assert_allclose(gradient, 0.1 / (2 * tau) * np.exp(-abs(v - 0.09375) / tau), rtol=1e-4)
+    np.testing.assert_allclose(
+        gradient, 0.1 / (2 * tau) * np.exp(-abs(v - 0.09375) / tau), rtol=1e-4
+    )

@@ -12,13 +12,17 @@ ENDS = {adapter.partition(":")[2]: ends.split(": ", 1) for adapter, ends in TABL
 
 
 def framework(adapter: str) -> str:
-    return "wrong" + "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in adapter)
+    return "wrong" + "".join(
+        f"-{letter.lower()}" if letter.isupper() else letter for letter in adapter
+    )
 
 
 @pytest.fixture(scope="module")
 def malice(snnbench_module):
     references = [f"{WRONG / 'malicious.py'}:{name}" for name in ENDS]
-    return snnbench_module.run(snnbench_module.config([framework(name) for name in ENDS], references))
+    return snnbench_module.run(
+        snnbench_module.config([framework(name) for name in ENDS], references)
+    )
 
 
 @pytest.mark.parametrize("adapter", ENDS)
@@ -45,7 +49,9 @@ def test_a_proof_is_what_the_judge_says_of_it(malice):
 def test_a_finished_record_stays_as_it_was(snnbench):
     first = snnbench.run(snnbench.config(["torch"]))
     before = {path.name: path.read_bytes() for path in (first.folder / "records").iterdir()}
-    config = snnbench.config(["torch", "wrong-rewrites-records"], [f"{WRONG / one}" for one in TABLE["rewrites_records"]])
+    config = snnbench.config(
+        ["torch", "wrong-rewrites-records"], [f"{WRONG / one}" for one in TABLE["rewrites_records"]]
+    )
     second = snnbench.run(config, "--only", "framework=wrong-rewrites-records")
     (name,) = before
     assert (second.folder / "records" / name).read_bytes() == before[name]

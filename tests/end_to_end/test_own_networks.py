@@ -57,7 +57,9 @@ text = "no function"
 
 
 def config(folder, *tables, how=HOW):
-    (folder / "own.toml").write_text('name = "own"\n' + "".join(f"[[network]]\n{table}\n" for table in tables) + how)
+    (folder / "own.toml").write_text(
+        'name = "own"\n' + "".join(f"[[network]]\n{table}\n" for table in tables) + how
+    )
     return folder / "own.toml"
 
 
@@ -78,7 +80,10 @@ def test_files_of_three_libraries_are_proved_and_measured(snnbench, libraries):
     assert {(row["framework"], row["network"].partition("@")[0]) for row in found} == {
         (f, n) for f in ("torch", "jax") for n in libraries
     }
-    assert all(row["proved"] == "true" and float(row["step_s"]) > 0 and row["workload"] == "network" for row in found)
+    assert all(
+        row["proved"] == "true" and float(row["step_s"]) > 0 and row["workload"] == "network"
+        for row in found
+    )
     weights = {row["network"].partition("@")[0]: row["weights"] for row in found}
     begins = {"norse": "its own times", "snntorch": "", "sinabs": "seeded"}
     assert all(weights[library].startswith(begins[library]) for library in libraries)
@@ -88,23 +93,43 @@ def test_files_of_three_libraries_are_proved_and_measured(snnbench, libraries):
     write_nir(folder / "norse.nir", **chain(affine(7, 13), lif(), shape=(13,)))
     config(folder, 'nir = "norse.nir"\ndt = 1e-4\ndecay = "euler"\nreset = "soft"')
     again = snnbench("plan", "--config", path, "--out", "out", "--json")
-    assert {case["state"] for case in json.loads(again.stdout)["cases"]} == {"to do"}, "another file is another network"
+    assert {case["state"] for case in json.loads(again.stdout)["cases"]} == {"to do"}, (
+        "another file is another network"
+    )
 
 
 @pytest.mark.frameworks
 def test_the_network_of_a_function_is_proved_and_measured(snnbench, monkeypatch):
-    monkeypatch.setattr(block, "meter_of", lambda device: EnergyMeter("a clock", time.perf_counter))  # a watt
+    monkeypatch.setattr(
+        block, "meter_of", lambda device: EnergyMeter("a clock", time.perf_counter)
+    )  # a watt
     (snnbench.folder / "mine.py").write_text(FUNCTION)
-    path = config(snnbench.folder, 'python = "mine.py:net"\nname = "small"', how=HOW.replace('"torch", "jax"', '"torch"'))
+    path = config(
+        snnbench.folder,
+        'python = "mine.py:net"\nname = "small"',
+        how=HOW.replace('"torch", "jax"', '"torch"'),
+    )
     assert snnbench("run", "--config", path, "--out", "out").exit_code == 0
     (row,) = rows(snnbench.folder / "out")
-    assert (row["status"], row["proved"], row["network"].partition("@")[0]) == ("ok", "true", "small")
+    assert (row["status"], row["proved"], row["network"].partition("@")[0]) == (
+        "ok",
+        "true",
+        "small",
+    )
     assert row["weights"] == "", "seeded, as those of every named workload"
     seconds, joules = float(row["step_s"]), float(row["step_energy_j"])
     assert 0.02 * seconds < joules < 50 * seconds and row["energy_of"] == "a clock"
-    spikes, sparse, dense = (int(row[name]) for name in ("spikes", "synaptic_operations", "dense_operations"))
-    assert 0 < spikes < 41 * 3 * 11 and dense == 41 * 3 * 13 * 11 and sparse == pytest.approx(0.3 * dense, rel=0.1)
-    ended = snnbench.installed("report", snnbench.folder / "out", "--out", snnbench.folder / "again")
+    spikes, sparse, dense = (
+        int(row[name]) for name in ("spikes", "synaptic_operations", "dense_operations")
+    )
+    assert (
+        0 < spikes < 41 * 3 * 11
+        and dense == 41 * 3 * 13 * 11
+        and sparse == pytest.approx(0.3 * dense, rel=0.1)
+    )
+    ended = snnbench.installed(
+        "report", snnbench.folder / "out", "--out", snnbench.folder / "again"
+    )
     assert ended.exit_code == 0, "a report needs no network"
     (again,) = rows(snnbench.folder / "again")
     assert again == row
@@ -132,15 +157,23 @@ def test_a_function_that_returns_no_network_is_one_sentence(snnbench, name):
 
 def test_an_unsupported_node_is_refused_by_its_name(snnbench):
     write_nir(snnbench.folder / "a.nir", **chain(affine(7, 5), ("Delay", {"delay": 1.0}), lif()))
-    ended = snnbench("plan", "--config", config(snnbench.folder, f'nir = "a.nir"\n{NIR["snntorch"]}'))
+    ended = snnbench(
+        "plan", "--config", config(snnbench.folder, f'nir = "a.nir"\n{NIR["snntorch"]}')
+    )
     assert ended.exit_code == 2
     assert "network.nir: a.nir node b: delays are not imported" in ended.message
 
 
-@pytest.mark.parametrize("content", [b"", b"no HDF5", (GOLDEN / "norse.nir").read_bytes()[:4096]], ids=["empty", "text", "cut"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no HDF5", (GOLDEN / "norse.nir").read_bytes()[:4096]],
+    ids=["empty", "text", "cut"],
+)
 def test_a_file_that_is_no_nir_file_is_one_sentence(snnbench, content):
     (snnbench.folder / "a.nir").write_bytes(content)
-    ended = snnbench("plan", "--config", config(snnbench.folder, f'nir = "a.nir"\n{NIR["snntorch"]}'))
+    ended = snnbench(
+        "plan", "--config", config(snnbench.folder, f'nir = "a.nir"\n{NIR["snntorch"]}')
+    )
     assert ended.exit_code == 2 and "a.nir is no NIR file that HDF5 can read" in ended.message
 
 
@@ -169,19 +202,31 @@ def test_a_table_that_says_too_little_or_too_much(snnbench, table):
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
-        ('workload = ["lif"]', "grid.workload = ['lif']: has no 'network', which the table [network] is for"),
+        (
+            'workload = ["lif"]',
+            "grid.workload = ['lif']: has no 'network', which the table [network] is for",
+        ),
         ('neuron = ["hard"]', "grid.neuron = "),
         ("neurons = [5]", "grid.neurons = [5]: means nothing for network"),
     ],
 )
 def test_axes_that_mean_nothing_for_a_network_of_ones_own(snnbench, grid, words):
     (snnbench.folder / "mine.py").write_text(FUNCTION)
-    ended = snnbench("plan", "--config", config(snnbench.folder, 'python = "mine.py:net"', how=f"[grid]\n{grid}\n"))
+    ended = snnbench(
+        "plan",
+        "--config",
+        config(snnbench.folder, 'python = "mine.py:net"', how=f"[grid]\n{grid}\n"),
+    )
     assert ended.exit_code == 2 and words in ended.message
 
 
 def test_the_workload_needs_a_table(snnbench):
     (snnbench.folder / "own.toml").write_text('name = "own"\n[grid]\nworkload = ["network"]\n')
     ended = snnbench("plan", "--config", snnbench.folder / "own.toml")
-    assert ended.exit_code == 2 and "grid.workload: 'network' needs a table [network]" in ended.message
-    assert "'network' needs a table [network]" in snnbench("check", "torch", "--workload", "network").stderr
+    assert (
+        ended.exit_code == 2 and "grid.workload: 'network' needs a table [network]" in ended.message
+    )
+    assert (
+        "'network' needs a table [network]"
+        in snnbench("check", "torch", "--workload", "network").stderr
+    )

@@ -4,23 +4,44 @@ NUMPY = ["numpy_network.py:NumpyNetwork"]
 
 
 def test_only_the_phases_that_are_asked_for_are_weighed_and_timed(snnbench):
-    ended = snnbench.run(snnbench.config(["numpy"], NUMPY, measure='phases = ["step", "inference"]'))
+    ended = snnbench.run(
+        snnbench.config(["numpy"], NUMPY, measure='phases = ["step", "inference"]')
+    )
     assert ended.exit_code == 0, ended.stderr
     record = ended.record("numpy")
     assert set(record["memory"]) == {"step", "inference"} and record["proof"]["passed"]
-    assert {name for name, part in record["parts"].items() if part["timing"]} == {"step", "inference"}
+    assert {name for name, part in record["parts"].items() if part["timing"]} == {
+        "step",
+        "inference",
+    }
     (row,) = ended.rows
-    assert row["rank_low"] == "1" and row["step_s"] and not row["forward_s"] and not row["backward_extra_memory_bytes"]
+    assert (
+        row["rank_low"] == "1"
+        and row["step_s"]
+        and not row["forward_s"]
+        and not row["backward_extra_memory_bytes"]
+    )
 
 
 def test_untimed_is_proved_and_weighed(snnbench):
-    ended = snnbench.run(snnbench.config(["numpy"], NUMPY, measure='timed = false\nphases = ["forward", "step"]'))
+    ended = snnbench.run(
+        snnbench.config(["numpy"], NUMPY, measure='timed = false\nphases = ["forward", "step"]')
+    )
     assert ended.exit_code == 0, ended.stderr
     record = ended.record("numpy")
-    assert record["status"] == "ok" and record["proof"]["passed"] and set(record["memory"]) == {"forward", "step"}
+    assert (
+        record["status"] == "ok"
+        and record["proof"]["passed"]
+        and set(record["memory"]) == {"forward", "step"}
+    )
     assert not any(part["timing"] for part in record["parts"].values())
     (row,) = ended.rows
-    assert row["proved"] == "true" and row["extra_memory_bytes"] and not row["rank_low"] and not row["step_s"]
+    assert (
+        row["proved"] == "true"
+        and row["extra_memory_bytes"]
+        and not row["rank_low"]
+        and not row["step_s"]
+    )
     assert "proved and weighed, as asked, and not timed" in " ".join(ended.stdout.split())
     again = snnbench.run(snnbench.folder / "odd.toml")
     assert again.exit_code == 0 and again.records == ended.records, "it is through"

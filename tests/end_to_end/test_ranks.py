@@ -11,7 +11,9 @@ GRID = 'neurons = [23]\ntime_steps = [11]\nbatch = [3]\ndevice = ["cpu"]\nranks 
 
 
 def config_of(snnbench, name, adapter, timeout="120s"):
-    return snnbench.config([name], [f"ranks.py:{adapter}"], GRID, f'timed = false\ntimeout = "{timeout}"')
+    return snnbench.config(
+        [name], [f"ranks.py:{adapter}"], GRID, f'timed = false\ntimeout = "{timeout}"'
+    )
 
 
 def ranks_of(snnbench):
@@ -34,7 +36,13 @@ def slow(*values):
     ("name", "adapter", "timeout", "status", "words"),
     [
         ("one-dies", "OneDies", "120s", "crash", "rank 1 of 2 was killed by SIGKILL in call"),
-        slow("one-does-not-come", "OneDoesNotCome", "120s", "timeout", "rank 1 of 2 gave no answer to call within 30 s"),
+        slow(
+            "one-does-not-come",
+            "OneDoesNotCome",
+            "120s",
+            "timeout",
+            "rank 1 of 2 gave no answer to call within 30 s",
+        ),
         slow("one-raises", "OneRaises", "120s", "error", "rank 1: ValueError: of rank one alone"),
     ],
 )
@@ -49,8 +57,12 @@ def test_a_rank_that_fails_is_named(snnbench, name, adapter, timeout, status, wo
 
 @pytest.mark.slow
 def test_a_killed_agent_takes_its_ranks_along(snnbench):
-    running = snnbench.start("run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out")
-    ranks = [psutil.Process(pid) for pid in until(lambda: ranks_of(snnbench), running, "both ranks")]
+    running = snnbench.start(
+        "run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out"
+    )
+    ranks = [
+        psutil.Process(pid) for pid in until(lambda: ranks_of(snnbench), running, "both ranks")
+    ]
     (agent,) = {rank.ppid() for rank in ranks}
     os.kill(agent, signal.SIGKILL)
     record = snnbench.end(running).record("all-stand")
@@ -59,8 +71,12 @@ def test_a_killed_agent_takes_its_ranks_along(snnbench):
 
 
 def test_a_killed_harness_leaves_no_rank(snnbench):
-    running = snnbench.start("run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out")
-    ranks = [psutil.Process(pid) for pid in until(lambda: ranks_of(snnbench), running, "both ranks")]
+    running = snnbench.start(
+        "run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out"
+    )
+    ranks = [
+        psutil.Process(pid) for pid in until(lambda: ranks_of(snnbench), running, "both ranks")
+    ]
     agent = psutil.Process(ranks[0].ppid())
     running.kill()
     snnbench.end(running)

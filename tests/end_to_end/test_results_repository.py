@@ -22,7 +22,10 @@ PLACE = "bundles/epyc/2026-11-24-neuro.bundle.jsonl"
 
 @pytest.fixture(scope="module")
 def bundles() -> dict[str, str]:
-    return {name: text_of(bundle_of(ResultFolder(ROOT / "results" / name), "neuro")[0]) for name in ("quickstart", "natives")}
+    return {
+        name: text_of(bundle_of(ResultFolder(ROOT / "results" / name), "neuro")[0])
+        for name in ("quickstart", "natives")
+    }
 
 
 class Repository:
@@ -36,7 +39,9 @@ class Repository:
         self.base = self.commit({PLACE: merged})
 
     def git(self, *words: str) -> str:
-        return subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            ["git", *words], cwd=self.folder, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def commit(self, files: dict[str, str | None]) -> str:
         for name, text in files.items():
@@ -62,7 +67,13 @@ class Repository:
             if "run" in step and step["name"] != "install":
                 assert set(step.get("env", {})) <= given.keys()
                 command = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]
-                ended = subprocess.run(command, cwd=self.folder, env={**environment, **given}, capture_output=True, text=True)
+                ended = subprocess.run(
+                    command,
+                    cwd=self.folder,
+                    env={**environment, **given},
+                    capture_output=True,
+                    text=True,
+                )
                 if ended.returncode:
                     return f"{step['name']}: {ended.stdout}{ended.stderr}"
         return ""
@@ -95,7 +106,12 @@ def test_nobody_submits_for_another(repository, bundles):
 
 @pytest.mark.parametrize("change", ["edited", "deleted"])
 def test_what_is_merged_is_not_changed(repository, bundles, change):
-    repository.commit({PLACE: bundles["natives"] if change == "edited" else None, "bundles/x.bundle.jsonl": bundles["natives"]})
+    repository.commit(
+        {
+            PLACE: bundles["natives"] if change == "edited" else None,
+            "bundles/x.bundle.jsonl": bundles["natives"],
+        }
+    )
     assert "a merged bundle is not changed" in repository.workflow()
 
 
@@ -125,7 +141,9 @@ def test_a_submission_gets_no_rights_and_no_text_of_it_is_run():
     text = (FOLDER / "results.yml").read_text()
     assert "secrets." not in text
     for job in WORKFLOW["jobs"].values():
-        assert all("${{" not in step.get("run", "") for step in job["steps"]), "texts come as variables"
+        assert all("${{" not in step.get("run", "") for step in job["steps"]), (
+            "texts come as variables"
+        )
     assert WORKFLOW["jobs"]["publish"]["if"] == "github.event_name == 'push'"
     checkout = WORKFLOW["jobs"]["verify"]["steps"][0]
     assert checkout["with"]["persist-credentials"] is False

@@ -18,7 +18,9 @@ SIZES = 'neurons = [41, 97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
 
 def written(folder):
     """Every finished record's bytes and time of writing, by name."""
-    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in (folder / "records").glob("*.json")}
+    return {
+        p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in (folder / "records").glob("*.json")
+    }
 
 
 def leftovers(folder):
@@ -30,7 +32,11 @@ def workers_of(folder):
     workers = []
     for process in psutil.process_iter(["cmdline", "status"]):
         words = " ".join(process.info["cmdline"] or [])
-        if "snnbench.worker" in words and str(folder) in words and process.info["status"] != psutil.STATUS_ZOMBIE:
+        if (
+            "snnbench.worker" in words
+            and str(folder) in words
+            and process.info["status"] != psutil.STATUS_ZOMBIE
+        ):
             workers.append(process)
     return workers
 
@@ -75,13 +81,21 @@ def test_killed_again_and_again_a_run_loses_nothing(snnbench):
     arguments = ["run", "--config", config, "--out", folder]
     for count in (0, 1, 3):
         process = snnbench.start(*arguments)
-        wanted = (lambda: workers_of(folder)) if not count else (lambda count=count: len(written(folder)) >= count)
+        wanted = (
+            (lambda: workers_of(folder))
+            if not count
+            else (lambda count=count: len(written(folder)) >= count)
+        )
         until(wanted, process, f"record {count}")
         process.kill()
         process.communicate()
-        assert psutil.wait_procs(workers_of(folder), timeout=10)[1] == [], "a worker outlived its run"
+        assert psutil.wait_procs(workers_of(folder), timeout=10)[1] == [], (
+            "a worker outlived its run"
+        )
         now = written(folder)
-        assert {name: now[name] for name in records} == records, "a finished record was written again"
+        assert {name: now[name] for name in records} == records, (
+            "a finished record was written again"
+        )
         records = now
     ended = snnbench(*arguments)
     assert ended.exit_code == 0, ended.stderr
@@ -122,7 +136,9 @@ def test_interrupted_a_run_reports_what_it_has(snnbench, held, sent):
     process.send_signal(sent)
     ended = snnbench.end(process)
     assert ended.exit_code == 130
-    assert ended.stderr.splitlines()[-1].startswith("snnbench: interrupted; what is finished is kept")
+    assert ended.stderr.splitlines()[-1].startswith(
+        "snnbench: interrupted; what is finished is kept"
+    )
     assert "Traceback" not in ended.stderr
     assert psutil.wait_procs(workers, timeout=10)[1] == []
     (record,) = ended.records
@@ -170,7 +186,11 @@ def finished(snnbench, measured):
 
 
 def states(snnbench, config, *arguments):
-    planned = json.loads(snnbench("plan", "--config", config, "--out", snnbench.folder / "out", "--json", *arguments).stdout)
+    planned = json.loads(
+        snnbench(
+            "plan", "--config", config, "--out", snnbench.folder / "out", "--json", *arguments
+        ).stdout
+    )
     return [(case["state"], case["blocks_left"]) for case in planned["cases"]]
 
 
@@ -193,7 +213,9 @@ def test_more_blocks_measure_only_the_new_ones(snnbench, finished):
     assert [row["blocks"] for row in again.rows] == ["3"]
 
 
-def test_interrupted_in_a_later_block_a_case_keeps_those_that_are_complete(snnbench, held, finished):
+def test_interrupted_in_a_later_block_a_case_keeps_those_that_are_complete(
+    snnbench, held, finished
+):
     config, before = finished
     more = ["--set", "measure.blocks=3"]
     held(97)
@@ -204,11 +226,17 @@ def test_interrupted_in_a_later_block_a_case_keeps_those_that_are_complete(snnbe
     assert ended.exit_code == 130, ended.stderr
     assert [record["status"] for record in ended.records] == ["ok", "ok", "interrupted"]
     (row,) = ended.rows
-    assert (row["status"], row["rank_low"], row["blocks"]) == ("ok", "1", "2") and "interrupted" in row["quality"].split()
+    assert (row["status"], row["rank_low"], row["blocks"]) == (
+        "ok",
+        "1",
+        "2",
+    ) and "interrupted" in row["quality"].split()
     held.free()
     assert states(snnbench, config, *more) == [("to do", 1)]
     (row,) = snnbench.run(config, *more).rows
-    assert (row["status"], row["blocks"]) == ("ok", "3") and "interrupted" not in row["quality"].split()
+    assert (row["status"], row["blocks"]) == ("ok", "3") and "interrupted" not in row[
+        "quality"
+    ].split()
     now = written(snnbench.folder / "out")
     assert {name: now[name] for name in before} == before
 

@@ -34,7 +34,9 @@ def test_parts_are_the_whole_once_and_keep_its_order(count):
 def test_what_is_ranked_together_stays_together():
     """It is measured side by side, and on one node."""
     parts = [Shard(index, 3).of(cases()) for index in (1, 2, 3)]
-    homes = [{replace(case, framework="", construction="", mode="") for case in part} for part in parts]
+    homes = [
+        {replace(case, framework="", construction="", mode="") for case in part} for part in parts
+    ]
     assert not any(homes[a] & homes[b] for a in range(3) for b in range(a))
 
 
@@ -54,7 +56,10 @@ def runs(snnbench_module):
     """The whole, and three parts of it, each run for itself. One framework refuses, one dies."""
     config = snnbench_module.config(NAMES, ADAPTERS, GRID)
     whole = snnbench_module.run(config, out="whole")
-    parts = [snnbench_module.run(config, "--shard", f"{index}/3", out=f"part-{index}") for index in (1, 2, 3)]
+    parts = [
+        snnbench_module.run(config, "--shard", f"{index}/3", out=f"part-{index}")
+        for index in (1, 2, 3)
+    ]
     return snnbench_module, whole, parts
 
 
@@ -70,9 +75,22 @@ def test_three_parts_merged_are_the_whole(runs):
     assert merged.exit_code == whole.exit_code == 3, merged.stderr
     assert endings(merged.records) == endings(whole.records)
     assert [row["case_id"] for row in merged.rows] != []
-    same = ("case_id", "status", "reason", "proved", "grad_error", "blocks", "environment", "machine")
-    assert {tuple(row[key] for key in same) for row in merged.rows} == {tuple(row[key] for key in same) for row in whole.rows}
-    assert (merged.folder / "experiment.json").read_bytes() == (whole.folder / "experiment.json").read_bytes()
+    same = (
+        "case_id",
+        "status",
+        "reason",
+        "proved",
+        "grad_error",
+        "blocks",
+        "environment",
+        "machine",
+    )
+    assert {tuple(row[key] for key in same) for row in merged.rows} == {
+        tuple(row[key] for key in same) for row in whole.rows
+    }
+    assert (merged.folder / "experiment.json").read_bytes() == (
+        whole.folder / "experiment.json"
+    ).read_bytes()
     compared = snnbench("compare", "whole", "merged", "--relative", "--factor", "100")
     assert compared.exit_code == 0, compared.stdout
 
@@ -84,9 +102,13 @@ def test_run_and_merge_are_one_json_document(runs):
     for ended, folder in [(resumed, "whole"), (merged, "merged-json")]:
         document = json.loads(ended.stdout)
         assert (ended.exit_code, document["folder"], document["unreadable"]) == (3, folder, [])
-        assert sorted(row["case_id"] for row in document["rows"]) == sorted(row["case_id"] for row in whole.rows)
+        assert sorted(row["case_id"] for row in document["rows"]) == sorted(
+            row["case_id"] for row in whole.rows
+        )
         assert {row["status"] for row in document["rows"]} == {"ok", "unsupported", "crash"}
-        assert (snnbench.folder / document["report"]).exists() and (snnbench.folder / document["table"]).exists()
+        assert (snnbench.folder / document["report"]).exists() and (
+            snnbench.folder / document["table"]
+        ).exists()
     assert json.loads(resumed.stdout)["interrupted"] is False
     assert json.loads(merged.stdout)["missing"] == []
 
@@ -95,10 +117,14 @@ def test_a_merge_is_made_anew_when_more_is_there(runs):
     snnbench, whole, parts = runs
     first = snnbench("merge", parts[0].folder, "--out", "grows", out="grows").records
     again = snnbench("merge", *(part.folder for part in parts), "--out", "grows", out="grows")
-    assert len(first) < len(again.records) and endings(again.records) == endings(whole.records), again.stderr
+    assert len(first) < len(again.records) and endings(again.records) == endings(whole.records), (
+        again.stderr
+    )
     assert not list(again.folder.glob("snnbench-scratch-*"))
     fewer = snnbench("merge", parts[0].folder, "--out", "grows", out="grows")
-    assert fewer.exit_code == 2 and endings(fewer.records) == endings(whole.records), "nothing is lost"
+    assert fewer.exit_code == 2 and endings(fewer.records) == endings(whole.records), (
+        "nothing is lost"
+    )
 
 
 def test_a_part_that_is_not_there_is_missed(runs):
@@ -107,7 +133,10 @@ def test_a_part_that_is_not_there_is_missed(runs):
     lost = {record["case_id"] for record in parts[2].records}
     sentence = f"{len(lost)} planned cases have no record yet: "
     assert sentence in merged.stderr and sentence in snnbench("report", "two").stderr
-    assert f"Missing: {len(lost)} planned cases without a record" in (merged.folder / "report.html").read_text()
+    assert (
+        f"Missing: {len(lost)} planned cases without a record"
+        in (merged.folder / "report.html").read_text()
+    )
     assert "no record yet" not in snnbench("report", whole.folder).stderr
     back = snnbench("merge", "two", parts[2].folder, "--out", "three")
     assert "no record yet" not in back.stderr and lost
@@ -150,19 +179,33 @@ def test_the_report_is_the_whole_ones(runs, tmp_path):
 
 def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
     snnbench, _, parts = runs
-    again = snnbench("run", "--config", snnbench.folder / "odd.toml", "--shard", "1/3", "--out", parts[0].folder)
+    again = snnbench(
+        "run", "--config", snnbench.folder / "odd.toml", "--shard", "1/3", "--out", parts[0].folder
+    )
     assert "kept, " in again.stderr
-    planned = json.loads(snnbench("plan", "--config", snnbench.folder / "odd.toml", "--shard", "1/3", "--json").stdout)
+    planned = json.loads(
+        snnbench(
+            "plan", "--config", snnbench.folder / "odd.toml", "--shard", "1/3", "--json"
+        ).stdout
+    )
     assert planned["out"] == "results/local/odd-1-of-3"
-    assert {case["case_id"] for case in planned["cases"]} == {record["case_id"] for record in parts[0].records}
+    assert {case["case_id"] for case in planned["cases"]} == {
+        record["case_id"] for record in parts[0].records
+    }
 
 
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
         (["part-1", "nothing", "--out", "new"], "nothing: there is no such folder"),
-        (["part-1", "--out", "part-2"], "part-2: has records already, of something else; choose another --out"),
-        (["part-1", "--out", "odd.toml/new"], "odd.toml/new: cannot be a result folder: Not a directory"),
+        (
+            ["part-1", "--out", "part-2"],
+            "part-2: has records already, of something else; choose another --out",
+        ),
+        (
+            ["part-1", "--out", "odd.toml/new"],
+            "odd.toml/new: cannot be a result folder: Not a directory",
+        ),
     ],
 )
 def test_a_mistake_in_merging_is_one_sentence(runs, arguments, sentence):

@@ -18,7 +18,9 @@ NAMES = ["numpy", "refuses-late", "segfaults"]
 def ended(site_module):
     """Two parts, of which each has a case that crashes; and the same without SLURM."""
     config = site_module.config(*NAMES, adapters=ADAPTERS, prelude="echo the prelude was here")
-    return site_module.run(config, "--set", "seed=97"), site_module.snnbench.run(config, "--set", "seed=97", out="local")
+    return site_module.run(config, "--set", "seed=97"), site_module.snnbench.run(
+        config, "--set", "seed=97", out="local"
+    )
 
 
 def test_two_parts_are_the_run_without_slurm(ended):
@@ -26,10 +28,15 @@ def test_two_parts_are_the_run_without_slurm(ended):
     assert there.exit_code == local.exit_code == 3, there.stderr
     assert statuses(there) == statuses(local) and len(there.records) == 6
     assert {record["status"] for record in there.records} == {"ok", "unsupported", "crash"}
-    assert doubled(there) == [] and {part.name for part in there.folder.glob("parts/*")} == {"1", "2"}
+    assert doubled(there) == [] and {part.name for part in there.folder.glob("parts/*")} == {
+        "1",
+        "2",
+    }
     assert all(list(part.glob("records/*.json")) for part in there.folder.glob("parts/*"))
     assert (there.folder / "report.html").exists() and len(there.rows) == 6
-    assert (there.folder / "experiment.json").read_bytes() == (local.folder / "experiment.json").read_bytes()
+    assert (there.folder / "experiment.json").read_bytes() == (
+        local.folder / "experiment.json"
+    ).read_bytes()
 
 
 def test_it_is_told_what_happens(ended):
@@ -65,8 +72,15 @@ def test_a_second_run_keeps_what_is_done_and_tries_again_what_failed(site_module
     before = {path.name: path.read_bytes() for path in ended[0].folder.glob("records/*.json")}
     again = site_module.run(site_module.snnbench.folder / "odd.toml", "--set", "seed=97")
     after = {path.name: path.read_bytes() for path in again.folder.glob("records/*.json")}
-    crashed = {path.name for path in again.folder.glob("records/*.json") if json.loads(path.read_text())["status"] == "crash"}
-    assert before.keys() == after.keys() and {name for name in after if after[name] != before[name]} == crashed
+    crashed = {
+        path.name
+        for path in again.folder.glob("records/*.json")
+        if json.loads(path.read_text())["status"] == "crash"
+    }
+    assert (
+        before.keys() == after.keys()
+        and {name for name in after if after[name] != before[name]} == crashed
+    )
 
 
 @pytest.mark.slow
@@ -149,7 +163,9 @@ def test_a_refused_job_is_one_sentence_and_nothing_is_left(site, options, words)
     config = site.config(options=options)
     before = tree(site.snnbench.folder)
     ended = site.run(config)
-    assert ended.exit_code == 2 and ended.message.startswith("snnbench: SLURM refuses the job: sbatch: ")
+    assert ended.exit_code == 2 and ended.message.startswith(
+        "snnbench: SLURM refuses the job: sbatch: "
+    )
     assert words in ended.message and tree(site.snnbench.folder) == before
 
 
@@ -157,23 +173,33 @@ def test_without_slurm_it_says_where_to_start_it(snnbench):
     config = snnbench.config(["torch"])
     snnbench.environment["PATH"] = str(snnbench.folder)
     ended = snnbench.run(config, *ON_SLURM)
-    sentence = "snnbench: --executor slurm: there is no sbatch here; start it where jobs are submitted"
+    sentence = (
+        "snnbench: --executor slurm: there is no sbatch here; start it where jobs are submitted"
+    )
     assert (ended.exit_code, ended.message) == (2, sentence.replace("sbatch", "squeue"))
     assert not ended.folder.exists()
 
 
-@pytest.mark.parametrize("prelude", ["module_that_nobody_has load cuda/12.4", pytest.param("false", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "prelude",
+    ["module_that_nobody_has load cuda/12.4", pytest.param("false", marks=pytest.mark.slow)],
+)
 def test_a_prelude_that_fails_ends_its_part_and_its_log_is_named(site, prelude):
     ended = site.run(site.config(prelude=prelude, parts=1))
     assert ended.exit_code == 3 and ended.records == []
     said = next(line for line in ended.stderr.splitlines() if "has not come to its end" in line)
     assert f"its log is {ended.folder / 'log' / '1.log'}" in said
-    assert ("command not found" in said) == (prelude != "false") and ("which is empty" in said) == (prelude == "false")
+    assert ("command not found" in said) == (prelude != "false") and ("which is empty" in said) == (
+        prelude == "false"
+    )
 
 
 def test_a_job_without_room_for_a_worker_is_refused_before_it_dies(site):
     ended = site.run(site.config(options=["--mem=420"], parts=1))
-    assert ended.exit_code == 3 and "this job may use 420 MiB of memory, of which snnbench keeps 512 MiB" in ended.stderr
+    assert (
+        ended.exit_code == 3
+        and "this job may use 420 MiB of memory, of which snnbench keeps 512 MiB" in ended.stderr
+    )
 
 
 @pytest.mark.slow
@@ -201,7 +227,10 @@ def test_the_gpu_that_is_watched_is_the_one_that_slurm_gave(site):
         asked = "--nodelist=n1", "--gres=gpu:1", "--cpus-per-task=1", "--mem=500", f"--output={log}"
         site.cluster("sbatch", *asked, "--wrap", f"{sys.executable} {program}; {both}")
     wait_for(lambda: not site.cluster.jobs(), 60)
-    assert {(site.snnbench.folder / f"which-{number}.txt").read_text() for number in (0, 1)} == {"1 0\n", "1 1\n"}
+    assert {(site.snnbench.folder / f"which-{number}.txt").read_text() for number in (0, 1)} == {
+        "1 0\n",
+        "1 1\n",
+    }
 
 
 @pytest.mark.slow
@@ -209,7 +238,10 @@ def test_the_ci_grid_on_real_frameworks_is_that_of_local(site):
     """torch and jax, of each size side by side, on one node."""
     config = site.snnbench.folder / "ci.toml"
     table = '[slurm]\nparts = 2\noptions = ["--mem=3G", "--exclusive"]\n'
-    config.write_text((ROOT / "configs" / "ci.toml").read_text().replace("neurons = [97]", "neurons = [61, 97]") + table)
+    config.write_text(
+        (ROOT / "configs" / "ci.toml").read_text().replace("neurons = [97]", "neurons = [61, 97]")
+        + table
+    )
     there, local = site.run(config), site.snnbench.run(config, out="local")
     assert there.exit_code == local.exit_code == 0, there.stderr
     assert statuses(there) == statuses(local) and list(statuses(there).values()) == ["ok"] * 4

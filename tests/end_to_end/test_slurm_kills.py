@@ -20,8 +20,12 @@ def all_is_there(site, ended, records=2):
 def workers_of(site, framework):
     """Processes that run its cases."""
     jobs = [(one, one.cmdline()) for one in site.processes()]
-    jobs = [(one, Path(line[-1])) for one, line in jobs if line[-3:-1] == ["snnbench.worker", "run"]]
-    return [one for one, job in jobs if json.loads(job.read_text())["case"]["framework"] == framework]
+    jobs = [
+        (one, Path(line[-1])) for one, line in jobs if line[-3:-1] == ["snnbench.worker", "run"]
+    ]
+    return [
+        one for one, job in jobs if json.loads(job.read_text())["case"]["framework"] == framework
+    ]
 
 
 def test_the_command_that_submitted_is_killed(site):
@@ -76,7 +80,9 @@ def held_part(site):
 
 @pytest.mark.slow
 def test_a_worker_is_killed_and_the_others_go_on(site):
-    config = site.config("held", "numpy", adapters=["held.py:Held", "numpy_network.py:NumpyNetwork"])
+    config = site.config(
+        "held", "numpy", adapters=["held.py:Held", "numpy_network.py:NumpyNetwork"]
+    )
     site.hold()
     process = site.start(config)
     site.wait_until_held()
@@ -85,7 +91,9 @@ def test_a_worker_is_killed_and_the_others_go_on(site):
     held.kill()
     ended = site.end(process)
     assert ended.exit_code == 3
-    found = {(record["case"]["framework"], record["case"]["neurons"]): record for record in ended.records}
+    found = {
+        (record["case"]["framework"], record["case"]["neurons"]): record for record in ended.records
+    }
     assert {key: record["status"] for key, record in found.items()} == {
         ("held", 41): "ok", ("numpy", 41): "ok", ("held", 61): "crash", ("numpy", 61): "ok"
     }  # fmt: skip
@@ -105,7 +113,9 @@ def test_a_node_dies_and_its_part_goes_on_elsewhere(site):
     site.release()
     wait_for(lambda: site.cluster.states()[node].startswith("down"), 180)
     ended = site.end(process)
-    assert any(f"running on {other}" in ended.stderr for other in site.cluster.nodes if other != node)
+    assert any(
+        f"running on {other}" in ended.stderr for other in site.cluster.nodes if other != node
+    )
     all_is_there(site, ended)
 
 
@@ -126,8 +136,16 @@ def test_a_case_that_wants_more_than_the_job_has_ends_before_the_job_does(site):
     config = site.config("hungry", "numpy", options=["--mem=1600"], **HUNGRY)
     ended = site.run(config)
     assert ended.exit_code == 0, ended.stderr
-    found = {(record["case"]["framework"], record["case"]["neurons"]): record["status"] for record in ended.records}
-    assert found == {("hungry", 41): "ok", ("numpy", 41): "ok", ("hungry", 61): "oom_host", ("numpy", 61): "ok"}
+    found = {
+        (record["case"]["framework"], record["case"]["neurons"]): record["status"]
+        for record in ended.records
+    }
+    assert found == {
+        ("hungry", 41): "ok",
+        ("numpy", 41): "ok",
+        ("hungry", 61): "oom_host",
+        ("numpy", 61): "ok",
+    }
     site.assert_nothing_left()
 
 
@@ -135,19 +153,27 @@ def test_a_case_that_wants_more_than_the_job_has_ends_before_the_job_does(site):
 def test_a_case_in_which_the_job_died_twice_is_a_record(site):
     """Nobody tells snnbench how much memory the job has."""
     site.snnbench.environment["SNNBENCH_TEST_PAUSE"] = "0.4"
-    config = site.config("hungry", "numpy", options=["--mem=1600"], prelude="unset SLURM_MEM_PER_NODE", **HUNGRY)
+    config = site.config(
+        "hungry", "numpy", options=["--mem=1600"], prelude="unset SLURM_MEM_PER_NODE", **HUNGRY
+    )
     for _ in range(2):
         died = site.run(config)
         assert died.exit_code == 3 and "part 1 has not come to its end" in died.stderr, died.stderr
         assert "Exceeded job memory limit" in died.stderr
     ended = site.run(config)
     assert ended.exit_code == 3 and "has not come to its end" not in ended.stderr, ended.stderr
-    found = {(record["case"]["framework"], record["case"]["neurons"]): record for record in ended.records}
+    found = {
+        (record["case"]["framework"], record["case"]["neurons"]): record for record in ended.records
+    }
     assert {key: record["status"] for key, record in found.items()} == {
         ("hungry", 41): "ok", ("numpy", 41): "ok", ("hungry", 61): "crash", ("numpy", 61): "ok"
     }  # fmt: skip
     assert found["hungry", 61]["reason"] == "the job died twice in this case"
-    (path,) = (path for path in site.part(1).glob("records/*.json") if json.loads(path.read_text())["status"] == "crash")
+    (path,) = (
+        path
+        for path in site.part(1).glob("records/*.json")
+        if json.loads(path.read_text())["status"] == "crash"
+    )
     before = path.read_bytes()
     again = site.run(config)
     assert again.exit_code == 3 and path.read_bytes() == before, "it is not tried again for ever"

@@ -54,12 +54,27 @@ def test_a_stranger_s_file_of_25_lines_runs(snnbench, stranger):
 
 
 def test_check_holds_it_to_the_same_proof(snnbench, stranger):
-    ended = snnbench("check", "--adapter", f"{stranger}:Mine", "--neuron", "soft", "--neuron", "hard", "--json", *TINY)
+    ended = snnbench(
+        "check",
+        "--adapter",
+        f"{stranger}:Mine",
+        "--neuron",
+        "soft",
+        "--neuron",
+        "hard",
+        "--json",
+        *TINY,
+    )
     assert ended.exit_code == 4, "its reset is soft whatever is asked"
     results = {result["case"]["neuron"]["reset"]: result for result in json.loads(ended.stdout)}
-    assert {result["case"]["framework"] for result in results.values()} == {"mine"}, "without names only what was given"
+    assert {result["case"]["framework"] for result in results.values()} == {"mine"}, (
+        "without names only what was given"
+    )
     assert results["soft"]["status"] == "ok"
-    assert results["hard"]["status"] == "check_failed" and "resets like `soft`" in results["hard"]["reason"]
+    assert (
+        results["hard"]["status"] == "check_failed"
+        and "resets like `soft`" in results["hard"]["reason"]
+    )
 
 
 ADAPTER = "import math\nfrom snnbench.adapters import Adapter, TorchAdapter\nclass Mine({base}):\n    name = 'mine'\n    {more}\n"
@@ -67,7 +82,10 @@ NO_ADAPTERS = {
     "mine.py:Mein": ("", r"there is no class Mein \(there is Mine\)"),
     "mine.py:TorchAdapter": ("", "needs a name of letters"),
     "mine.py:math": ("", "is not a subclass of TorchAdapter or JaxAdapter"),
-    "mine.py:Mine": ("requires = 'torch'", r"requires = 'torch' must be a tuple of texts, like \('torch',\)"),
+    "mine.py:Mine": (
+        "requires = 'torch'",
+        r"requires = 'torch' must be a tuple of texts, like \('torch',\)",
+    ),
     "other.py:Mine": ("", "there is no file"),
     "mine.toml:Mine": ("", "must look like 'file.py:Class' or 'package.module:Class'"),
     "../folder:Mine": ("", "must look like"),
@@ -76,7 +94,12 @@ NO_ADAPTERS = {
 
 
 @pytest.mark.parametrize(
-    ("verb", "reference"), [*(("check", each) for each in NO_ADAPTERS), ("plan", "mine.py:Mein"), ("adapters", "mine.py:Mein")]
+    ("verb", "reference"),
+    [
+        *(("check", each) for each in NO_ADAPTERS),
+        ("plan", "mine.py:Mein"),
+        ("adapters", "mine.py:Mein"),
+    ],
 )
 def test_what_is_no_adapter_is_refused_in_one_sentence(snnbench, reference, verb):
     more, words = NO_ADAPTERS[reference]
@@ -91,7 +114,10 @@ def test_what_is_no_adapter_is_refused_in_one_sentence(snnbench, reference, verb
 def test_an_adapter_of_its_own_says_which_methods_it_lacks(snnbench):
     (snnbench.folder / "mine.py").write_text(ADAPTER.format(base="Adapter", more=""))
     ended = snnbench("check", "--adapter", "mine.py:Mine")
-    assert (ended.exit_code, "does not define prepare, program; subclass TorchAdapter" in ended.message) == (2, True)
+    assert (
+        ended.exit_code,
+        "does not define prepare, program; subclass TorchAdapter" in ended.message,
+    ) == (2, True)
 
 
 FAILING = """from snnbench.adapters import TorchAdapter
@@ -109,17 +135,23 @@ class Mine(TorchAdapter):
 
 def test_an_exception_is_shown_from_the_author_s_file_on(snnbench):
     (snnbench.folder / "mine.py").write_text(FAILING)
-    frames = [('mine.py", line 7, in neuron', "return self.helper(spec)"), ('mine.py", line 10, in helper', "return 1 / 0")]
+    frames = [
+        ('mine.py", line 7, in neuron', "return self.helper(spec)"),
+        ('mine.py", line 10, in helper', "return 1 / 0"),
+    ]
     checked = snnbench("check", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY)
-    ran = snnbench.run(snnbench.config(["mine"], [snnbench.folder / "mine.py:Mine"], measure="blocks = 2"))
+    ran = snnbench.run(
+        snnbench.config(["mine"], [snnbench.folder / "mine.py:Mine"], measure="blocks = 2")
+    )
     record = ran.record("mine") if len(ran.records) == 1 else ran.records[0]
     for text in (checked.stdout, ran.stderr, record["traceback"]):
         lines = [line.strip() for line in text.splitlines()]
         first = next(index for index, line in enumerate(lines) if line.startswith('File "'))
         shown = [line for line in lines[first:] if set(line) - {"^", "~", " "}][:5]
-        assert [(shown[i].endswith(place), shown[i + 1]) for i, (place, _) in zip((0, 2), frames, strict=True)] == [
-            (True, code) for _, code in frames
-        ]
+        assert [
+            (shown[i].endswith(place), shown[i + 1])
+            for i, (place, _) in zip((0, 2), frames, strict=True)
+        ] == [(True, code) for _, code in frames]
         assert shown[4] == "ZeroDivisionError: division by zero"
         assert text.count("in helper") == 1, "once, however many cases failed by it"
     assert (checked.exit_code, ran.exit_code, record["status"]) == (3, 3, "build_error")
@@ -133,7 +165,9 @@ def test_files_named_like_frameworks_in_the_current_folder_hide_nothing(snnbench
     for name in ("norse", "torch", "numpy", "snnbench", "json"):
         (snnbench.folder / f"{name}.py").write_text('raise RuntimeError("the wrong file")\n')
     (snnbench.folder / "mine.py").write_text(STRANGER)
-    ended = snnbench.installed("check", "mine", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY)
+    ended = snnbench.installed(
+        "check", "mine", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY
+    )
     assert ended.exit_code == 0, ended.stdout + ended.stderr
 
 

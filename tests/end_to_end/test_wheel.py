@@ -15,7 +15,9 @@ TINY = ["--neuron", "soft", "--neurons", "11", "--time-steps", "7", "--batch", "
 
 
 def called(*command, **given) -> subprocess.CompletedProcess:
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=550, **given)
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=550, **given
+    )
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,9 @@ def wheel(tmp_path_factory) -> Path:
         shutil.copytree(ROOT / name, folder / "source" / name)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "source")
-    done = called(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, folder / "source")
+    done = called(
+        sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, folder / "source"
+    )
     assert done.returncode == 0, done.stderr
     (path,) = folder.glob("snnbench-*.whl")
     return path
@@ -44,7 +48,13 @@ class Installed:
     def add(self, extra: str) -> None:
         """Install the wheel with an extra, in the versions that were tested."""
         what = f"{self.wheel}[{extra}]" if extra else self.wheel
-        options = ["--quiet", "--constraint", ROOT / "constraints.txt", "--constraint", ROOT / "constraints-kernels.txt"]
+        options = [
+            "--quiet",
+            "--constraint",
+            ROOT / "constraints.txt",
+            "--constraint",
+            ROOT / "constraints-kernels.txt",
+        ]
         done = called(self.bin / "python", "-m", "pip", "install", *options, what)
         assert done.returncode == 0, done.stderr
 
@@ -63,7 +73,12 @@ def installed(tmp_path_factory, wheel) -> Installed:
 
 def test_the_wheel_has_what_is_no_python(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    sources = {"bench": "snnbench", "configs": "snnbench/configs", "adapters": "snnbench/adapters", "kernels": "snnbench/kernels"}
+    sources = {
+        "bench": "snnbench",
+        "configs": "snnbench/configs",
+        "adapters": "snnbench/adapters",
+        "kernels": "snnbench/kernels",
+    }
     kinds = {".toml", ".j2", ".css", ".js", ".cpp", ".h", ".cu", ".typed", ".py"}
     for folder, package in sources.items():
         for path in (ROOT / folder).rglob("*"):
@@ -72,22 +87,35 @@ def test_the_wheel_has_what_is_no_python(wheel):
 
 
 def test_without_the_extra_of_reports_it_says_what_to_install(installed):
-    assert installed.bare.returncode == 2 and installed.bare.stderr.strip().endswith("pip install 'snnbench[report]'")
+    assert installed.bare.returncode == 2 and installed.bare.stderr.strip().endswith(
+        "pip install 'snnbench[report]'"
+    )
 
 
 def test_without_a_framework_it_says_what_to_do(installed):
     assert installed("--version").stdout.startswith("snnbench ")
-    assert "Commands" in installed("--help").stdout and installed("doctor", "--json").returncode == 0
+    assert (
+        "Commands" in installed("--help").stdout and installed("doctor", "--json").returncode == 0
+    )
     assert "snnbench env create standard" in installed("adapters").stdout
     ran = installed("run", "--config", "quickstart")
-    assert ran.returncode == 2 and ran.stderr.strip().endswith("snnbench env create standard"), ran.stderr
+    assert ran.returncode == 2 and ran.stderr.strip().endswith("snnbench env create standard"), (
+        ran.stderr
+    )
     assert len(ran.stderr.splitlines()) == 1
     in_containers = installed("run", "--config", "ci", "--executor", "docker")
-    assert in_containers.returncode == 2 and in_containers.stderr.strip().endswith("pip install 'snnbench[docker]'")
-    frame = installed.python(f"import snnbench; snnbench.load({str(ROOT / 'results' / 'quickstart')!r}).frame")
+    assert in_containers.returncode == 2 and in_containers.stderr.strip().endswith(
+        "pip install 'snnbench[docker]'"
+    )
+    frame = installed.python(
+        f"import snnbench; snnbench.load({str(ROOT / 'results' / 'quickstart')!r}).frame"
+    )
     assert frame.stderr.strip().endswith("pip install 'snnbench[pandas]'")
     reported = installed("report", ROOT / "results" / "quickstart", "--out", "report")
-    assert reported.returncode == 0 and (installed.folder / "report" / "report.html").stat().st_size > 500_000
+    assert (
+        reported.returncode == 0
+        and (installed.folder / "report" / "report.html").stat().st_size > 500_000
+    )
 
 
 def test_the_standard_environment_measures(installed):
@@ -120,4 +148,6 @@ def test_an_extra_brings_its_library(installed, extra):
 def test_an_extra_brings_its_framework(installed, extra):
     installed.add(extra)
     checked = installed("check", extra, *TINY)
-    assert checked.returncode == 0 and "same network" in checked.stdout, checked.stdout + checked.stderr
+    assert checked.returncode == 0 and "same network" in checked.stdout, (
+        checked.stdout + checked.stderr
+    )

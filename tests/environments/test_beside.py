@@ -39,13 +39,17 @@ def other(snnbench_module):
     """A virtual environment in a project's folder, in which a forward is computed five times; `versioned.py` is an adapter."""
     (snnbench_module.folder / "versioned.py").write_text(ADAPTER)
     shutil.copy(FAULTY / "numpy_network.py", snnbench_module.folder)
-    return virtual(snnbench_module.folder / "old project" / ".venv", {"oldversion": "REPEATS = 5\n"})
+    return virtual(
+        snnbench_module.folder / "old project" / ".venv", {"oldversion": "REPEATS = 5\n"}
+    )
 
 
 @pytest.fixture(scope="module")
 def config(snnbench_module, other):
     path = snnbench_module.config(["versioned"], [], measure=MEASURE)
-    path.write_text(path.read_text().replace("adapters = []", 'adapters = ["versioned.py:Versioned"]'))
+    path.write_text(
+        path.read_text().replace("adapters = []", 'adapters = ["versioned.py:Versioned"]')
+    )
     return path
 
 
@@ -56,8 +60,14 @@ def measured(snnbench_module, config):
 
 def test_a_case_and_its_copy_are_alive_together_and_ranked_in_one_table(measured):
     assert measured.exit_code == 0, measured.stderr
-    names = {(one["case"]["framework"], one["environment"]["name"], one["adapter"]["name"]) for one in measured.records}
-    assert names == {("versioned", "default", "versioned"), ("versioned@old-project", "old-project", "versioned")}
+    names = {
+        (one["case"]["framework"], one["environment"]["name"], one["adapter"]["name"])
+        for one in measured.records
+    }
+    assert names == {
+        ("versioned", "default", "versioned"),
+        ("versioned@old-project", "old-project", "versioned"),
+    }
     assert len({one["live_set"] for one in measured.records}) == 3 and len(measured.records) == 6
     assert {one["status"] for one in measured.records} == {"ok"}
     assert [row["framework"] for row in measured.rows] == ["versioned", "versioned@old-project"]
@@ -65,7 +75,10 @@ def test_a_case_and_its_copy_are_alive_together_and_ranked_in_one_table(measured
 
 
 def test_the_page_tells_how_to_measure_the_same_again(measured):
-    assert "<pre>snnbench run --config out.toml --beside old-project</pre>" in (measured.folder / "report.html").read_text()
+    assert (
+        "<pre>snnbench run --config out.toml --beside old-project</pre>"
+        in (measured.folder / "report.html").read_text()
+    )
 
 
 def test_today_s_cases_keep_their_ids(measured):
@@ -81,15 +94,24 @@ def test_compare_tells_which_is_faster(snnbench_module, measured):
     assert comparison["names"] == ["old-project", "default"]
     ratios = {one["phase"]: one["ratio"] for one in comparison["changes"]}
     assert ratios["inference"] < 0.5 and ratios["forward"] < 0.5
-    turned = snnbench_module("compare", measured.folder, "--pair", "versioned", "versioned@old-project", "--json")
+    turned = snnbench_module(
+        "compare", measured.folder, "--pair", "versioned", "versioned@old-project", "--json"
+    )
     found = {one["phase"]: one["ratio"] for one in json.loads(turned.stdout)["changes"]}
     assert found == pytest.approx({phase: 1 / ratio for phase, ratio in ratios.items()})
     nothing = snnbench_module("compare", measured.folder, "--beside", "older")
-    assert (nothing.exit_code, nothing.message) == (2, "snnbench: --beside older: nothing in the set was measured there")
+    assert (nothing.exit_code, nothing.message) == (
+        2,
+        "snnbench: --beside older: nothing in the set was measured there",
+    )
 
 
 def test_what_was_measured_stays_done(snnbench_module, config, measured):
-    planned = json.loads(snnbench_module("plan", "--config", config, "--out", "out", "--beside", "old project", "--json").stdout)
+    planned = json.loads(
+        snnbench_module(
+            "plan", "--config", config, "--out", "out", "--beside", "old project", "--json"
+        ).stdout
+    )
     assert [(case["case"]["framework"], case["state"]) for case in planned["cases"]] == [
         ("versioned", "done"),
         ("versioned@old-project", "done"),
@@ -112,8 +134,12 @@ def test_an_environment_without_this_snnbench(snnbench_module, config, other, tm
     bare = virtual(tmp_path / "bare", {})
     (finder,) = bare.glob("lib/python3.*/site-packages/_snnbench_link.py")
     (tmp_path / "kernels").symlink_to(locations()["snnbench.kernels"])
-    finder.write_text(finder.read_text().replace(locations()["snnbench.kernels"], str(tmp_path / "kernels")))
-    assert snnbench_module("plan", "--config", config, "--beside", bare).exit_code == 0, "the same files in another place"
+    finder.write_text(
+        finder.read_text().replace(locations()["snnbench.kernels"], str(tmp_path / "kernels"))
+    )
+    assert snnbench_module("plan", "--config", config, "--beside", bare).exit_code == 0, (
+        "the same files in another place"
+    )
     (tmp_path / "kernels").unlink()
     shutil.copytree(locations()["snnbench.kernels"], tmp_path / "kernels")
     (tmp_path / "kernels" / "spec.py").open("a").write("# older\n")
@@ -121,12 +147,21 @@ def test_an_environment_without_this_snnbench(snnbench_module, config, other, tm
     assert older.exit_code == 2 and "has another snnbench installed" in older.message
     finder.with_suffix(".pth").unlink()
     none = snnbench_module("plan", "--config", config, "--beside", bare)
-    assert none.exit_code == 2 and "no worker runs there" in none.message and "snnbench" in none.message
+    assert (
+        none.exit_code == 2
+        and "no worker runs there" in none.message
+        and "snnbench" in none.message
+    )
 
 
 def test_containers_are_not_of_this_machine(snnbench_module, config):
-    ended = snnbench_module("plan", "--config", config, "--beside", "old project", "--executor", "docker")
-    assert ended.exit_code == 2 and "needs workers that are processes, not --executor docker" in ended.message
+    ended = snnbench_module(
+        "plan", "--config", config, "--beside", "old project", "--executor", "docker"
+    )
+    assert (
+        ended.exit_code == 2
+        and "needs workers that are processes, not --executor docker" in ended.message
+    )
 
 
 def test_a_copy_is_not_named_for_its_user(tmp_path, monkeypatch):

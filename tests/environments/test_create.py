@@ -5,7 +5,17 @@ import shutil
 import sys
 
 import pytest
-from support.environments import FULL_DISK, SIZES, config_of, framework, package_with, states, steps, wheel_of, write_recipe
+from support.environments import (
+    FULL_DISK,
+    SIZES,
+    config_of,
+    framework,
+    package_with,
+    states,
+    steps,
+    wheel_of,
+    write_recipe,
+)
 
 from snnbench.core.case import Case
 from snnbench.environments.inventory import Home
@@ -20,7 +30,10 @@ from snnbench.runner.planning import PlannedCase
 @pytest.fixture(scope="module")
 def made(snnbench_module):
     """The folder of an environment with NumPy, from a package index, and a framework in it, and how its making went."""
-    folder = write_recipe(snnbench_module, steps(numpy=(["numpy==2.4.6"], ""), framework=([framework(snnbench_module)], "")))
+    folder = write_recipe(
+        snnbench_module,
+        steps(numpy=(["numpy==2.4.6"], ""), framework=([framework(snnbench_module)], "")),
+    )
     return folder, snnbench_module("env", "create", "tiny")
 
 
@@ -28,7 +41,12 @@ def test_it_is_made_with_progress(made, snnbench_module):
     folder, ended = made
     assert ended.exit_code == 0, ended.stderr
     lines = [line.rsplit(":", 1)[0] for line in ended.stderr.splitlines()]
-    assert lines == ["tiny [1/3] python", "tiny [2/3] numpy", "tiny [3/3] framework", f"tiny is ready in {folder}"]
+    assert lines == [
+        "tiny [1/3] python",
+        "tiny [2/3] numpy",
+        "tiny [3/3] framework",
+        f"tiny is ready in {folder}",
+    ]
     assert states(snnbench_module)["tiny"] == "ready"
     assert snnbench_module("env", "doctor", "tiny").stdout == "tiny: as it was made\n"
     again = snnbench_module("env", "create", "tiny")
@@ -46,12 +64,22 @@ def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):
     assert ended.exit_code == 0, ended.stderr
     record, default = ended.record("tiny"), ended.record("numpy")["environment"]
     assert (record["status"], record["environment"]["name"]) == ("ok", "tiny")
-    packages = json.loads((ended.folder / f"environment-{record['environment']['hash']}.json").read_text())["packages"]
-    assert {"tinyframework": "1.0", "numpy": "2.4.6", "snnbench": "0.1.0"}.items() <= packages.items()
+    packages = json.loads(
+        (ended.folder / f"environment-{record['environment']['hash']}.json").read_text()
+    )["packages"]
+    assert {
+        "tinyframework": "1.0",
+        "numpy": "2.4.6",
+        "snnbench": "0.1.0",
+    }.items() <= packages.items()
     assert not {"pydantic", "typer", "rich", "filelock", "psutil"} & set(packages)
     assert (default["name"], default["hash"] == record["environment"]["hash"]) == ("default", False)
-    assert snnbench_module.run(config).stderr.count("kept, ok") == 2, "the same environments: done is done"
-    checked = snnbench_module("check", "--adapter", "tiny.py:Tiny", "--neurons", "31", "--neuron", "soft")
+    assert snnbench_module.run(config).stderr.count("kept, ok") == 2, (
+        "the same environments: done is done"
+    )
+    checked = snnbench_module(
+        "check", "--adapter", "tiny.py:Tiny", "--neurons", "31", "--neuron", "soft"
+    )
     assert checked.exit_code == 0 and "same network" in checked.stdout
 
 
@@ -59,8 +87,12 @@ def test_a_default_environment_that_has_the_framework_is_used(made, snnbench_mod
     """What is imported here needs no environment, made or not."""
     adapter = (snnbench_module.folder / "tiny.py").read_text()
     try:
-        (snnbench_module.folder / "tiny.py").write_text(adapter.replace("tinyframework.neurons", "json.decoder"))
-        adapters = json.loads(snnbench_module("adapters", "--adapter", "tiny.py:Tiny", "--json").stdout)["adapters"]
+        (snnbench_module.folder / "tiny.py").write_text(
+            adapter.replace("tinyframework.neurons", "json.decoder")
+        )
+        adapters = json.loads(
+            snnbench_module("adapters", "--adapter", "tiny.py:Tiny", "--json").stdout
+        )["adapters"]
     finally:
         (snnbench_module.folder / "tiny.py").write_text(adapter)
     (tiny,) = [entry for entry in adapters if entry["name"] == "tiny"]
@@ -72,8 +104,19 @@ def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
     home = Home({"name": "tiny"}, LocalExecutor(str(gone)))
     with checker(10) as proofs:
         ended = proofs.prove(PlannedCase(Case("tiny"), AdapterInfo("tiny.py:Tiny", "tiny"), home))
-    assert (ended.status, ended.reason) == ("env_error", f"{gone} cannot be started: No such file or directory")
-    outcome = launch("null", {}, tmp_path / "scratch", 10, 1 << 34, worker_environment("cpu", 1), LocalExecutor(str(gone)))
+    assert (ended.status, ended.reason) == (
+        "env_error",
+        f"{gone} cannot be started: No such file or directory",
+    )
+    outcome = launch(
+        "null",
+        {},
+        tmp_path / "scratch",
+        10,
+        1 << 34,
+        worker_environment("cpu", 1),
+        LocalExecutor(str(gone)),
+    )
     with pytest.raises(RuntimeError, match="cannot be started"):
         outcome.answer("describe")
 
@@ -85,33 +128,43 @@ def test_a_step_that_fails_is_named_with_the_tools_own_words(snnbench, tool):
     ended = snnbench("env", "create", "tiny")
     assert ended.exit_code == 3
     assert f"tiny: step second: {tool} ended with status" in ended.stderr
-    assert ("broken-1.0-py3-none-any.whl" if tool == "pip" else "zip") in ended.stderr and "Traceback" not in ended.stderr
+    assert (
+        "broken-1.0-py3-none-any.whl" if tool == "pip" else "zip"
+    ) in ended.stderr and "Traceback" not in ended.stderr
     assert states(snnbench)["tiny"] == "unfinished"
     write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     assert snnbench("env", "create", "tiny").exit_code == 0
     write_recipe(snnbench, steps(other=([framework(snnbench)], "")))
-    assert "first" not in snnbench("env", "create", "tiny").stderr, "another list of packages begins from nothing"
+    assert "first" not in snnbench("env", "create", "tiny").stderr, (
+        "another list of packages begins from nothing"
+    )
     assert folder.exists()
 
 
 def test_why_a_step_failed_is_one_sentence(snnbench, tool):
     snnbench.environment |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1"}
-    folder = write_recipe(snnbench, steps(first=([framework(snnbench)], ""), nowhere=(["no-such-package-anywhere==9"], "")))
+    folder = write_recipe(
+        snnbench,
+        steps(first=([framework(snnbench)], ""), nowhere=(["no-such-package-anywhere==9"], "")),
+    )
     ended = snnbench("env", "create", "tiny")
     sentence = "snnbench: tiny: step nowhere: the package index cannot be reached; what is finished is kept"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     package = package_with(FULL_DISK, snnbench.folder / "full")
-    write_recipe(snnbench, steps(first=([framework(snnbench)], ""), full=([package], "build = true")))
+    write_recipe(
+        snnbench, steps(first=([framework(snnbench)], ""), full=([package], "build = true"))
+    )
     ended = snnbench("env", "create", "tiny")
     sentence = "snnbench: tiny: step full: no space is left on the disk; what is finished is kept"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert ended.stderr.splitlines()[:2] == ["tiny [1/3] python: kept", "tiny [2/3] first: kept"]
     snnbench.environment |= {"PIP_NO_INDEX": "1"}
-    write_recipe(snnbench, steps(first=([framework(snnbench)], ""), none=(["no-such-package-anywhere==9"], "")))
-    ended = snnbench("env", "create", "tiny")
-    sentence = (
-        "snnbench: tiny: step none: the package index has no such package, or no such version of it; what is finished is kept"
+    write_recipe(
+        snnbench,
+        steps(first=([framework(snnbench)], ""), none=(["no-such-package-anywhere==9"], "")),
     )
+    ended = snnbench("env", "create", "tiny")
+    sentence = "snnbench: tiny: step none: the package index has no such package, or no such version of it; what is finished is kept"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert states(snnbench)["tiny"] == "unfinished" and not (folder / "tmp").exists()
 
@@ -124,7 +177,9 @@ def test_a_folder_that_cannot_be_written_is_named(snnbench):
     assert "environments/tiny" in ended.message and "Not a directory" in ended.message
 
 
-def test_without_uv_or_a_pip_of_its_own_snnbench_says_how_to_get_one(snnbench, without_uv, monkeypatch):
+def test_without_uv_or_a_pip_of_its_own_snnbench_says_how_to_get_one(
+    snnbench, without_uv, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "pip", None)
     snnbench.environment["PATH"] = str(snnbench.folder)  # nor uv
     write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
@@ -136,22 +191,26 @@ def test_without_uv_or_a_pip_of_its_own_snnbench_says_how_to_get_one(snnbench, w
 
 def test_needs_that_are_not_met_are_one_sentence_and_leave_nothing(snnbench):
     fake = wheel_of(
-        snnbench.folder / "wheels", "torch", {"torch/__init__.py": "__version__ = '9.9'\nclass version: cuda = None\n"}
+        snnbench.folder / "wheels",
+        "torch",
+        {"torch/__init__.py": "__version__ = '9.9'\nclass version: cuda = None\n"},
     )
     write_recipe(snnbench, steps(torch=([fake], "")), 'needs = ["nvcc", "cuda-torch"]')
     tools = snnbench.folder / "tools"
     tools.mkdir()
     snnbench.environment |= {"PATH": str(tools), "CUDA_HOME": ""}
     ended = snnbench("env", "create", "tiny")
-    sentence = "snnbench: tiny needs nvcc (CUDA's compiler), and there is none on PATH nor in CUDA_HOME"
+    sentence = (
+        "snnbench: tiny needs nvcc (CUDA's compiler), and there is none on PATH nor in CUDA_HOME"
+    )
     assert (ended.exit_code, ended.message) == (3, sentence)
     (tools / "nvcc").symlink_to(shutil.which("true"))
     ended = snnbench("env", "create", "tiny")
-    sentence = (
-        "tiny needs a torch for CUDA, and what pip finds here is torch 9.9, without CUDA; what was installed is removed again"
-    )
+    sentence = "tiny needs a torch for CUDA, and what pip finds here is torch 9.9, without CUDA; what was installed is removed again"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, f"snnbench: {sentence}")
-    assert [path.name for path in (snnbench.folder / "environments").iterdir()] == ["environments.toml"]
+    assert [path.name for path in (snnbench.folder / "environments").iterdir()] == [
+        "environments.toml"
+    ]
 
 
 def test_all_means_what_can_run_here_and_a_name_means_that_name(snnbench):
@@ -165,7 +224,9 @@ def test_all_means_what_can_run_here_and_a_name_means_that_name(snnbench):
     )
     frameworks = {case["case"]["framework"] for case in json.loads(planned.stdout)["cases"]}
     assert "torch" in frameworks and frameworks.isdisjoint(["lava-dl", "bindsnet"])
-    config = snnbench.config(["lava-dl", "numpy"], ["numpy_network.py:NumpyNetwork"], f'{SIZES}\nneuron = ["none"]')
+    config = snnbench.config(
+        ["lava-dl", "numpy"], ["numpy_network.py:NumpyNetwork"], f'{SIZES}\nneuron = ["none"]'
+    )
     ended = snnbench.run(config)
     assert (ended.exit_code, ended.record("numpy")["status"]) == (3, "ok")
     lacking = ended.record("lava-dl")

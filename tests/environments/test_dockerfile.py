@@ -29,7 +29,9 @@ def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
     name = next(iter(load_recipes()))
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'installer')!r}); {imports}"
     code += f"print(named({name!r}).name, *(m.__file__ for key, m in sys.modules.items() if key.startswith('snnbench')))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
     printed, *files = done.stdout.split()
     assert printed == name and files, done.stderr
     assert [file for file in files if not file.startswith(str(tmp_path))] == []
@@ -44,7 +46,9 @@ def test_what_is_copied_is_in_the_context_and_there():
 
 
 def test_every_folder_that_is_a_package_is_there_when_it_is_installed():
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"].values()
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "package-dir"
+    ].values()
     before = TEXT[: TEXT.index("pip install --no-deps .")]
     assert [folder for folder in packages if f"COPY {folder} {folder}" not in before] == []
 

@@ -3,12 +3,23 @@
 import signal
 
 import psutil
-from support.environments import ADAPTER, STOPPABLE, framework, package_with, states, steps, until, write_recipe
+from support.environments import (
+    ADAPTER,
+    STOPPABLE,
+    framework,
+    package_with,
+    states,
+    steps,
+    until,
+    write_recipe,
+)
 
 
 def test_interrupted_killed_and_resumed(snnbench, tool):
     slow = package_with(STOPPABLE, snnbench.folder / "slow")
-    folder = write_recipe(snnbench, steps(first=([framework(snnbench)], ""), slow=([slow], "build = true")))
+    folder = write_recipe(
+        snnbench, steps(first=([framework(snnbench)], ""), slow=([slow], "build = true"))
+    )
 
     def start():
         (slow / "pip").unlink(missing_ok=True)
@@ -18,31 +29,46 @@ def test_interrupted_killed_and_resumed(snnbench, tool):
 
     process, _ = start()
     refused = snnbench("env", "create", "tiny")
-    assert (refused.exit_code, "another snnbench is making or removing it" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "another snnbench is making or removing it" in refused.stderr) == (
+        2,
+        True,
+    )
     assert snnbench("env", "remove", "tiny").exit_code == 2
     process.send_signal(signal.SIGINT)
     interrupted = snnbench.end(process)
     assert interrupted.exit_code == 130
-    assert "interrupted; what is finished is kept: snnbench env create tiny goes on from there" in interrupted.stderr
+    assert (
+        "interrupted; what is finished is kept: snnbench env create tiny goes on from there"
+        in interrupted.stderr
+    )
 
     process, pip = start()
     process.kill()
     assert snnbench.end(process).exit_code == -signal.SIGKILL
-    until(lambda: not psutil.pid_exists(pip) or psutil.Process(pip).status() == psutil.STATUS_ZOMBIE)
+    until(
+        lambda: not psutil.pid_exists(pip) or psutil.Process(pip).status() == psutil.STATUS_ZOMBIE
+    )
     assert states(snnbench)["tiny"] == "unfinished"
     half = next(folder.glob("lib/*/site-packages")) / "half-1.0.dist-info"
     half.mkdir()
     (half / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
     checked = snnbench("check", "tiny", "--adapter", "tiny.py:Tiny", "--neuron", "soft")
     assert checked.exit_code == 3
-    assert "environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny" in checked.stdout
+    assert (
+        "environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny"
+        in checked.stdout
+    )
 
     (slow / "go").touch()
-    (snnbench.folder / "tiny.py").write_text(ADAPTER.replace("tinyframework.neurons", "slowpackage"))
+    (snnbench.folder / "tiny.py").write_text(
+        ADAPTER.replace("tinyframework.neurons", "slowpackage")
+    )
     ended = snnbench("env", "create", "tiny")
     assert ended.exit_code == 0, ended.stderr
     assert ended.stderr.splitlines()[:2] == ["tiny [1/3] python: kept", "tiny [2/3] first: kept"]
-    assert not half.exists(), "a package that a kill left half-installed must not be taken for whole"
+    assert not half.exists(), (
+        "a package that a kill left half-installed must not be taken for whole"
+    )
     assert (slow / "builds").read_text() == "xxx"
     assert states(snnbench)["tiny"] == "ready"
 

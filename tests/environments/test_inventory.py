@@ -23,28 +23,55 @@ def launched(monkeypatch, tmp_path):
     """The jobs of workers that were started, in order. No environment is made."""
     jobs, launch = [], inventory.launch_apart
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
-    monkeypatch.setattr(inventory, "launch_apart", lambda verb, job, *rest: (jobs.append(job), launch(verb, job, *rest))[1])
+    monkeypatch.setattr(
+        inventory,
+        "launch_apart",
+        lambda verb, job, *rest: (jobs.append(job), launch(verb, job, *rest))[1],
+    )
     return jobs
 
 
 def test_each_environment_is_asked_once_and_each_stranger_by_itself(launched):
     there = take_inventory([NUMPY], Inquiry(frameworks=("norse:lif", "torch:*"), points=POINTS))
-    assert [job["references"] for job in launched] == [(BUILT_IN["torch"], BUILT_IN["norse"]), (NUMPY,)]
+    assert [job["references"] for job in launched] == [
+        (BUILT_IN["torch"], BUILT_IN["norse"]),
+        (NUMPY,),
+    ]
     assert list(there.adapters) == [*OWN, "numpy"], "names of all, for messages about unknown ones"
     assert there.adapters["norse"].version and there.adapters["jax"].version is None
     assert (there.default.name, there.default.devices[0]) == ("default", "cpu")
     numpy = there.adapters["numpy"]
-    assert (numpy.reference, numpy.error, numpy.lacking, len(numpy.source_sha256)) == (NUMPY, None, None, 64)
+    assert (numpy.reference, numpy.error, numpy.lacking, len(numpy.source_sha256)) == (
+        NUMPY,
+        None,
+        None,
+        64,
+    )
     assert there.home_of(numpy) is there.default
-    refused = {case.id for case in (Case("numpy", neuron=SOFT_UNDECAYED.neuron, neurons=97), Case("numpy", neuron=NATIVE))}
-    assert there.refusals["numpy"].keys() == refused, "a stranger is asked even if no framework of the inquiry names it"
+    refused = {
+        case.id
+        for case in (
+            Case("numpy", neuron=SOFT_UNDECAYED.neuron, neurons=97),
+            Case("numpy", neuron=NATIVE),
+        )
+    }
+    assert there.refusals["numpy"].keys() == refused, (
+        "a stranger is asked even if no framework of the inquiry names it"
+    )
     assert there.refusals["torch"][Case("torch", neuron=NATIVE).id] == "torch has no native neuron"
-    assert there.refusals["torch"][Case("torch", "stepwise", neuron=NATIVE).id] == "torch has no native neuron"
-    assert Case("torch", mode="compile", neuron=NATIVE).id not in there.refusals["torch"], "nobody asked for that mode"
+    assert (
+        there.refusals["torch"][Case("torch", "stepwise", neuron=NATIVE).id]
+        == "torch has no native neuron"
+    )
+    assert Case("torch", mode="compile", neuron=NATIVE).id not in there.refusals["torch"], (
+        "nobody asked for that mode"
+    )
 
 
 def test_a_plan_needs_no_second_question(launched, snnbench):
-    config = snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"], 'neuron = ["soft", "soft-undecayed"]')
+    config = snnbench.config(
+        ["numpy"], ["numpy_network.py:NumpyNetwork"], 'neuron = ["soft", "soft-undecayed"]'
+    )
     plan = load_plan(config, [], "", [])
     assert len(launched) == 2
     assert [planned.status for planned in plan.cases] == [None, "unsupported"]
@@ -60,16 +87,28 @@ def test_a_plan_needs_no_second_question(launched, snnbench):
 def test_who_cannot_be_asked_is_listed_with_the_error(launched, reference, name, words):
     adapter = take_inventory([f"{FAULTY / reference}"]).adapters[name]
     assert words in adapter.error and adapter.constructions == ("default",)
-    assert adapter.as_dict()["error"] == adapter.error and adapter.as_dict()["environment"] == "default"
+    assert (
+        adapter.as_dict()["error"] == adapter.error
+        and adapter.as_dict()["environment"] == "default"
+    )
 
 
 def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeypatch):
-    monkeypatch.setattr(inventory, "_ask_stranger", lambda reference, *rest: {"reference": reference, "name": "mine"})
+    monkeypatch.setattr(
+        inventory,
+        "_ask_stranger",
+        lambda reference, *rest: {"reference": reference, "name": "mine"},
+    )
     files = [f"{tmp_path / folder / 'mine.py'}:Mine" for folder in "ab"]
     with pytest.raises(ConfigError) as told:
         take_inventory(files)
-    assert str(told.value) == f"{files[0]} and {files[1]}: both have the name 'mine'; give one of them another `name`"
-    assert take_inventory([files[0], files[0]]).adapters["mine"].reference == files[0], "once more the same"
+    assert (
+        str(told.value)
+        == f"{files[0]} and {files[1]}: both have the name 'mine'; give one of them another `name`"
+    )
+    assert take_inventory([files[0], files[0]]).adapters["mine"].reference == files[0], (
+        "once more the same"
+    )
 
 
 def test_an_import_that_hangs_is_told_where_its_name_is_asked_for(launched, tmp_path, monkeypatch):
@@ -78,7 +117,10 @@ def test_an_import_that_hangs_is_told_where_its_name_is_asked_for(launched, tmp_
     hanging.write_text("import signal\nsignal.pause()\n")
     monkeypatch.setattr(inventory, "_answer", patient(inventory._answer))
     there = take_inventory([f"{hanging}:Hangs"], Inquiry(frameworks=()))
-    with pytest.raises(ConfigError, match=rf"unknown framework .*; the import of {hanging}:Hangs did not end within 1 s"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"unknown framework .*; the import of {hanging}:Hangs did not end within 1 s",
+    ):
         resolve_framework("mine", there.adapters, str)
 
 

@@ -3,7 +3,15 @@
 import json
 
 import pytest
-from support.environments import config_of, framework, our_numpy, states, steps, wheel_of, write_recipe
+from support.environments import (
+    config_of,
+    framework,
+    our_numpy,
+    states,
+    steps,
+    wheel_of,
+    write_recipe,
+)
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +20,9 @@ def made(snnbench_module):
     pinned = wheel_of(snnbench_module.folder / "index", "pinned_stuff", {"pinned_stuff.py": ""})
     snnbench_module.environment |= {"PIP_FIND_LINKS": str(pinned.parent), "PIP_NO_INDEX": "1"}
     first = [our_numpy(snnbench_module), "Pinned.Stuff==1.0"]
-    folder = write_recipe(snnbench_module, steps(first=(first, ""), framework=([framework(snnbench_module)], "")))
+    folder = write_recipe(
+        snnbench_module, steps(first=(first, ""), framework=([framework(snnbench_module)], ""))
+    )
     assert snnbench_module("env", "create", "tiny").exit_code == 0
     return folder
 
@@ -37,7 +47,10 @@ def test_a_changed_list_of_packages_makes_it_stale_and_create_updates_it(made, r
         assert "its list of packages has changed since" in " ".join(listed.split())
         ended = ready.run(config_of(ready, name="stale"), out="stale")
         assert ended.exit_code == 2
-        assert "environment tiny is stale, its list of packages has changed since: snnbench env create tiny" in ended.stderr
+        assert (
+            "environment tiny is stale, its list of packages has changed since: snnbench env create tiny"
+            in ended.stderr
+        )
         updated = ready("env", "create", "tiny")
         assert updated.exit_code == 0
         assert [line.split(": ")[-1] for line in updated.stderr.splitlines()[:3]] == ["kept"] * 3
@@ -62,9 +75,15 @@ def test_create_mends_what_is_damaged(made, ready):
     lost.unlink()
     assert "tiny: to mend it: snnbench env create tiny" in ready("env", "doctor", "tiny").stdout
     told = ready("env", "doctor", "tiny", "--json")
-    assert told.exit_code == 3 and "tinyframework-1.0 has lost 1 files" in json.loads(told.stdout)[0]["faults"][0]
+    assert (
+        told.exit_code == 3
+        and "tinyframework-1.0 has lost 1 files" in json.loads(told.stdout)[0]["faults"][0]
+    )
     mended = ready("env", "create", "tiny")
-    assert mended.exit_code == 0 and "tiny is made anew: tinyframework-1.0 has lost 1 files" in mended.stderr
+    assert (
+        mended.exit_code == 0
+        and "tiny is made anew: tinyframework-1.0 has lost 1 files" in mended.stderr
+    )
     assert lost.exists() and ready("env", "doctor", "tiny").exit_code == 0
     assert "kept" not in mended.stderr
 
@@ -84,17 +103,27 @@ def test_a_damaged_environment_is_told_and_takes_nothing_along(made, ready):
     try:
         doctored = ready("env", "doctor", "tiny")
         assert doctored.exit_code == 3
-        assert "tinyframework-1.0 has lost 1 files, first tinyframework/neurons.py" in doctored.stdout
-        ended = ready.run(config_of(ready, ["tiny", "numpy"], ["numpy_network.py:NumpyNetwork"], "damaged"), out="damaged")
+        assert (
+            "tinyframework-1.0 has lost 1 files, first tinyframework/neurons.py" in doctored.stdout
+        )
+        ended = ready.run(
+            config_of(ready, ["tiny", "numpy"], ["numpy_network.py:NumpyNetwork"], "damaged"),
+            out="damaged",
+        )
         assert ended.exit_code == 3
-        assert ended.record("tiny")["reason"] == "tinyframework.neurons is not installed in environment tiny"
+        assert (
+            ended.record("tiny")["reason"]
+            == "tinyframework.neurons is not installed in environment tiny"
+        )
         assert ended.record("numpy")["status"] == "ok"
         python.rename(aside)
         python.write_text("#!/bin/sh\necho no room >&2\nexit 1\n")
         python.chmod(0o755)
         checked = ready("check", "tiny", "--adapter", "tiny.py:Tiny", "--neuron", "soft")
         assert checked.exit_code == 3
-        assert "environment tiny gives no answer: no room: snnbench env doctor tiny" in checked.stdout
+        assert (
+            "environment tiny gives no answer: no room: snnbench env doctor tiny" in checked.stdout
+        )
         assert "gives no answer: no room" in ready("env", "doctor", "tiny").stdout
         python.unlink()
         assert states(ready)["tiny"] == "broken"

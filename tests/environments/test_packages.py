@@ -20,7 +20,14 @@ download.find-links='/elsewhere'
 
 def test_settings_of_pip_are_told_to_uv():
     assert uv_options(LISTED) == [
-        *("--default-index", "https://one.example/simple", "--index", "file:///a/simple", "--index", "file:///b/simple"),
+        *(
+            "--default-index",
+            "https://one.example/simple",
+            "--index",
+            "file:///a/simple",
+            "--index",
+            "file:///b/simple",
+        ),
         *("--find-links", "/wheels", "--allow-insecure-host", "one.example"),
     ]
     assert uv_options("global.no-index='1'\n") == ["--no-index"] and uv_options("") == []
@@ -32,13 +39,18 @@ def test_a_package_that_only_pips_settings_can_find(snnbench, tool):
     folder = write_recipe(snnbench, steps(first=([framework(snnbench), "onlyhere==1.0"], "")))
     ended = snnbench("env", "create", "tiny")
     assert ended.exit_code == 0, ended.stderr
-    assert next(folder.glob("lib/*/site-packages/onlyhere.py")) and states(snnbench)["tiny"] == "ready"
+    assert (
+        next(folder.glob("lib/*/site-packages/onlyhere.py")) and states(snnbench)["tiny"] == "ready"
+    )
 
 
 def test_modules_are_compiled_when_they_are_installed(snnbench, tool):
     """Else the first import would, or every one where Python may not keep what it compiled, in the time of a cold start."""
     wheel_of(snnbench.folder / "mine", "onlyhere", {"onlyhere.py": ""})
-    snnbench.environment |= {"PIP_FIND_LINKS": str(snnbench.folder / "mine"), "PYTHONDONTWRITEBYTECODE": "1"}
+    snnbench.environment |= {
+        "PIP_FIND_LINKS": str(snnbench.folder / "mine"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     folder = write_recipe(snnbench, steps(first=(["onlyhere==1.0"], "")))
     assert snnbench("env", "create", "tiny").exit_code == 0
     assert next(folder.glob("lib/*/site-packages/__pycache__/onlyhere.*.pyc"))
@@ -46,7 +58,12 @@ def test_modules_are_compiled_when_they_are_installed(snnbench, tool):
 
 def test_a_step_for_gpus_is_left_out_where_there_is_none(snnbench):
     (snnbench.folder / "none").mkdir()
-    write_recipe(snnbench, steps(first=([framework(snnbench)], ""), gpu=(["no-such-package-anywhere==9"], "gpu = true")))
+    write_recipe(
+        snnbench,
+        steps(
+            first=([framework(snnbench)], ""), gpu=(["no-such-package-anywhere==9"], "gpu = true")
+        ),
+    )
     snnbench.environment["PATH"] = str(snnbench.folder / "none")
     assert snnbench("env", "create", "tiny").exit_code == 0 and states(snnbench)["tiny"] == "ready"
 

@@ -15,17 +15,32 @@ from snnbench.environments.recipes import environments_folder, load_recipes, pin
 
 FAULTS = {
     "not TOML": ("[tiny", "is not TOML"),
-    "unknown key": ('[tiny]\nadapter = ["a"]', "tiny.adapter: unknown key; did you mean 'adapters'?"),
+    "unknown key": (
+        '[tiny]\nadapter = ["a"]',
+        "tiny.adapter: unknown key; did you mean 'adapters'?",
+    ),
     "unknown key of a step": (
         '[tiny]\nadapters = ["a"]\ndescription = ""\n[[tiny.steps]]\nname = "a"\ninstal = 1',
         "tiny.steps.1.instal: unknown key",
     ),
     "no steps": ('[tiny]\nadapters = ["a"]\ndescription = ""', "tiny.steps: is missing"),
     "not pinned": (steps(a=(["numpy>=2"], "")), "'numpy>=2' must be pinned, like 'torch==2.13.0'"),
-    "a word for true": (steps(a=(["numpy==2.4.6"], 'build = "yes"')), "tiny.steps.1.build = 'yes': must be true or false"),
-    "a text for a list": ('[tiny]\nadapters = "a"', "tiny.adapters = 'a': must be a list, in brackets"),
-    "unknown need": ('needs = ["gcc"]\n' + steps(a=(["a==1"], "")), "tiny.needs.1 = 'gcc': must be one of nvcc, cuda-torch"),
-    "two steps of one name": (steps(a=(["a==1"], "")) + steps(a=(["b==1"], "")), "tiny: two steps are called 'a'"),
+    "a word for true": (
+        steps(a=(["numpy==2.4.6"], 'build = "yes"')),
+        "tiny.steps.1.build = 'yes': must be true or false",
+    ),
+    "a text for a list": (
+        '[tiny]\nadapters = "a"',
+        "tiny.adapters = 'a': must be a list, in brackets",
+    ),
+    "unknown need": (
+        'needs = ["gcc"]\n' + steps(a=(["a==1"], "")),
+        "tiny.needs.1 = 'gcc': must be one of nvcc, cuda-torch",
+    ),
+    "two steps of one name": (
+        steps(a=(["a==1"], "")) + steps(a=(["b==1"], "")),
+        "tiny: two steps are called 'a'",
+    ),
     "default": ("[default]", "[default]: an environment's name"),
 }
 
@@ -34,7 +49,11 @@ FAULTS = {
 def test_a_fault_in_the_file_is_named(fault, tmp_path, monkeypatch):
     text, words = FAULTS[fault]
     if not text.startswith("[tiny") or text.startswith("[[tiny"):
-        text = text if text.startswith("[default") else f'[tiny]\nadapters = ["a"]\ndescription = ""\n{text}'
+        text = (
+            text
+            if text.startswith("[default")
+            else f'[tiny]\nadapters = ["a"]\ndescription = ""\n{text}'
+        )
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
     (tmp_path / "environments.toml").write_text(text)
     with pytest.raises(ConfigError) as caught:
@@ -60,7 +79,16 @@ def test_the_built_in_recipes_pin_all_they_install():
 
 
 HARNESS = {
-    *("annotated-doc", "annotated-types", "docker", "nvidia-ml-py", "pydantic", "pydantic-core", "shellingham", "typer"),
+    *(
+        "annotated-doc",
+        "annotated-types",
+        "docker",
+        "nvidia-ml-py",
+        "pydantic",
+        "pydantic-core",
+        "shellingham",
+        "typer",
+    ),
     *("pyarrow", "typing-inspection", "vl-convert-python"),
 }
 """What only the harness imports, outside environments; the rest that `standard` leaves out is for tests."""
@@ -68,16 +96,43 @@ HARNESS = {
 
 def test_the_standard_environment_is_constraints_txt():
     """Without what only the harness and tests need. A pin that changes there must change here."""
-    pins = {canonicalize_name(pin.name): str(pin.specifier) for pin in named("standard").recipe.pins}
-    tested = map(Requirement, re.findall(r"^[^#\s]\S*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    pins = {
+        canonicalize_name(pin.name): str(pin.specifier) for pin in named("standard").recipe.pins
+    }
+    tested = map(
+        Requirement,
+        re.findall(r"^[^#\s]\S*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE),
+    )
     together = {canonicalize_name(pin.name): str(pin.specifier) for pin in tested}
     assert pins.items() <= together.items()
-    for framework in ("snntorch", "norse", "sinabs", "spikingjelly", "rockpool", "spyx", "tonic", "torch", "jax"):
+    for framework in (
+        "snntorch",
+        "norse",
+        "sinabs",
+        "spikingjelly",
+        "rockpool",
+        "spyx",
+        "tonic",
+        "torch",
+        "jax",
+    ):
         assert framework in pins
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     for_tests = {canonicalize_name(Requirement(text).name) for text in extras["test"]}
     left = {*together} - {*pins} - HARNESS - for_tests
-    brought = {"ast-serialize", "execnet", "greenlet", "iniconfig", "librt", "mypy-extensions", "pathspec", "pluggy", "pyee"}
+    brought = {
+        "ast-serialize",
+        "execnet",
+        "greenlet",
+        "iniconfig",
+        "librt",
+        "mypy-extensions",
+        "pathspec",
+        "pluggy",
+        "pyee",
+    }
     assert left <= brought | {"sortedcontainers"}, "in constraints.txt alone"
 
 

@@ -45,7 +45,9 @@ def there(snnbench_module):
         wheel_of(wheels, "tinyframework", files, version)
     folder.mkdir()
     package = str(wheels / "tinyframework-{version}-py3-none-any.whl")
-    (folder / "environments.toml").write_text(f'[versions.tiny]\ncontrol = "numpy"\npackages = [{json.dumps(package)}]\n')
+    (folder / "environments.toml").write_text(
+        f'[versions.tiny]\ncontrol = "numpy"\npackages = [{json.dumps(package)}]\n'
+    )
     (snnbench_module.folder / "tiny.py").write_text(ADAPTER)
     shutil.copy(FAULTY / "numpy_network.py", snnbench_module.folder)
     return snnbench_module
@@ -53,7 +55,9 @@ def there(snnbench_module):
 
 @pytest.fixture(scope="module")
 def config(there) -> Path:
-    path = there.config(NAMES, ["numpy_network.py:NumpyNetwork"], f'neuron = ["soft", "hard"]\n{SIZES}')
+    path = there.config(
+        NAMES, ["numpy_network.py:NumpyNetwork"], f'neuron = ["soft", "hard"]\n{SIZES}'
+    )
     path.write_text(path.read_text().replace("adapters = [", 'adapters = ["tiny.py:Tiny", '))
     return path
 
@@ -62,8 +66,12 @@ def test_one_that_is_not_made_says_the_command_and_plan_shows_it(there, config):
     planned = there("plan", "--config", config, "--json")
     assert planned.exit_code == 0, planned.stderr
     assert "measured beside the versions, which are compared with it: numpy" in planned.stderr
-    cases = {(one["case"]["framework"], one["reason"]) for one in json.loads(planned.stdout)["cases"]}
-    assert cases == {("numpy", None)} | {(name, f"needs an environment of its own: snnbench env create {name}") for name in NAMES}
+    cases = {
+        (one["case"]["framework"], one["reason"]) for one in json.loads(planned.stdout)["cases"]
+    }
+    assert cases == {("numpy", None)} | {
+        (name, f"needs an environment of its own: snnbench env create {name}") for name in NAMES
+    }
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +82,8 @@ def measured(there, config):
 def test_each_is_proved_in_its_own_environment_and_what_it_lacks_is_a_sentence(there, measured):
     assert measured.exit_code == 0, measured.stderr
     ends = {
-        (one["case"]["framework"], one["case"]["neuron"]["reset"]): (one["status"], one["reason"]) for one in measured.records
+        (one["case"]["framework"], one["case"]["neuron"]["reset"]): (one["status"], one["reason"])
+        for one in measured.records
     }
     assert ends == {
         ("numpy", "soft"): ("ok", None),
@@ -96,7 +105,11 @@ def test_each_is_proved_in_its_own_environment_and_what_it_lacks_is_a_sentence(t
 def test_it_holds_its_own_package_and_no_other(there, measured):
     (own,) = (there.folder / "environments" / "tiny@1.0").glob("lib/python3.*/site-packages")
     assert {path.name for path in own.iterdir()} == {
-        *("tinyframework", "tinyframework-1.0.dist-info", f"snnbench-{package.__version__}.dist-info"),
+        *(
+            "tinyframework",
+            "tinyframework-1.0.dist-info",
+            f"snnbench-{package.__version__}.dist-info",
+        ),
         *("_snnbench_beneath.pth", "_snnbench_link.pth", "_snnbench_link.py"),
     } | ({"__pycache__"} if (own / "__pycache__").exists() else set())
 
@@ -111,11 +124,29 @@ def test_what_is_done_stays_done_and_none_is_made_again(there, config, measured)
 
 
 def test_check_and_adapters_take_versions(there, measured):
-    checked = there("check", "tiny@1.0", "tiny@2.0", "--adapter", "tiny.py:Tiny", "--neuron", "hard", "--neurons", 11, "--json")
+    checked = there(
+        "check",
+        "tiny@1.0",
+        "tiny@2.0",
+        "--adapter",
+        "tiny.py:Tiny",
+        "--neuron",
+        "hard",
+        "--neurons",
+        11,
+        "--json",
+    )
     ends = [(one["case"]["framework"], one["status"]) for one in json.loads(checked.stdout)]
     assert ends == [("tiny@1.0", "unsupported"), ("tiny@2.0", "ok")]
-    (told,) = json.loads(there("adapters", "tiny@2.0", "--adapter", "tiny.py:Tiny", "--json").stdout)["adapters"]
-    assert (told["name"], told["version"], told["environment"], told["lacking"]) == ("tiny@2.0", "2.0", "tiny@2.0", None)
+    (told,) = json.loads(
+        there("adapters", "tiny@2.0", "--adapter", "tiny.py:Tiny", "--json").stdout
+    )["adapters"]
+    assert (told["name"], told["version"], told["environment"], told["lacking"]) == (
+        "tiny@2.0",
+        "2.0",
+        "tiny@2.0",
+        None,
+    )
 
 
 def test_the_page_shows_the_history_and_how_to_measure_it_again(measured):
@@ -168,11 +199,17 @@ def test_a_recipe_replaces_one_pin_and_knows_exceptions():
         version_environment("nobody@1.0")
 
 
-def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_no_torch(monkeypatch, tmp_path):
+def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_no_torch(
+    monkeypatch, tmp_path
+):
     """As of a snnbench that is installed as a tool, by itself."""
     own = version_environment("snntorch@0.9.4").beneath
     assert own == versions.own_packages() and all(Path(folder).is_dir() for folder in own)
-    recipe = Recipe(adapters=("snntorch", "torch"), description="", steps=(Step(name="all", install=("torch==2.13.0",)),))
+    recipe = Recipe(
+        adapters=("snntorch", "torch"),
+        description="",
+        steps=(Step(name="all", install=("torch==2.13.0",)),),
+    )
     standard = Environment("standard", recipe, tmp_path / "standard")
     monkeypatch.setattr(versions, "known", lambda: {"standard": standard})
     monkeypatch.setattr(versions, "find_spec", lambda name: None)
@@ -186,7 +223,9 @@ def test_controls_are_those_that_nobody_named():
     assert controls_of(["snntorch@0.9.4", "snntorch"]) == ["torch"]
     assert controls_of(["snntorch@0.9.4", "spyx@0.1.20", "torch:compile"]) == ["jax"]
     assert controls_of(["snntorch@0.9.4", "all"]) == controls_of(["snntorch"]) == []
-    assert versions_among(["snntorch@0.9.4:stepwise", "snntorch@0.9.4", "torch"]) == ["snntorch@0.9.4"]
+    assert versions_among(["snntorch@0.9.4:stepwise", "snntorch@0.9.4", "torch"]) == [
+        "snntorch@0.9.4"
+    ]
 
 
 def test_ids_of_everything_without_a_version_stay():

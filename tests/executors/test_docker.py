@@ -17,7 +17,13 @@ from snnbench.executors.docker import DockerWorker, ending_of, sources_of
 from snnbench.executors.executor import Ending
 
 IMAGE = os.environ.get("SNNBENCH_IMAGE", "snnbench")
-FAULTY = ["numpy_network.py:NumpyNetwork", "dying.py:Hangs", "dying.py:Segfaults", "dying.py:Exits", "contained.py:Full"]
+FAULTY = [
+    "numpy_network.py:NumpyNetwork",
+    "dying.py:Hangs",
+    "dying.py:Segfaults",
+    "dying.py:Exits",
+    "contained.py:Full",
+]
 NAMES = ["numpy", "hangs", "segfaults", "exits", "full"]
 
 
@@ -30,12 +36,17 @@ def client():
         engine = docker.from_env(timeout=60)
         engine.images.get(IMAGE)
     except docker.errors.DockerException as error:
-        (pytest.fail if os.environ.get("SNNBENCH_NEEDS_ENGINE") else pytest.skip)(f"no engine with image {IMAGE}: {error}")
+        (pytest.fail if os.environ.get("SNNBENCH_NEEDS_ENGINE") else pytest.skip)(
+            f"no engine with image {IMAGE}: {error}"
+        )
     return engine
 
 
 def containers_of(client) -> list[str]:
-    return [entry["Id"] for entry in client.api.containers(all=True, filters={"label": docker_engine.OWNER})]
+    return [
+        entry["Id"]
+        for entry in client.api.containers(all=True, filters={"label": docker_engine.OWNER})
+    ]
 
 
 def until(condition, what, seconds=30.0):
@@ -58,7 +69,10 @@ def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
     measure = 'timeout = "8s"\nhost_memory = "700MiB"'
     config = contained(snnbench, NAMES, FAULTY, measure=measure)
     ended = snnbench.run(config, "--executor", "docker")
-    endings = {record["case"]["framework"]: (record["status"], record["signal"]) for record in ended.records}
+    endings = {
+        record["case"]["framework"]: (record["status"], record["signal"])
+        for record in ended.records
+    }
     assert endings == {
         "numpy": ("ok", None),
         "hangs": ("timeout", signal.SIGKILL),
@@ -104,7 +118,9 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
     process = snnbench.start("run", "--config", config, "--out", "out", "--executor", "docker")
     until(lambda: "first_call" in running(snnbench), "the hanging case")
     (watcher,) = [
-        child for child in psutil.Process(process.pid).children() if "snnbench.executors.docker_engine" in child.cmdline()
+        child
+        for child in psutil.Process(process.pid).children()
+        if "snnbench.executors.docker_engine" in child.cmdline()
     ]
     assert containers_of(client)
     if also_the_watcher:
@@ -121,7 +137,9 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
 
 def running(snnbench) -> str:
     """The events of the worker at work."""
-    return "".join(path.read_text() for path in (snnbench.folder / "out").rglob("workers/run-*/events"))
+    return "".join(
+        path.read_text() for path in (snnbench.folder / "out").rglob("workers/run-*/events")
+    )
 
 
 @pytest.mark.engine
@@ -148,7 +166,10 @@ def test_an_image_that_is_not_there(snnbench, client):
     config = snnbench.config(["torch"])
     ended = snnbench.run(config, "--executor", "docker", "--set", "container.image=nobody-has-this")
     advice = "the container engine has no such image: docker build -t nobody-has-this ."
-    assert (ended.exit_code, ended.message) == (2, f"snnbench: container.image = 'nobody-has-this': {advice}")
+    assert (ended.exit_code, ended.message) == (
+        2,
+        f"snnbench: container.image = 'nobody-has-this': {advice}",
+    )
 
 
 def test_no_engine_is_one_sentence(snnbench):
@@ -179,7 +200,9 @@ def test_whose_containers_are_orphans():
     child.communicate()
     assert docker_engine.is_orphan(label)
     before, _, started = own.rpartition(":")
-    assert docker_engine.is_orphan(f"{before}:{float(started) - 60:.2f}"), "another process has had this number before"
+    assert docker_engine.is_orphan(f"{before}:{float(started) - 60:.2f}"), (
+        "another process has had this number before"
+    )
     assert (
         not docker_engine.is_orphan(f"other-boot{own}")
         and not docker_engine.is_orphan("")
@@ -190,8 +213,13 @@ def test_whose_containers_are_orphans():
 def test_without_the_package_it_says_what_to_install(snnbench):
     (snnbench.folder / "docker.py").write_text("raise ModuleNotFoundError('docker')")
     snnbench.environment["PYTHONPATH"] = str(snnbench.folder)
-    ended = snnbench.installed("run", "--config", snnbench.config(["torch"]), "--executor", "docker")
-    assert (ended.exit_code, ended.message[-33:]) == (2, "docker: pip install 'snnbench[docker]'"[-33:])
+    ended = snnbench.installed(
+        "run", "--config", snnbench.config(["torch"]), "--executor", "docker"
+    )
+    assert (ended.exit_code, ended.message[-33:]) == (
+        2,
+        "docker: pip install 'snnbench[docker]'"[-33:],
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,10 +228,20 @@ def test_without_the_package_it_says_what_to_install(snnbench):
         ({"ExitCode": 0, "OOMKilled": False}, False, False, Ending(0)),
         ({"ExitCode": 3, "OOMKilled": False}, False, True, Ending(3)),
         ({"ExitCode": 139, "OOMKilled": False}, False, False, Ending(None, signal.SIGSEGV)),
-        ({"ExitCode": 137, "OOMKilled": True}, False, True, Ending(None, signal.SIGKILL, host_ran_out=True)),
+        (
+            {"ExitCode": 137, "OOMKilled": True},
+            False,
+            True,
+            Ending(None, signal.SIGKILL, host_ran_out=True),
+        ),
         ({"ExitCode": 137, "OOMKilled": False}, False, False, Ending(None, signal.SIGKILL)),
         ({"ExitCode": 137}, False, True, Ending(None, signal.SIGKILL, host_ran_out=True)),
-        ({"ExitCode": 137, "OOMKilled": False}, True, True, Ending(None, signal.SIGKILL, timed_out=True)),
+        (
+            {"ExitCode": 137, "OOMKilled": False},
+            True,
+            True,
+            Ending(None, signal.SIGKILL, timed_out=True),
+        ),
         ({"ExitCode": 1, "OOMKilled": True}, False, True, Ending(1, host_ran_out=True)),
         ({"ExitCode": 255, "OOMKilled": False}, False, False, Ending(255)),
     ],
@@ -226,11 +264,25 @@ def test_a_container_that_ends_before_it_is_killed_has_ended():
 
 
 def test_of_the_users_disk_a_container_sees_what_the_adapter_imports_and_no_more(tmp_path):
-    files = {"mine.py": "import helper\nimport package.part\nimport numpy\n", "helper.py": "import other\n", "other.py": ""}
-    files |= {"package/__init__.py": "", "package/part.py": "", "secret.py": "", "secret/key.pem": ""}
+    files = {
+        "mine.py": "import helper\nimport package.part\nimport numpy\n",
+        "helper.py": "import other\n",
+        "other.py": "",
+    }
+    files |= {
+        "package/__init__.py": "",
+        "package/part.py": "",
+        "secret.py": "",
+        "secret/key.pem": "",
+    }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     seen = sources_of(f"{tmp_path / 'mine.py'}:Mine")
-    assert {path.relative_to(tmp_path).as_posix() for path in seen} == {"mine.py", "helper.py", "other.py", "package"}
+    assert {path.relative_to(tmp_path).as_posix() for path in seen} == {
+        "mine.py",
+        "helper.py",
+        "other.py",
+        "package",
+    }
     assert sources_of("package.module:Mine") == set()

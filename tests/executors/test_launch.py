@@ -18,7 +18,9 @@ from snnbench.runner.outcome import verdict
 
 
 def ended(tmp_path, text, timeout=30.0, memory_bytes=1 << 34):
-    outcome = launch("run", {}, tmp_path / "scratch", timeout, memory_bytes, {}, Scripted(text=text))
+    outcome = launch(
+        "run", {}, tmp_path / "scratch", timeout, memory_bytes, {}, Scripted(text=text)
+    )
     assert list((tmp_path / "scratch").iterdir()) == []
     return outcome, verdict(outcome, "cpu")
 
@@ -35,7 +37,10 @@ LOSES_ITS_FOLDER = {
 def test_what_was_reported_before_counts_whatever_lies_there_afterwards(tmp_path, how):
     outcome, folded = ended(tmp_path, f"{LOSES_ITS_FOLDER[how]}\nos._exit(3)")
     assert outcome.events == [{"part": "import", "status": "ok"}]
-    assert (folded["status"], folded["reason"]) == ("crash", "exited with status 3 in part 'import' before it was through")
+    assert (folded["status"], folded["reason"]) == (
+        "crash",
+        "exited with status 3 in part 'import' before it was through",
+    )
 
 
 TOO_MUCH = {
@@ -43,7 +48,10 @@ TOO_MUCH = {
         "out = open(answers, 'wb')\nwhile True: out.write(b'x' * 65536)",
         "an answer of more than 1 MiB",
     ),
-    "events without an end": (f"os.truncate(events, {MOST_BYTES[0] + 1})", "reported more than 4 MiB"),
+    "events without an end": (
+        f"os.truncate(events, {MOST_BYTES[0] + 1})",
+        "reported more than 4 MiB",
+    ),
     "more events than the disk holds": ("os.truncate(events, 1 << 40)", "reported more than 4 MiB"),
 }
 
@@ -56,7 +64,9 @@ def test_who_reports_too_much_is_ended_with_an_error(tmp_path, what):
 
 
 def test_output_without_an_end_is_kept_in_short(tmp_path):
-    outcome, folded = ended(tmp_path, "for _ in range(300): os.write(1, b'x' * 65536)\nos.write(2, b'the end')\n" + END)
+    outcome, folded = ended(
+        tmp_path, "for _ in range(300): os.write(1, b'x' * 65536)\nos.write(2, b'the end')\n" + END
+    )
     assert folded["status"] == "ok"
     assert len(outcome.output_tail) == TAIL_BYTES and outcome.output_tail.endswith("xthe end")
 
@@ -72,11 +82,16 @@ def test_shared_memory_counts(tmp_path):
     text = "memory = mmap.mmap(-1, 64 << 20)\nfor at in range(0, len(memory), 4096): memory[at] = 1\nsignal.pause()"
     outcome, folded = ended(tmp_path, text, memory_bytes=48 << 20)
     assert (outcome.over, outcome.timed_out, folded["status"]) == (True, False, "oom_host")
-    assert folded["reason"] == "used more memory than host_memory, with what it shared, in part 'import'"
+    assert (
+        folded["reason"]
+        == "used more memory than host_memory, with what it shared, in part 'import'"
+    )
 
 
 def test_orders_that_nobody_reads_end_with_the_time(tmp_path):
-    worker = Launched("run", {}, tmp_path / "scratch", 0.2, 1 << 34, {}, Scripted(text="signal.pause()"))
+    worker = Launched(
+        "run", {}, tmp_path / "scratch", 0.2, 1 << 34, {}, Scripted(text="signal.pause()")
+    )
     assert worker.order({"order": "x" * (1 << 20)}) is None and worker.timed_out
     assert verdict(worker.end(), "cpu")["status"] == "timeout"
 
@@ -100,7 +115,10 @@ signal.pause()
 def test_folders_of_workers_are_drawn_so_that_nobody_is_in_their_way(tmp_path):
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "run-").write_text("in the way")
-    workers = [Launched("run", {}, tmp_path / "scratch", 9.0, 1 << 34, {}, Scripted(text=END)) for _ in range(2)]
+    workers = [
+        Launched("run", {}, tmp_path / "scratch", 9.0, 1 << 34, {}, Scripted(text=END))
+        for _ in range(2)
+    ]
     assert workers[0].folder != workers[1].folder
     assert [worker.end().exit_code for worker in workers if worker.answer() is None] == [0, 0]
 
@@ -126,7 +144,15 @@ STOPPED = "no end after 0 s, stopped in part 'import'"
 
 def out_of_time(tmp_path, text):
     """A worker that does what `text` says once it reads an order, and whose time is over before it has got one."""
-    worker = Launched("run", {}, tmp_path / "scratch", 0.0, 1 << 34, {}, Scripted(text=f"open(orders).readline()\n{text}"))
+    worker = Launched(
+        "run",
+        {},
+        tmp_path / "scratch",
+        0.0,
+        1 << 34,
+        {},
+        Scripted(text=f"open(orders).readline()\n{text}"),
+    )
     assert worker.answer() is None and worker.timed_out
     return worker
 
@@ -139,7 +165,10 @@ def test_an_answer_that_comes_too_late_is_none(tmp_path):
     assert worker.order({"end": True}) is None and worker.answer() is None
     outcome = worker.end()
     assert (outcome.timed_out, outcome.signal) == (True, signal.SIGKILL)
-    assert (verdict(outcome, "cpu")["status"], verdict(outcome, "cpu")["reason"]) == ("timeout", STOPPED)
+    assert (verdict(outcome, "cpu")["status"], verdict(outcome, "cpu")["reason"]) == (
+        "timeout",
+        STOPPED,
+    )
 
 
 @pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
@@ -171,13 +200,19 @@ if not os.fork():
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children"
+)
 @pytest.mark.parametrize("left", ["os._exit(0)", "answer('{}'); signal.pause()"])
-def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(tmp_path, monkeypatch, left):
+def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(
+    tmp_path, monkeypatch, left
+):
     monkeypatch.setenv("PATHS", json.dumps(sys.path))
     here = psutil.Process()
     before = set(here.children(recursive=True))
-    other = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text="answer('{}'); signal.pause()"))
+    other = Launched(
+        "run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text="answer('{}'); signal.pause()")
+    )
     assert other.answer() == {}
     beside = set(here.children(recursive=True)) - before
     worker = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=DAEMON + left))
@@ -187,10 +222,20 @@ def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(tmp_path
     other.end()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children"
+)
 def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
     monkeypatch.setenv("PATHS", json.dumps(sys.path))
-    owner = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=DAEMON + "os.wait(); answer('{}'); signal.pause()"))
+    owner = Launched(
+        "run",
+        {},
+        tmp_path,
+        30.0,
+        1 << 34,
+        {},
+        Scripted(text=DAEMON + "os.wait(); answer('{}'); signal.pause()"),
+    )
     assert owner.answer() == {}
     other = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=END))
     other.answer()

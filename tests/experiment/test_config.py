@@ -22,65 +22,161 @@ MISTAKES = {
     # what: (text of the config, words of the message)
     "unknown key": ('name = "a"\nsede = 1', ["sede", "did you mean 'seed'", "the top level"]),
     "unknown table": ('name = "a"\n[gird]\nbatch = [1]', ["gird", "did you mean 'grid'"]),
-    "unknown key in grid": ('name = "a"\n[grid]\nneuron_count = [1]', ["grid.neuron_count", "did you mean", "[grid] has"]),
-    "unknown key in measure": ('name = "a"\n[measure]\nblock = 1', ["measure.block", "did you mean 'blocks'", "[measure] has"]),
+    "unknown key in grid": (
+        'name = "a"\n[grid]\nneuron_count = [1]',
+        ["grid.neuron_count", "did you mean", "[grid] has"],
+    ),
+    "unknown key in measure": (
+        'name = "a"\n[measure]\nblock = 1',
+        ["measure.block", "did you mean 'blocks'", "[measure] has"],
+    ),
     "no name": ("seed = 1", ["name", "is missing"]),
     "name with a slash": ('name = "a/b"', ["name = 'a/b'", "letters, digits"]),
     "name of the parent folder": ('name = ".."', ["name = '..'", "letters, digits"]),
     "seed is text": ('name = "a"\nseed = "one"', ["seed = 'one'", "whole number"]),
     "seed is negative": ('name = "a"\nseed = -1', ["seed = -1", "at least 0"]),
-    "axis is no list": ('name = "a"\n[grid]\nneurons = 64', ["grid.neurons = 64", "must be a list"]),
+    "axis is no list": (
+        'name = "a"\n[grid]\nneurons = 64',
+        ["grid.neurons = 64", "must be a list"],
+    ),
     "axis is empty": ('name = "a"\n[grid]\nneurons = []', ["grid.neurons = []", "is empty"]),
-    "framework is empty": ('name = "a"\n[grid]\nframework = []', ["grid.framework = []", "is empty"]),
+    "framework is empty": (
+        'name = "a"\n[grid]\nframework = []',
+        ["grid.framework = []", "is empty"],
+    ),
     "device is empty": ('name = "a"\n[grid]\ndevice = []', ["grid.device = []", "is empty"]),
-    "negative size": ('name = "a"\n[grid]\nbatch = [16, -4]', ["grid.batch = -4", "must be above 0"]),
-    "zero size": ('name = "a"\n[grid]\ntime_steps = [0]', ["grid.time_steps = 0", "must be above 0"]),
-    "a phase": ('name = "a"\n[measure]\nphases = ["stp"]', ["measure.phases = 'stp'", "did you mean 'step'"]),
-    "no step": ('name = "a"\n[measure]\nphases = ["inference"]', ["measure.phases = ['inference']", "must have 'step'"]),
+    "negative size": (
+        'name = "a"\n[grid]\nbatch = [16, -4]',
+        ["grid.batch = -4", "must be above 0"],
+    ),
+    "zero size": (
+        'name = "a"\n[grid]\ntime_steps = [0]',
+        ["grid.time_steps = 0", "must be above 0"],
+    ),
+    "a phase": (
+        'name = "a"\n[measure]\nphases = ["stp"]',
+        ["measure.phases = 'stp'", "did you mean 'step'"],
+    ),
+    "no step": (
+        'name = "a"\n[measure]\nphases = ["inference"]',
+        ["measure.phases = ['inference']", "must have 'step'"],
+    ),
     "no phase": ('name = "a"\n[measure]\nphases = []', ["measure.phases = []", "is empty"]),
     "zero layers": ('name = "a"\n[grid]\nlayers = [0]', ["grid.layers = 0", "must be above 0"]),
-    "size is a boolean": ('name = "a"\n[grid]\nneurons = [true]', ["grid.neurons = True", "whole number"]),
-    "size is a fraction": ('name = "a"\n[grid]\nneurons = [64.5]', ["grid.neurons = 64.5", "whole number"]),
-    "size is a whole float": ('name = "a"\n[grid]\nneurons = [64.0]', ["grid.neurons = 64.0", "whole number"]),
+    "size is a boolean": (
+        'name = "a"\n[grid]\nneurons = [true]',
+        ["grid.neurons = True", "whole number"],
+    ),
+    "size is a fraction": (
+        'name = "a"\n[grid]\nneurons = [64.5]',
+        ["grid.neurons = 64.5", "whole number"],
+    ),
+    "size is a whole float": (
+        'name = "a"\n[grid]\nneurons = [64.0]',
+        ["grid.neurons = 64.0", "whole number"],
+    ),
     "bias is a number": ('name = "a"\n[grid]\nbias = [1]', ["grid.bias = 1", "true or false"]),
     "grid is no table": ('name = "a"\ngrid = 3', ["grid = 3", "must be a table"]),
-    "framework is a number": ('name = "a"\n[grid]\nframework = [3]', ["grid.framework = 3", "must be a text"]),
-    "framework is misspelt": ('name = "a"\n[grid]\nframework = ["norse:"]', ["grid.framework = 'norse:'", "norse:construction"]),
-    "neuron is unknown": ('name = "a"\n[grid]\nneuron = ["sofd"]', ["grid.neuron = 'sofd'", "did you mean 'soft'"]),
+    "framework is a number": (
+        'name = "a"\n[grid]\nframework = [3]',
+        ["grid.framework = 3", "must be a text"],
+    ),
+    "framework is misspelt": (
+        'name = "a"\n[grid]\nframework = ["norse:"]',
+        ["grid.framework = 'norse:'", "norse:construction"],
+    ),
+    "neuron is unknown": (
+        'name = "a"\n[grid]\nneuron = ["sofd"]',
+        ["grid.neuron = 'sofd'", "did you mean 'soft'"],
+    ),
     "neuron has no such field": (
         'name = "a"\n[grid]\nneuron = [{ decai = 0.5 }]',
         ["grid.neuron", "'decai'", "did you mean 'decay'"],
     ),
-    "neuron has no such reset": ('name = "a"\n[grid]\nneuron = [{ reset = "hart" }]', ["'hart'", "did you mean 'hard'"]),
-    "neuron outside its domain": ('name = "a"\n[grid]\nneuron = [{ decay = 1.5 }]', ["grid.neuron", "decay = 1.5", "at most 1"]),
-    "neuron field of another kind": ('name = "a"\n[grid]\nneuron = [{ decay = "x" }]', ["grid.neuron", "a number for decay"]),
-    "neuron is a number": ('name = "a"\n[grid]\nneuron = [3]', ["grid.neuron = 3", "name of a neuron"]),
-    "precision": ('name = "a"\n[grid]\nprecision = ["fp23"]', ["grid.precision = 'fp23'", "did you mean 'fp32'", "bf16"]),
-    "workload": ('name = "a"\n[grid]\nworkload = ["linear-if"]', ["grid.workload = 'linear-if'", "did you mean 'linear-lif'"]),
-    "input": ('name = "a"\n[grid]\ninput = ["spike"]', ["grid.input = 'spike'", "did you mean 'spikes'"]),
+    "neuron has no such reset": (
+        'name = "a"\n[grid]\nneuron = [{ reset = "hart" }]',
+        ["'hart'", "did you mean 'hard'"],
+    ),
+    "neuron outside its domain": (
+        'name = "a"\n[grid]\nneuron = [{ decay = 1.5 }]',
+        ["grid.neuron", "decay = 1.5", "at most 1"],
+    ),
+    "neuron field of another kind": (
+        'name = "a"\n[grid]\nneuron = [{ decay = "x" }]',
+        ["grid.neuron", "a number for decay"],
+    ),
+    "neuron is a number": (
+        'name = "a"\n[grid]\nneuron = [3]',
+        ["grid.neuron = 3", "name of a neuron"],
+    ),
+    "precision": (
+        'name = "a"\n[grid]\nprecision = ["fp23"]',
+        ["grid.precision = 'fp23'", "did you mean 'fp32'", "bf16"],
+    ),
+    "workload": (
+        'name = "a"\n[grid]\nworkload = ["linear-if"]',
+        ["grid.workload = 'linear-if'", "did you mean 'linear-lif'"],
+    ),
+    "input": (
+        'name = "a"\n[grid]\ninput = ["spike"]',
+        ["grid.input = 'spike'", "did you mean 'spikes'"],
+    ),
     "device": ('name = "a"\n[grid]\ndevice = ["gpu"]', ["grid.device = 'gpu'", "'cuda'"]),
-    "duration without unit": ('name = "a"\n[measure]\nbudget = 60', ["measure.budget = 60", "'500ms', '60s' or '10m'"]),
-    "duration with unknown unit": ('name = "a"\n[measure]\nbudget = "3 days"', ["measure.budget = '3 days'", "'60s'"]),
-    "duration is negative": ('name = "a"\n[measure]\ntimeout = "-3s"', ["measure.timeout = '-3s'", "'60s'"]),
-    "duration is zero": ('name = "a"\n[measure]\nbudget = "0s"', ["measure.budget = '0s'", "'60s'"]),
-    "size without unit": ('name = "a"\n[measure]\nhost_memory = "16"', ["measure.host_memory = '16'", "'16GiB'"]),
-    "size with unknown unit": ('name = "a"\n[measure]\nhost_memory = "16 gigs"', ["measure.host_memory = '16 gigs'", "'16GiB'"]),
+    "duration without unit": (
+        'name = "a"\n[measure]\nbudget = 60',
+        ["measure.budget = 60", "'500ms', '60s' or '10m'"],
+    ),
+    "duration with unknown unit": (
+        'name = "a"\n[measure]\nbudget = "3 days"',
+        ["measure.budget = '3 days'", "'60s'"],
+    ),
+    "duration is negative": (
+        'name = "a"\n[measure]\ntimeout = "-3s"',
+        ["measure.timeout = '-3s'", "'60s'"],
+    ),
+    "duration is zero": (
+        'name = "a"\n[measure]\nbudget = "0s"',
+        ["measure.budget = '0s'", "'60s'"],
+    ),
+    "size without unit": (
+        'name = "a"\n[measure]\nhost_memory = "16"',
+        ["measure.host_memory = '16'", "'16GiB'"],
+    ),
+    "size with unknown unit": (
+        'name = "a"\n[measure]\nhost_memory = "16 gigs"',
+        ["measure.host_memory = '16 gigs'", "'16GiB'"],
+    ),
     "a firing rate of no spikes": (
         'name = "a"\n[grid]\ninput = ["dense"]\nfiring = [0.1]',
         ["grid.firing = [0.1]: means nothing for input = ['dense']; leave it out"],
     ),
-    "a firing rate above one": ('name = "a"\n[grid]\nfiring = [15]', ["grid.firing = 15", "at most 1"]),
+    "a firing rate above one": (
+        'name = "a"\n[grid]\nfiring = [15]',
+        ["grid.firing = 15", "at most 1"],
+    ),
     "no blocks": ('name = "a"\n[measure]\nblocks = 0', ["measure.blocks = 0", "above 0"]),
     "no passes": ('name = "a"\n[measure]\npasses = 0', ["measure.passes = 0", "above 0"]),
     "threads": ('name = "a"\n[measure]\nthreads = -1', ["measure.threads = -1", "at least 0"]),
-    "exclude is unknown": ('name = "a"\nexclude = [{ neurns = 4 }]', ["exclude", "'neurns'", "did you mean 'neurons'"]),
+    "exclude is unknown": (
+        'name = "a"\nexclude = [{ neurns = 4 }]',
+        ["exclude", "'neurns'", "did you mean 'neurons'"],
+    ),
     "exclude has an unknown neuron": (
         'name = "a"\nexclude = [{ neuron = "sofd" }]',
         ["exclude.neuron = 'sofd'", "did you mean 'soft'"],
     ),
-    "exclude is no table": ('name = "a"\nexclude = ["torch"]', ["exclude = 'torch'", "must be a table"]),
-    "adapter without class": ('name = "a"\nadapters = ["mine.py"]', ["adapters = 'mine.py'", "'file.py:Class'"]),
-    "adapter file is missing": ('name = "a"\nadapters = ["mine.py:Mine"]', ["adapters = 'mine.py:Mine'", "there is no file"]),
+    "exclude is no table": (
+        'name = "a"\nexclude = ["torch"]',
+        ["exclude = 'torch'", "must be a table"],
+    ),
+    "adapter without class": (
+        'name = "a"\nadapters = ["mine.py"]',
+        ["adapters = 'mine.py'", "'file.py:Class'"],
+    ),
+    "adapter file is missing": (
+        'name = "a"\nadapters = ["mine.py:Mine"]',
+        ["adapters = 'mine.py:Mine'", "there is no file"],
+    ),
     "not TOML": ("name = a", ["is not TOML", "line 1"]),
     **{
         f"{axis} of {workload}": (
@@ -94,7 +190,11 @@ MISTAKES = {
                 ("lif", "input_grad", [True, False]),
                 ("linear-lif", "width", [8]),
             ),
-            *(("linear-lif", "norm", [False]), ("alexnet", "neurons", [64]), ("alexnet", "norm", [False])),
+            *(
+                ("linear-lif", "norm", [False]),
+                ("alexnet", "neurons", [64]),
+                ("alexnet", "norm", [False]),
+            ),
         )
     },
 }
@@ -117,7 +217,10 @@ def test_a_mistake_is_named_with_its_file_key_value_and_what_would_be_right(tmp_
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("grid", ['workload = ["lif"]\nlayers = [1]', 'workload = ["lif", "linear-lif"]\nlayers = [1, 3]'])
+@pytest.mark.parametrize(
+    "grid",
+    ['workload = ["lif"]\nlayers = [1]', 'workload = ["lif", "linear-lif"]\nlayers = [1, 3]'],
+)
 def test_an_axis_may_stand_there_that_changes_nothing_or_is_another_workload_s(tmp_path, grid):
     (path := tmp_path / "mine.toml").write_text(f'name = "a"\n[grid]\n{grid}')
     assert load_config(path).grid.layers
@@ -125,7 +228,10 @@ def test_an_axis_may_stand_there_that_changes_nothing_or_is_another_workload_s(t
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b'name = "\xe9"', ["is not UTF-8 text", "byte 8"]), ('name = "a"'.encode("utf-16"), ["is not UTF-8 text"])],
+    [
+        (b'name = "\xe9"', ["is not UTF-8 text", "byte 8"]),
+        ('name = "a"'.encode("utf-16"), ["is not UTF-8 text"]),
+    ],
 )
 def test_a_file_that_is_not_utf8(tmp_path, content, words):
     path = tmp_path / "mine.toml"
@@ -153,7 +259,9 @@ def test_adapters_are_found_beside_the_config(tmp_path):
     assert load_config(path).adapters == [f"{tmp_path}/here/mine.py:Mine", "package.module:Other"]
 
 
-@pytest.mark.parametrize("reference", ["mine.py", "mine.py:", ":Mine", "mine.py:not a name", "nowhere.py:Mine"])
+@pytest.mark.parametrize(
+    "reference", ["mine.py", "mine.py:", ":Mine", "mine.py:not a name", "nowhere.py:Mine"]
+)
 def test_a_wrong_adapter_reference_is_named(tmp_path, reference):
     with pytest.raises(ConfigError, match="--adapter = "):
         check_reference(reference, tmp_path, "--adapter")
@@ -180,12 +288,24 @@ def test_defaults_are_the_design_s(tmp_path):
     experiment = load_config(path)
     assert experiment.grid.neuron == [NEURONS["soft"]]
     measure = experiment.measure
-    assert (measure.blocks, measure.most_blocks, measure.passes, measure.slot, measure.budget) == (3, 10, 10, 0.08, 30.0)
-    assert (experiment.measure.timeout, experiment.measure.host_memory, experiment.measure.threads) == (600.0, 16 * 2**30, 0)
+    assert (measure.blocks, measure.most_blocks, measure.passes, measure.slot, measure.budget) == (
+        3,
+        10,
+        10,
+        0.08,
+        30.0,
+    )
+    assert (
+        experiment.measure.timeout,
+        experiment.measure.host_memory,
+        experiment.measure.threads,
+    ) == (600.0, 16 * 2**30, 0)
 
 
 def test_an_inline_neuron_differs_from_the_named_one_with_its_reset():
-    assert parse_neuron({"reset": "hard", "decay": 0.2}) == NeuronSpec(reset="hard", detach_reset=True, decay=0.2)
+    assert parse_neuron({"reset": "hard", "decay": 0.2}) == NeuronSpec(
+        reset="hard", detach_reset=True, decay=0.2
+    )
     assert parse_neuron({"threshold": 2}) == NeuronSpec(threshold=2.0)
     assert isinstance(parse_neuron({"threshold": 2}).threshold, float)
 
@@ -202,7 +322,16 @@ def test_the_schema_knows_every_key_and_forbids_others():
 
 
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+BYTES = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
 
 
 @given(st.integers(1, 10**4), st.sampled_from(sorted(UNITS)), st.sampled_from(["", " "]))
@@ -234,7 +363,11 @@ def test_anything_else_is_a_value_error_or_a_positive_number(value):
 )
 def test_values_of_exclude_are_checked(tmp_path, entry, words):
     path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\nexclude = [{ ' + ", ".join(f"{k} = {json.dumps(v)}" for k, v in entry.items()) + " }]\n")
+    path.write_text(
+        'name = "mine"\nexclude = [{ '
+        + ", ".join(f"{k} = {json.dumps(v)}" for k, v in entry.items())
+        + " }]\n"
+    )
     with pytest.raises(ConfigError, match=re.escape(words)):
         load_config(path)
 

@@ -15,7 +15,10 @@ FIELDS = (
     [
         ({"beta": 0.9}, f"has no field 'beta' (did you mean 'decay'?) {FIELDS}"),
         ({"treshold": 1.0}, f"has no field 'treshold' (did you mean 'threshold'?) {FIELDS}"),
-        ({"xyz": 1.0, "decay": "fast"}, f"has no field 'xyz'; needs a number for decay, not 'fast' {FIELDS}"),
+        (
+            {"xyz": 1.0, "decay": "fast"},
+            f"has no field 'xyz'; needs a number for decay, not 'fast' {FIELDS}",
+        ),
         (
             {"beta": 0.9, "reset": "hrd"},
             f"has no field 'beta' (did you mean 'decay'?); has no reset 'hrd' (did you mean 'hard'?) {FIELDS}",
@@ -24,8 +27,14 @@ FIELDS = (
             {"beta": 0.9, "slope": -1},
             f"has no field 'beta' (did you mean 'decay'?); slope = -1.0 must be a positive number {FIELDS}",
         ),
-        ({"reset": "zero"}, "has no reset 'zero' (there are soft, hard, none, soft-undecayed, hard-straight)"),
-        ({"decay": "x", "slope": True}, "needs a number for decay, not 'x'; needs a number for slope, not True"),
+        (
+            {"reset": "zero"},
+            "has no reset 'zero' (there are soft, hard, none, soft-undecayed, hard-straight)",
+        ),
+        (
+            {"decay": "x", "slope": True},
+            "needs a number for decay, not 'x'; needs a number for slope, not True",
+        ),
     ],
 )
 def test_every_mistake_in_the_table_of_a_neuron_is_told(table, sentence):

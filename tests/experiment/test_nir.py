@@ -26,7 +26,11 @@ def imported(path, **changed):
 def conv(outputs, inputs, seed=0, stride=1, padding=1, **changed):
     random = np.random.default_rng(seed)
     weight = 0.5 * random.standard_normal((outputs, inputs, 3, 3)).astype("f4")
-    pair = {"stride": np.array([stride, stride]), "padding": np.array([padding, padding]), "dilation": np.array([1, 1])}
+    pair = {
+        "stride": np.array([stride, stride]),
+        "padding": np.array([padding, padding]),
+        "dilation": np.array([1, 1]),
+    }
     return "Conv2d", {
         "weight": weight,
         "bias": 0.1 * random.standard_normal(outputs).astype("f4"),
@@ -41,14 +45,24 @@ def pool(kind, kernel=2, padding=0):
     return kind, {"kernel_size": pair, "stride": pair, "padding": np.array([padding, padding])}
 
 
-PER_NEURON = {"r": np.linspace(10, 30, 7), "v_threshold": np.linspace(0.5, 2, 7), "v_leak": np.linspace(-0.1, 0.2, 7)}
+PER_NEURON = {
+    "r": np.linspace(10, 30, 7),
+    "v_threshold": np.linspace(0.5, 2, 7),
+    "v_leak": np.linspace(-0.1, 0.2, 7),
+}
 BY_CHANNEL = np.arange(1, 5).reshape(4, 1, 1)
-CUBA = ("CubaLIF", {"tau_syn": 1e-3, "tau_mem": 2e-3, "r": 20.0, "v_leak": 0.0, "v_threshold": 1.0, "w_in": 3.0})
+CUBA = (
+    "CubaLIF",
+    {"tau_syn": 1e-3, "tau_mem": 2e-3, "r": 20.0, "v_leak": 0.0, "v_threshold": 1.0, "w_in": 3.0},
+)
 FLATTEN = ("Flatten", {"start_dim": 1, "end_dim": -1})
 CHAINS = {
     "scalars": [affine(7, 5), lif()],
     "every neuron its own": [affine(7, 5), lif(7, **PER_NEURON), affine(3, 7, 1), lif(3)],
-    "a leak without a bias": [("Linear", {"weight": affine(7, 5)[1]["weight"]}), lif(7, v_leak=0.3)],
+    "a leak without a bias": [
+        ("Linear", {"weight": affine(7, 5)[1]["weight"]}),
+        lif(7, v_leak=0.3),
+    ],
     "IF": [affine(7, 5), ("IF", {"r": 1e4, "v_threshold": 1.5})],
     "CubaLIF": [affine(7, 5), CUBA, affine(3, 7, 1), lif()],
     "Scale before weights": [("Scale", {"scale": np.linspace(0.5, 2, 5)}), affine(7, 5), lif()],
@@ -61,10 +75,19 @@ IMAGES = {
     "pool behind a neuron": [conv(4, 2), lif(), pool("SumPool2d"), conv(3, 4, 1), lif()],
     "pool before a neuron": [conv(4, 2), pool("SumPool2d"), lif(v_leak=0.2)],
     "mean before a flatten": [conv(4, 2), lif(), pool("AvgPool2d"), FLATTEN, affine(3, 48), lif()],
-    "Scale by channel": [("Scale", {"scale": np.array([0.5, 2.0]).reshape(2, 1, 1)}), conv(4, 2), lif()],
+    "Scale by channel": [
+        ("Scale", {"scale": np.array([0.5, 2.0]).reshape(2, 1, 1)}),
+        conv(4, 2),
+        lif(),
+    ],
     "pool first": [pool("SumPool2d"), conv(4, 2), lif()],
     "by channel": [conv(4, 2), lif(r=np.linspace(10, 30, 4).reshape(4, 1, 1))],
-    "Scale before a flatten": [("Scale", {"scale": np.linspace(0.5, 2, 96).reshape(2, 6, 8)}), FLATTEN, affine(3, 96), lif()],
+    "Scale before a flatten": [
+        ("Scale", {"scale": np.linspace(0.5, 2, 96).reshape(2, 6, 8)}),
+        FLATTEN,
+        affine(3, 96),
+        lif(),
+    ],
 }
 CASES = {
     **{name: ((5,), nodes) for name, nodes in CHAINS.items()},
@@ -104,7 +127,11 @@ def test_any_time_constant_resistance_and_threshold(tmp_path_factory, seed, tau,
 
 @pytest.mark.parametrize(
     ("wrong", "right"),
-    [({"reset": "hard"}, {"reset": "soft"}), ({"decay": "exact"}, {"decay": "euler"}), ({"dt": 2e-4}, {"dt": DT})],
+    [
+        ({"reset": "hard"}, {"reset": "soft"}),
+        ({"decay": "exact"}, {"decay": "euler"}),
+        ({"dt": 2e-4}, {"dt": DT}),
+    ],
 )
 def test_a_file_read_otherwise_is_another_network(tmp_path, wrong, right):
     """What the config says counts: read with another reset, decay or step the spikes are others."""
@@ -113,7 +140,9 @@ def test_a_file_read_otherwise_is_another_network(tmp_path, wrong, right):
 
     def spikes(how):
         network = imported(path, **how)
-        return oracle.forward(network, {name: dict(own) for name, own in network.given.items()}, x).spikes["neuron1"]
+        return oracle.forward(
+            network, {name: dict(own) for name, own in network.given.items()}, x
+        ).spikes["neuron1"]
 
     assert np.mean(spikes(wrong) != spikes(right)) > 0.01
 
@@ -144,15 +173,25 @@ def test_a_text_holds_a_whole_network(tmp_path):
     network = imported(write_nir(tmp_path / "a.nir", **chain(*IMAGES["conv"], shape=(2, 6, 8))))
     again = of_text(as_text(network))
     assert again == network and as_text(again) == as_text(network)
-    assert all(np.array_equal(again.given[name][key], own[key]) for name, own in network.given.items() for key in own)
+    assert all(
+        np.array_equal(again.given[name][key], own[key])
+        for name, own in network.given.items()
+        for key in own
+    )
 
 
 REFUSED = {
     "node b: delays are not imported": [affine(7, 5), ("Delay", {"delay": 1.0}), lif()],
-    "node b: a leaky integrator hands out potentials": [affine(7, 5), ("LI", {"tau": 1.0, "r": 1.0, "v_leak": 0.0})],
+    "node b: a leaky integrator hands out potentials": [
+        affine(7, 5),
+        ("LI", {"tau": 1.0, "r": 1.0, "v_leak": 0.0}),
+    ],
     "node a: the type Mystery is not imported": [("Mystery", {})],
     "node a: a graph within the graph": [("NIRGraph", {})],
-    "node b: tau differs from neuron to neuron": [affine(7, 5), lif(7, tau=np.linspace(1e-3, 2e-3, 7))],
+    "node b: tau differs from neuron to neuron": [
+        affine(7, 5),
+        lif(7, tau=np.linspace(1e-3, 2e-3, 7)),
+    ],
     "node b: resets to v_reset, which is not 0": [affine(7, 5), lif(v_reset=0.5)],
     "node b: with dt = 0.0001 a tau of 5e-05 gives the decay -1": [affine(7, 5), lif(tau=5e-5)],
     "node b: with dt = 0.0001 a tau of 1e+09 gives the decay 1": [affine(7, 5), lif(tau=1e9)],
@@ -164,37 +203,71 @@ REFUSED = {
     "node a: the weight has shape (7, 6), and it reads 5 features": [affine(7, 6), lif()],
     "node a: the weight has shape (7, 5, 1)": [("Linear", {"weight": np.zeros((7, 5, 1))}), lif()],
     "node a: Affine lacks the array 'bias'": [("Affine", {"weight": np.zeros((7, 5))}), lif()],
-    "node a: the bias has shape (3,), not (7,)": [("Affine", {"weight": np.zeros((7, 5)), "bias": np.zeros(3)}), lif()],
+    "node a: the bias has shape (3,), not (7,)": [
+        ("Affine", {"weight": np.zeros((7, 5)), "bias": np.zeros(3)}),
+        lif(),
+    ],
     "node a: Linear lacks the array 'weight'": [("Linear", {}), lif()],
-    "node a: weight must hold finite numbers": [("Linear", {"weight": np.full((7, 5), np.nan)}), lif()],
+    "node a: weight must hold finite numbers": [
+        ("Linear", {"weight": np.full((7, 5), np.nan)}),
+        lif(),
+    ],
     "node b: r has shape (3,), which (7,) features do not have": [affine(7, 5), lif(r=np.ones(3))],
     "node b: LIF lacks the array 'tau'": [affine(7, 5), ("LIF", {"r": 1.0, "v_threshold": 1.0})],
-    "node b: v_leak is not 0, which no bias before a synapse": [affine(7, 5), (CUBA[0], {**CUBA[1], "v_leak": 0.1})],
+    "node b: v_leak is not 0, which no bias before a synapse": [
+        affine(7, 5),
+        (CUBA[0], {**CUBA[1], "v_leak": 0.1}),
+    ],
     "has no neuron": [affine(7, 5)],
     "node a: Conv2d reads features (C, H, W), not (5,)": [conv(4, 2), lif()],
-    "gives linear1 weights that are no finite numbers": [("Linear", {"weight": np.full((7, 5), 1e38)}), lif(r=1e9)],
+    "gives linear1 weights that are no finite numbers": [
+        ("Linear", {"weight": np.full((7, 5), 1e38)}),
+        lif(r=1e9),
+    ],
 }
 REFUSED_IMAGES = {
     "node a: a convolution in groups": [conv(4, 2, groups=2), lif()],
     "node a: a dilated convolution": [conv(4, 2, dilation=np.array([2, 2])), lif()],
-    "node a: stride = [1.0, 2.0] is not imported": [("Conv2d", {**conv(4, 2)[1], "stride": np.array([1, 2])}), lif()],
-    "node a: a kernel of (3, 2) is not imported": [("Conv2d", {**conv(4, 2)[1], "weight": np.ones((4, 2, 3, 2))}), lif()],
-    "node b: its parameters differ within a channel": [conv(4, 2), lif(r=np.linspace(1, 2, 192).reshape(4, 6, 8))],
+    "node a: stride = [1.0, 2.0] is not imported": [
+        ("Conv2d", {**conv(4, 2)[1], "stride": np.array([1, 2])}),
+        lif(),
+    ],
+    "node a: a kernel of (3, 2) is not imported": [
+        ("Conv2d", {**conv(4, 2)[1], "weight": np.ones((4, 2, 3, 2))}),
+        lif(),
+    ],
+    "node b: its parameters differ within a channel": [
+        conv(4, 2),
+        lif(r=np.linspace(1, 2, 192).reshape(4, 6, 8)),
+    ],
     "node c: its parameters differ, and a pool or flatten": [
         conv(4, 2),
         pool("SumPool2d"),
         lif(r=np.arange(1, 5).reshape(4, 1, 1)),
     ],
-    "node c: NIR does not say whether a mean counts its padding": [conv(4, 2), lif(), pool("AvgPool2d", 3, 1), FLATTEN],
-    "node a: padding 'same' is imported for odd kernels": [("Conv2d", {**conv(4, 2)[1], "stride": 2, "padding": "same"}), lif()],
-    "node a: Linear reads features (N,), not (2, 6, 8)": [("Linear", {"weight": np.ones((3, 96))}), lif()],
+    "node c: NIR does not say whether a mean counts its padding": [
+        conv(4, 2),
+        lif(),
+        pool("AvgPool2d", 3, 1),
+        FLATTEN,
+    ],
+    "node a: padding 'same' is imported for odd kernels": [
+        ("Conv2d", {**conv(4, 2)[1], "stride": 2, "padding": "same"}),
+        lif(),
+    ],
+    "node a: Linear reads features (N,), not (2, 6, 8)": [
+        ("Linear", {"weight": np.ones((3, 96))}),
+        lif(),
+    ],
     "node a: a kernel of 7 does not fit": [pool("SumPool2d", 7), conv(4, 2), lif()],
 }
 ALL_REFUSED = [(words, nodes, (5,)) for words, nodes in REFUSED.items()]
 ALL_REFUSED += [(words, nodes, (2, 6, 8)) for words, nodes in REFUSED_IMAGES.items()]
 
 
-@pytest.mark.parametrize(("words", "nodes", "shape"), ALL_REFUSED, ids=[words for words, *_ in ALL_REFUSED])
+@pytest.mark.parametrize(
+    ("words", "nodes", "shape"), ALL_REFUSED, ids=[words for words, *_ in ALL_REFUSED]
+)
 def test_what_has_no_equivalent_is_refused_by_its_node(tmp_path, words, nodes, shape):
     with pytest.raises(NetworkFault) as refused:
         imported(write_nir(tmp_path / "a.nir", **chain(*nodes, shape=shape)))
@@ -226,7 +299,9 @@ def test_an_input_of_no_shape_is_refused(tmp_path, shape):
 
 
 def test_a_batch_of_one_in_the_shape_of_the_input_is_none(tmp_path):
-    assert imported(write_nir(tmp_path / "a.nir", **chain(affine(7, 5), lif(), shape=(1, 5)))).input == (5,)
+    assert imported(
+        write_nir(tmp_path / "a.nir", **chain(affine(7, 5), lif(), shape=(1, 5)))
+    ).input == (5,)
 
 
 def test_two_inputs_and_none(tmp_path):
@@ -234,7 +309,11 @@ def test_two_inputs_and_none(tmp_path):
     with pytest.raises(NetworkFault, match="has 0 nodes of type Input"):
         imported(write_nir(tmp_path / "a.nir", without, GOOD["edges"]))
     with pytest.raises(NetworkFault, match="has 2 nodes of type Input"):
-        imported(write_nir(tmp_path / "b.nir", {**GOOD["nodes"], "z": GOOD["nodes"]["input"]}, GOOD["edges"]))
+        imported(
+            write_nir(
+                tmp_path / "b.nir", {**GOOD["nodes"], "z": GOOD["nodes"]["input"]}, GOOD["edges"]
+            )
+        )
 
 
 def test_more_numbers_than_are_read_are_refused_unread(tmp_path):
@@ -250,7 +329,10 @@ def test_more_numbers_than_are_read_are_refused_unread(tmp_path):
         imported(path)
 
 
-@pytest.mark.parametrize("key", ["node/nodes/a/weight", "node/nodes/a", "node/edges", "node/nodes/a/type", "node/type", "node"])
+@pytest.mark.parametrize(
+    "key",
+    ["node/nodes/a/weight", "node/nodes/a", "node/edges", "node/nodes/a/type", "node/type", "node"],
+)
 def test_links_to_other_files_and_what_is_missing(tmp_path, key):
     import h5py
 

@@ -32,7 +32,10 @@ def test_a_damaged_file_is_a_network_or_a_sentence(tmp_path, seed):
 
 @pytest.mark.parametrize(
     ("does", "words"),
-    [("while True: pass", "does not come to an end in 0.5 s"), ("import os; os.abort()", "it ended the process that read it")],
+    [
+        ("while True: pass", "does not come to an end in 0.5 s"),
+        ("import os; os.abort()", "it ended the process that read it"),
+    ],
 )
 def test_what_hdf5_makes_of_a_damaged_file_is_a_sentence(tmp_path, monkeypatch, does, words):
     monkeypatch.setattr(nir_apart, "READ", does)

@@ -37,7 +37,9 @@ def test_a_wrong_setting_is_named(tmp_path, setting, words):
 def test_settings_win_over_the_file_and_need_no_quotes(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "a"\n[grid]\nneurons = [64]')
-    experiment = read(path, "grid.neurons=[97, 31]", "measure.budget=250ms", "seed=3", "grid.precision=['bf16']")
+    experiment = read(
+        path, "grid.neurons=[97, 31]", "measure.budget=250ms", "seed=3", "grid.precision=['bf16']"
+    )
     assert experiment.grid.neurons == [97, 31]
     assert experiment.measure.budget == 0.25
     assert experiment.seed == 3

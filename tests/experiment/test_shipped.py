@@ -26,7 +26,10 @@ def test_a_file_of_that_name_wins(tmp_path, monkeypatch):
     assert load_config(shipped.Path("quickstart")).name == "quickstart"
 
 
-@pytest.mark.parametrize("word, said", [("quickstrat", "did you mean 'quickstart'?"), ("zzz", "(there are ci, coverage, ")])
+@pytest.mark.parametrize(
+    "word, said",
+    [("quickstrat", "did you mean 'quickstart'?"), ("zzz", "(there are ci, coverage, ")],
+)
 def test_another_word_is_told_what_there_is(word, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="there is no such file, nor such a config") as caught:

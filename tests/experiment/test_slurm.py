@@ -21,8 +21,14 @@ MISTAKES = {
         'name = "a"\n[slurm]\noptions = ["--array=1-9"]',
         ["slurm.options", "snnbench sets --array itself"],
     ),
-    "a log of one's own": ('name = "a"\n[slurm]\noptions = ["-omine.log"]', ["slurm.options", "snnbench sets -o"]),
-    "prelude is a list": ('name = "a"\n[slurm]\nprelude = ["a"]', ["slurm.prelude = ['a']", "must be a text"]),
+    "a log of one's own": (
+        'name = "a"\n[slurm]\noptions = ["-omine.log"]',
+        ["slurm.options", "snnbench sets -o"],
+    ),
+    "prelude is a list": (
+        'name = "a"\n[slurm]\nprelude = ["a"]',
+        ["slurm.prelude = ['a']", "must be a text"],
+    ),
 }
 
 
@@ -33,7 +39,10 @@ def test_a_mistake_names_key_and_value_and_what_would_be_right(tmp_path, mistake
     path.write_text(text)
     with pytest.raises(ConfigError) as error:
         load_config(path)
-    assert str(error.value).startswith(f"{path}: ") and [word for word in words if word not in str(error.value)] == []
+    assert (
+        str(error.value).startswith(f"{path}: ")
+        and [word for word in words if word not in str(error.value)] == []
+    )
 
 
 def test_by_default_a_part_has_its_node_alone(tmp_path):

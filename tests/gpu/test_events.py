@@ -19,7 +19,10 @@ def test_the_counts_of_the_frames_moved_or_not(steps, channels, backend):
     kept, chosen = PackedFrames(frames, steps).to(DEVICE), torch.tensor([4, 2, 0, 1, 2, 3])
     expected = dense(frames, steps)[chosen]
     assert torch.equal(kept.batch(chosen.to(DEVICE), backend=backend).cpu(), expected)
-    for shift in (torch.tensor([0, 1, 5, -3, -1, 7]), torch.tensor([channels, -channels, 1, 0, 2**31 - 1, -channels + 1])):
+    for shift in (
+        torch.tensor([0, 1, 5, -3, -1, 7]),
+        torch.tensor([channels, -channels, 1, 0, 2**31 - 1, -channels + 1]),
+    ):
         actual = kept.batch(chosen.to(DEVICE), shift.to(DEVICE), backend=backend)
         assert torch.equal(actual.cpu(), moved(expected, shift))
 
@@ -28,12 +31,18 @@ def test_the_counts_of_the_frames_moved_or_not(steps, channels, backend):
 def test_short_formats(dtype):
     frames = counts_of(40, 250, 100)
     kept, chosen = PackedFrames(frames, 250).to(DEVICE), torch.arange(39, -1, -1)
-    assert torch.equal(kept.batch(chosen.to(DEVICE), dtype=dtype, backend="triton").cpu(), dense(frames, 250)[chosen].to(dtype))
+    assert torch.equal(
+        kept.batch(chosen.to(DEVICE), dtype=dtype, backend="triton").cpu(),
+        dense(frames, 250)[chosen].to(dtype),
+    )
 
 
 def test_large_batches_repeat_to_the_bit():
     frames = counts_of(128, 250, 100)
-    kept, order = PackedFrames(frames, 250).to(DEVICE), torch.randperm(128, generator=torch.Generator().manual_seed(1))
+    kept, order = (
+        PackedFrames(frames, 250).to(DEVICE),
+        torch.randperm(128, generator=torch.Generator().manual_seed(1)),
+    )
     expected = dense(frames, 250)[order]
     for _ in range(20):
         assert torch.equal(kept.batch(order.to(DEVICE)).cpu(), expected)
@@ -42,7 +51,10 @@ def test_large_batches_repeat_to_the_bit():
 def test_the_host_does_not_wait_and_a_graph_replays_with_others_chosen():
     frames = counts_of(9, 37, 97)
     kept = PackedFrames(frames, 37).to(DEVICE)
-    chosen, shift = torch.tensor([3, 8, 0], device=DEVICE), torch.tensor([2, 0, -5], dtype=torch.int32, device=DEVICE)
+    chosen, shift = (
+        torch.tensor([3, 8, 0], device=DEVICE),
+        torch.tensor([2, 0, -5], dtype=torch.int32, device=DEVICE),
+    )
     kept.batch(chosen, shift)
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
@@ -61,5 +73,12 @@ def test_the_host_does_not_wait_and_a_graph_replays_with_others_chosen():
 
 
 def test_a_recording_that_there_is_not_becomes_nan():
-    batch = PackedFrames([torch.ones(2, 5)] * 3, 3).to(DEVICE).batch(torch.tensor([2, 3, -1], device=DEVICE), backend="triton")
-    assert batch.isnan().flatten(1).all(1).tolist() == [False, True, True] and not batch[0].isnan().any()
+    batch = (
+        PackedFrames([torch.ones(2, 5)] * 3, 3)
+        .to(DEVICE)
+        .batch(torch.tensor([2, 3, -1], device=DEVICE), backend="triton")
+    )
+    assert (
+        batch.isnan().flatten(1).all(1).tolist() == [False, True, True]
+        and not batch[0].isnan().any()
+    )

@@ -104,7 +104,11 @@ def test_it_runs(check):
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [("raise SystemExit('no device')", "no device"), ("1 / 0", "ZeroDivisionError"), ("while True: pass", "1 s were not enough")],
+    [
+        ("raise SystemExit('no device')", "no device"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("while True: pass", "1 s were not enough"),
+    ],
 )
 def test_what_fails_or_hangs_is_told(code, words):
     with pytest.raises(AssertionError, match=words):

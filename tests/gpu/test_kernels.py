@@ -5,7 +5,16 @@ import copy
 import pytest
 import torch
 from support import linear_layers, tensor_core
-from support.neurons import KINDS, RESETS, Network, currents_of, gradients_of, label, options, relative
+from support.neurons import (
+    KINDS,
+    RESETS,
+    Network,
+    currents_of,
+    gradients_of,
+    label,
+    options,
+    relative,
+)
 
 from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, NeuronSpec
 from snnbench.kernels.lif import lif
@@ -24,7 +33,9 @@ def here(*shape, **given):
 
 
 def called(spec, backend, **given):
-    return lambda x, *state: lif(x, spec, state=state[0] if state else None, trace=True, backend=backend, **given)
+    return lambda x, *state: lif(
+        x, spec, state=state[0] if state else None, trace=True, backend=backend, **given
+    )
 
 
 def assert_same_bits(actual, expected):
@@ -62,7 +73,9 @@ def test_pieces_have_the_bits_of_the_whole(spec, backend):
     whole, final, trace = lif(x, spec, trace=True, backend=backend)
     first, state, early = lif(x[:30], spec, trace=True, backend=backend)
     rest, last, late = lif(x[30:], spec, state=state, trace=True, backend=backend)
-    assert_same_bits([torch.cat([first, rest]), last, torch.cat([early, late])], [whole, final, trace])
+    assert_same_bits(
+        [torch.cat([first, rest]), last, torch.cat([early, late])], [whole, final, trace]
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -78,7 +91,9 @@ def test_any_strides_and_an_expanded_gradient(backend):
 @pytest.mark.parametrize("value", [10.0, -10.0, float("nan"), float("inf")])
 def test_all_or_no_spikes_and_what_is_no_number(value, backend):
     x = torch.full((37, 3, 97), value)
-    assert_same_bits([lif(x.to(DEVICE), backend=backend).spikes], [lif(x, backend="reference").spikes])
+    assert_same_bits(
+        [lif(x.to(DEVICE), backend=backend).spikes], [lif(x, backend="reference").spikes]
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -108,12 +123,24 @@ def test_batch_norm(backend):
     shape = (37, 3, 11)
     x, upstream = 3 + 2 * currents_of(*shape, seed=5), currents_of(*shape, seed=6)
     results = []
-    for place, dtype, name in ((DEVICE, torch.float32, backend), ("cpu", torch.float64, "reference")):
+    for place, dtype, name in (
+        (DEVICE, torch.float32, backend),
+        ("cpu", torch.float64, "reference"),
+    ):
         layer = BatchNormLIF(11, backend=name).to(place, dtype)
         leaf = x.detach().to(place, dtype, copy=True).requires_grad_()
         spikes = layer(leaf)
         spikes.backward(upstream.to(spikes))
-        results.append([spikes, leaf.grad, layer.weight.grad, layer.bias.grad, layer.running_mean, layer.running_var])
+        results.append(
+            [
+                spikes,
+                leaf.grad,
+                layer.weight.grad,
+                layer.bias.grad,
+                layer.running_mean,
+                layer.running_var,
+            ]
+        )
     for got, exact in zip(*results, strict=True):
         assert relative(got.detach().cpu(), exact.detach()) <= 3e-6
 
@@ -174,7 +201,9 @@ def test_a_graph_of_forward_and_backward_replays_with_other_input(name):
 @pytest.mark.parametrize("options", [{}, {"recompute": True}], ids=["saved", "recomputed"])
 def test_tiers_keep_to_float64(tier, options):
     layer = linear_layers.layer(tier=tier, input="spikes", **options).to(DEVICE)
-    exact = linear_layers.results(copy.deepcopy(layer).cpu().double(), linear_layers.spikes_in().double())
+    exact = linear_layers.results(
+        copy.deepcopy(layer).cpu().double(), linear_layers.spikes_in().double()
+    )
     actual = linear_layers.results(layer, linear_layers.spikes_in().to(DEVICE))
     for got, expected in zip(actual[1:], exact[1:], strict=True):
         assert linear_layers.relative(got.cpu(), expected) <= linear_layers.TOLERANCE[tier]

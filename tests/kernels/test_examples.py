@@ -10,7 +10,15 @@ from snnbench import kernels
 
 
 @pytest.mark.parametrize(
-    "name", ["lif.functional", "lif.module", "linear_lif.module", "batch_norm_lif.module", "conv_lif.module", "events.packed"]
+    "name",
+    [
+        "lif.functional",
+        "lif.module",
+        "linear_lif.module",
+        "batch_norm_lif.module",
+        "conv_lif.module",
+        "events.packed",
+    ],
 )
 def test_examples_run_as_written(name):
     module = importlib.import_module(f"snnbench.kernels.{name}")

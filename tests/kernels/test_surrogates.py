@@ -15,7 +15,11 @@ PLAIN = {"\\|u\\|": "abs(u)", "·": "*", "−": "-", "²": "**2", "π": "pi"}
 
 
 def formulas() -> dict[str, str]:
-    return dict(ROW.findall((ROOT / "docs" / "proof.md").read_text(encoding="utf-8").partition("## Surrogates")[2]))
+    return dict(
+        ROW.findall(
+            (ROOT / "docs" / "proof.md").read_text(encoding="utf-8").partition("## Surrogates")[2]
+        )
+    )
 
 
 def test_every_surrogate_stands_in_the_table():
@@ -30,4 +34,6 @@ def test_a_formula_is_what_is_computed(name, slope):
         formula = formula.replace(sign, spelled)
     distances = np.array([-1.7, -0.31, -0.011, 0.0, 0.007, 0.29, 2.3])
     told = [eval(formula, {"u": float(u), "k": slope, "exp": exp, "pi": pi}) for u in distances]
-    assert derivative(NeuronSpec(surrogate=name, slope=slope), np)(distances) == pytest.approx(told, rel=1e-12)
+    assert derivative(NeuronSpec(surrogate=name, slope=slope), np)(distances) == pytest.approx(
+        told, rel=1e-12
+    )

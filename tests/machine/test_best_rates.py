@@ -13,7 +13,10 @@ from snnbench.machine.best_rates import best_rates, rates_file
 
 SLOW = {"copy_bytes_per_s": {"1048576": 9e9}, "matmul_flops_per_s": {"fp32": 2e10, "bf16": 7e9}}
 FAST = {"copy_bytes_per_s": {"1048576": 8e9, "16777216": 6e9}, "matmul_flops_per_s": {"fp32": 3e10}}
-BEST = {"copy_bytes_per_s": {"1048576": 9e9, "16777216": 6e9}, "matmul_flops_per_s": {"fp32": 3e10, "bf16": 7e9}}
+BEST = {
+    "copy_bytes_per_s": {"1048576": 9e9, "16777216": 6e9},
+    "matmul_flops_per_s": {"fp32": 3e10, "bf16": 7e9},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +51,9 @@ def test_what_is_not_to_be_kept_counts_once():
 
 @pytest.mark.parametrize("wrong", [float("inf"), float("nan"), 0.0, -1.0, 1e19])
 def test_a_rate_that_no_device_has_is_left_out(wrong):
-    assert rates({"matmul_flops_per_s": {"fp32": 2e10, "bf16": wrong}}) == {"matmul_flops_per_s": {"fp32": 2e10}}
+    assert rates({"matmul_flops_per_s": {"fp32": 2e10, "bf16": wrong}}) == {
+        "matmul_flops_per_s": {"fp32": 2e10}
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,7 +74,11 @@ def test_a_damaged_or_foreign_file_is_ignored_and_replaced(content):
     path.write_bytes(content)
     assert rates(SLOW, keep=False) == SLOW
     assert rates(SLOW) == SLOW
-    assert json.loads(path.read_text()) == {"version": 1, "machine": "0f1e", "rates": {"cpu, 2 threads": SLOW}}
+    assert json.loads(path.read_text()) == {
+        "version": 1,
+        "machine": "0f1e",
+        "rates": {"cpu, 2 threads": SLOW},
+    }
 
 
 @given(st.binary(max_size=80))

@@ -93,7 +93,12 @@ def test_the_energy_of_a_step_is_that_of_a_burst_over_its_calls():
     assert orders == [{"burst": 250}]
 
 
-@pytest.mark.parametrize(("readings", "told"), [([1.0, 1.0], {}), ([None, 2.0], {}), ([1.0, None], {}), ([1.0, 2.0], None)])
+@pytest.mark.parametrize(
+    ("readings", "told"),
+    [([1.0, 1.0], {}), ([None, 2.0], {}), ([1.0, None], {}), ([1.0, 2.0], None)],
+)
 def test_without_a_reading_or_an_answer_nothing_is_known(readings, told):
     left = iter(readings)
-    assert energy_of_step(EnergyMeter("a meter", lambda: next(left)), lambda **given: told, 10.0) == {}
+    assert (
+        energy_of_step(EnergyMeter("a meter", lambda: next(left)), lambda **given: told, 10.0) == {}
+    )

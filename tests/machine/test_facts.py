@@ -33,7 +33,10 @@ def test_outside_of_containers_the_system_s_own_number_counts(tmp_path):
     assert node(tmp_path, container=False)["node_of"] == "machine-id"
 
 
-@pytest.mark.parametrize("nothing", [None, "", "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"])
+@pytest.mark.parametrize(
+    "nothing",
+    [None, "", "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"],
+)
 def test_what_lasts_until_the_next_reboot_says_so(tmp_path, nothing):
     assert node(tmp_path, product_uuid=nothing)["node_of"] == "boot_id"
 
@@ -45,4 +48,7 @@ def test_where_nothing_is_known_nothing_is_said(tmp_path):
 def test_a_machine_with_more_programs_than_cores_is_busy():
     assert busy_warning(2.0, 2) == busy_warning(0.0, 1) == []
     (sentence,) = busy_warning(15.23, 2)
-    assert sentence.startswith("this machine is busy: a load of 15.2 on 2 cores: ") and "proofs may run out of time" in sentence
+    assert (
+        sentence.startswith("this machine is busy: a load of 15.2 on 2 cores: ")
+        and "proofs may run out of time" in sentence
+    )

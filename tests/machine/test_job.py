@@ -41,10 +41,26 @@ def groups(root, lines, limits):
     [
         (["0::/"], {"memory.max": "97000000"}, 97000000),
         (["0::/"], {"memory.max": "max"}, None),
-        (["0::/job_7/step"], {"job_7/memory.max": "41000000", "job_7/step/memory.max": "max"}, 41000000),
-        (["0::/job_7/step"], {"job_7/memory.max": "41000000", "job_7/step/memory.max": "37000000"}, 37000000),
-        (["9:name=systemd:/", "4:memory:/job_7"], {"memory/job_7/memory.limit_in_bytes": "53000000"}, 53000000),
-        (["4:cpu,memory:/job_7"], {"memory/job_7/memory.limit_in_bytes": str(0x7FFFFFFFFFFFF000)}, None),
+        (
+            ["0::/job_7/step"],
+            {"job_7/memory.max": "41000000", "job_7/step/memory.max": "max"},
+            41000000,
+        ),
+        (
+            ["0::/job_7/step"],
+            {"job_7/memory.max": "41000000", "job_7/step/memory.max": "37000000"},
+            37000000,
+        ),
+        (
+            ["9:name=systemd:/", "4:memory:/job_7"],
+            {"memory/job_7/memory.limit_in_bytes": "53000000"},
+            53000000,
+        ),
+        (
+            ["4:cpu,memory:/job_7"],
+            {"memory/job_7/memory.limit_in_bytes": str(0x7FFFFFFFFFFFF000)},
+            None,
+        ),
         (["0::/job_7"], {}, None),
     ],
 )
@@ -84,7 +100,10 @@ def test_workers_leave_the_harness_its_part_of_the_job(monkeypatch):
 
 def test_a_job_that_is_too_small_is_refused_before_anything_runs(monkeypatch):
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "420")
-    with pytest.raises(ConfigError, match=r"this job may use 420 MiB of memory, .* 512 MiB: give it 1 GiB or more \(--mem\)"):
+    with pytest.raises(
+        ConfigError,
+        match=r"this job may use 420 MiB of memory, .* 512 MiB: give it 1 GiB or more \(--mem\)",
+    ):
         memory_for_workers(16 * GIB, 10 * GIB)
 
 
@@ -94,7 +113,9 @@ def test_what_runs_already_is_taken_from_the_next_one(monkeypatch):
     room = Room("cpu")
     alone = memory_for_one_more(7 * GIB)
     hold = "import sys; held = bytearray(97 << 20); print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         assert alone - memory_for_one_more(7 * GIB) >= 97 * MIB
         room.note()
@@ -105,7 +126,12 @@ def test_what_runs_already_is_taken_from_the_next_one(monkeypatch):
 
 def bound_to(**variables):
     program = "from snnbench.machine.cores import use_cores; import os; print(*use_cores(0), '|', *os.sched_getaffinity(0))"
-    ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == 0, ended.stderr
     return [sorted(map(int, part.split())) for part in ended.stdout.split("|")]
 

@@ -13,7 +13,10 @@ from snnbench.worker.__main__ import cpu_seconds
 
 def test_what_stays_the_same_is_kept_once():
     reasons = [0, 0, 0, 0, 0, 0, 0, 0x4, 0x40]
-    readings = [{"at": i, "mhz": 3000 if i < 5 else 2900, "throttle_reasons": bits} for i, bits in enumerate(reasons)]
+    readings = [
+        {"at": i, "mhz": 3000 if i < 5 else 2900, "throttle_reasons": bits}
+        for i, bits in enumerate(reasons)
+    ]
     stored = condensed(readings)
     assert stored["watched"] == {"at": [0, 5, 7, 8], "mhz": [3000, 2900, 2900, 2900]}
     assert slowed(stored["throttle_reasons"]) == ["its power limit", "heat"]
@@ -21,7 +24,10 @@ def test_what_stays_the_same_is_kept_once():
 
 def test_however_long_a_worker_runs_a_record_stays_small():
     stored = condensed([{"at": float(i), "mhz": float(i)} for i in range(10 * MOST_READINGS + 7)])
-    assert MOST_READINGS / 2 < len(stored["watched"]["at"]) <= MOST_READINGS and stored["watched"]["at"][0] == 0.0
+    assert (
+        MOST_READINGS / 2 < len(stored["watched"]["at"]) <= MOST_READINGS
+        and stored["watched"]["at"][0] == 0.0
+    )
 
 
 def test_a_machine_that_does_not_tell_is_no_fault():

@@ -45,17 +45,23 @@ def test_a_driver_that_tells_everything(driver):
     assert Room("cuda").for_one_more
 
 
-@pytest.mark.parametrize("error", [pynvml.NVMLError_NoPermission, pynvml.NVMLError_FunctionNotFound, AttributeError])
+@pytest.mark.parametrize(
+    "error", [pynvml.NVMLError_NoPermission, pynvml.NVMLError_FunctionNotFound, AttributeError]
+)
 @pytest.mark.parametrize("refused", ANSWERS)
 def test_each_question_may_be_refused(driver, refused, error):
     driver(refused, error)
     facts = machine_facts()
-    assert machine_label(facts) and len(facts["gpus"]) == (refused not in ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"))
+    assert machine_label(facts) and len(facts["gpus"]) == (
+        refused not in ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex")
+    )
     assert all(gpu[name] in (EMPTY[name], TOLD[name]) for gpu in facts["gpus"] for name in TOLD)
     with Monitor(reader_of("cuda")) as monitor:
         pass
     assert "watched" in monitor.facts
-    assert Room("cuda").for_one_more == (refused not in ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetHandleByIndex"))
+    assert Room("cuda").for_one_more == (
+        refused not in ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetHandleByIndex")
+    )
 
 
 def test_doctor_answers_whatever_is_refused(driver, snnbench):
@@ -83,7 +89,9 @@ def three(driver, monkeypatch):
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", at)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetUUID", lambda handle: BOARDS[handle])
     monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByUUID", {"MIG-cc": "a part"}.__getitem__)
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", {"a part": 2}.__getitem__)
+    monkeypatch.setattr(
+        pynvml, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", {"a part": 2}.__getitem__
+    )
     monkeypatch.setattr(pynvml, "nvmlDeviceGetTemperature", lambda handle, sensor: 40 + handle)
     free = {0: 1 << 30, 1: 2 << 30, 2: 3 << 30, "a part": 4 << 30}
     memory = lambda handle: SimpleNamespace(total=97 << 30, free=free[handle], used=0)
@@ -113,8 +121,13 @@ def test_gpus_have_the_numbers_of_frameworks(three, monkeypatch, variable, devic
     assert [handle_of(index) for index in range(len(handles))] == handles
 
 
-@pytest.mark.parametrize("variable, celsius, free", [("1,0", 40, 1 << 30), ("0,1", 41, 2 << 30), ("0,MIG-cc", 42, 4 << 30)])
-def test_the_gpu_that_is_watched_is_the_one_that_computes(three, monkeypatch, variable, celsius, free):
+@pytest.mark.parametrize(
+    "variable, celsius, free",
+    [("1,0", 40, 1 << 30), ("0,1", 41, 2 << 30), ("0,MIG-cc", 42, 4 << 30)],
+)
+def test_the_gpu_that_is_watched_is_the_one_that_computes(
+    three, monkeypatch, variable, celsius, free
+):
     """Of a part of a GPU the clocks are the whole one's, and the memory is its own."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
     assert reader_of("cuda:1")()["celsius"] == celsius

@@ -29,7 +29,9 @@ def test_a_ceiling_is_the_best_of_many_calls_after_one_that_warms_up(monkeypatch
     calls, begun = [], time.process_time()
     assert ceilings.best_seconds(1, [lambda: calls.append(None)], 5) == pytest.approx(1e-6)
     assert len(calls) == pytest.approx(1 + ceilings.LEAST_SECONDS / 1e-6, rel=0.01)
-    assert time.process_time() - begun < 1, "looking at the clock must not cost more than what is timed"
+    assert time.process_time() - begun < 1, (
+        "looking at the clock must not cost more than what is timed"
+    )
 
 
 def test_calls_that_are_waited_for_together_share_the_wait(monkeypatch):
@@ -67,7 +69,9 @@ def device(monkeypatch):
 
 
 def test_copies_are_of_the_size_of_the_call_and_of_its_cached_part(device):
-    case = Case("any", neurons=1024, time_steps=100, batch=32)  # 4 MiB of weights, 12.5 MiB of input, 3.1 MiB of spikes
+    case = Case(
+        "any", neurons=1024, time_steps=100, batch=32
+    )  # 4 MiB of weights, 12.5 MiB of input, 3.1 MiB of spikes
     measured = measure_ceilings(device, case, network_of(case))
     assert sorted(device.copied) == sorted(measured.copies) == [1 << 20, 1 << 22, 1 << 24]
     assert list(measured.copies.values()) == pytest.approx([1e9] * 3)
@@ -114,9 +118,13 @@ def test_an_honest_kernel_of_3_us_is_not_refused(monkeypatch):
     case = Case("any", workload="lif", neurons=512, time_steps=100, batch=16, device="cuda")
     network, timed, gpu = network_of(case), {"forward": 3e-6}, Gpu()
     measured = measure_ceilings(gpu, case, network)
-    assert max(measured.copies.values()) == pytest.approx((16 << 20) / (1e-6 + (16 << 20) / 8e12), rel=0.01)
+    assert max(measured.copies.values()) == pytest.approx(
+        (16 << 20) / (1e-6 + (16 << 20) / 8e12), rel=0.01
+    )
     assert judge_times(case, network, measured, 0.5, timed)["forward"].reason is None
-    assert judge_times(case, network, measured, 0.5, {"forward": 0.2e-6})["forward"].reason, "and one that does nothing is"
+    assert judge_times(case, network, measured, 0.5, {"forward": 0.2e-6})["forward"].reason, (
+        "and one that does nothing is"
+    )
     # Planted: copies that are launched and waited for one by one.
     monkeypatch.setattr(gpu, "device_queue", lambda: None)
     monkeypatch.setattr(ceilings, "time", gpu.queue)

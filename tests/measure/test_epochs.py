@@ -18,7 +18,9 @@ def delivered(epoch):
 
 def test_every_recording_is_delivered_once_and_another_epoch_has_another_order():
     epochs = [epoch_of(CASE, draw_of(7, call, "step")) for call in range(3)]
-    assert all(sorted(epoch.numbers) == list(range(97)) and epoch.shifts is None for epoch in epochs)
+    assert all(
+        sorted(epoch.numbers) == list(range(97)) and epoch.shifts is None for epoch in epochs
+    )
     assert len({tuple(epoch.numbers) for epoch in epochs}) == 3
     assert epochs[0] == epoch_of(CASE, draw_of(7, 0, "step"))
 
@@ -26,7 +28,10 @@ def test_every_recording_is_delivered_once_and_another_epoch_has_another_order()
 def test_augmented_recordings_are_shifted_by_what_an_epoch_draws():
     epoch = Epoch.drawn(1000, True, 3)
     assert set(epoch.shifts) == set(range(-LARGEST_SHIFT, LARGEST_SHIFT + 1))
-    assert epoch.part(1, 5) == Epoch(epoch.numbers[5:10], epoch.shifts[5:10]) and epoch.first(3).shifts == epoch.shifts[:3]
+    assert (
+        epoch.part(1, 5) == Epoch(epoch.numbers[5:10], epoch.shifts[5:10])
+        and epoch.first(3).shifts == epoch.shifts[:3]
+    )
 
 
 def test_one_batch_of_an_epoch_is_kept():
@@ -41,4 +46,8 @@ def test_one_batch_of_an_epoch_is_kept():
 
 def test_an_epoch_that_ends_early_leaves_nothing():
     epochs = Epochs(CASE, lambda epoch: iter(()), seed=11)
-    assert vars(epochs.phase.call(epochs.phase.prepare(0))) == {"frames": None, "labels": None, "batches": 0}
+    assert vars(epochs.phase.call(epochs.phase.prepare(0))) == {
+        "frames": None,
+        "labels": None,
+        "batches": 0,
+    }

@@ -20,8 +20,14 @@ RATES = Ceilings({}, {"fp32": 1e9})
 
 
 def test_the_floor_is_the_slower_of_the_two_ceilings():
-    assert floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: 1e12}, {"fp32": WORK.flops}), HALF) == 1.0
-    assert floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: WORK.bytes}, {"fp32": 1e12}), HALF) == 1.0
+    assert (
+        floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: 1e12}, {"fp32": WORK.flops}), HALF)
+        == 1.0
+    )
+    assert (
+        floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: WORK.bytes}, {"fp32": 1e12}), HALF)
+        == 1.0
+    )
     assert floor(CASE, NETWORK, "forward", Ceilings({8 * KIB: WORK.bytes}, {}), HALF) == 1.0
     assert floor(CASE, NETWORK, "forward", Ceilings({}, {}), HALF) == 0.0
 
@@ -54,20 +60,33 @@ rates_of_a_device = st.builds(
 )
 
 
-@given(rates_of_a_device, rates_of_a_device, st.sampled_from(["forward", "backward", "step", "inference"]))
+@given(
+    rates_of_a_device,
+    rates_of_a_device,
+    st.sampled_from(["forward", "backward", "step", "inference"]),
+)
 def test_more_measurements_never_raise_a_floor_that_rests_on_some(one, other, phase):
     if not one.copies or not one.products:
         return
     merged = Ceilings(
-        {size: max(each.copies.get(size, 0) for each in (one, other)) for size in {**one.copies, **other.copies}},
-        {name: max(each.products.get(name, 0) for each in (one, other)) for name in {**one.products, **other.products}},
+        {
+            size: max(each.copies.get(size, 0) for each in (one, other))
+            for size in {**one.copies, **other.copies}
+        },
+        {
+            name: max(each.products.get(name, 0) for each in (one, other))
+            for name in {**one.products, **other.products}
+        },
     )
     assert floor(CASE, NETWORK, phase, merged, HALF) <= floor(CASE, NETWORK, phase, one, HALF)
 
 
 def test_rates_go_through_a_file():
     rates = Ceilings({MIB: 9e9, 8 * KIB: 2e10}, {"fp32": 3e10})
-    assert rates.as_dict() == {"copy_bytes_per_s": {"1048576": 9e9, "8192": 2e10}, "matmul_flops_per_s": {"fp32": 3e10}}
+    assert rates.as_dict() == {
+        "copy_bytes_per_s": {"1048576": 9e9, "8192": 2e10},
+        "matmul_flops_per_s": {"fp32": 3e10},
+    }
     assert Ceilings.from_dict(rates.as_dict()) == rates
     cold = Ceilings(rates.copies, rates.products, {MIB: 3e9})
     assert Ceilings.from_dict(cold.as_dict()) == cold != rates
@@ -98,19 +117,34 @@ def test_a_program_that_leaves_out_the_products_of_zeros_is_not_refused():
 
 
 @pytest.mark.parametrize("share", [0.01, 0.15, 0.5, 1.0])
-def test_a_program_that_adds_up_weights_of_spikes_is_refused_only_where_it_leaves_out_what_matters(share):
+def test_a_program_that_adds_up_weights_of_spikes_is_refused_only_where_it_leaves_out_what_matters(
+    share,
+):
     """Partial sums of eight inputs: an eighth of the product's operations, however many spikes there are. The input's gradient
     has no zeros: without its product a step is refused."""
     spikes = replace(CASE, input="spikes", neurons=512, batch=64)
     network = network_of(spikes)
     product = floor(replace(spikes, input="dense"), network, "forward", RATES, 1.0)
-    whole = judge_times(spikes, network, RATES, share, {"forward": product / 8, "step": product * (1 / 8 + 1 + 1 / 8)})
+    whole = judge_times(
+        spikes,
+        network,
+        RATES,
+        share,
+        {"forward": product / 8, "step": product * (1 / 8 + 1 + 1 / 8)},
+    )
     assert [one.reason for one in whole.values()] == [None, None]
-    refused = judge_times(spikes, network, RATES, share, {"step": product / 4, "backward": product / 8})
+    refused = judge_times(
+        spikes, network, RATES, share, {"step": product / 4, "backward": product / 8}
+    )
     assert all("the work cannot have been done" in one.reason for one in refused.values())
-    dense = judge_times(replace(spikes, input="dense"), network, RATES, 1.0, {"forward": product / 8})
+    dense = judge_times(
+        replace(spikes, input="dense"), network, RATES, 1.0, {"forward": product / 8}
+    )
     assert dense["forward"].reason, "of values that are not declared as spikes all products count"
 
 
 def test_the_share_of_the_input_is_the_least_of_its_arrays():
-    assert nonzero_share([np.array([0, 1, 1, 0], np.float32), np.array([0, 3, 0, 0], np.float32)]) == 0.25
+    assert (
+        nonzero_share([np.array([0, 1, 1, 0], np.float32), np.array([0, 3, 0, 0], np.float32)])
+        == 0.25
+    )

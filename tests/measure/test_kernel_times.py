@@ -13,7 +13,9 @@ from snnbench.measure.kernel_times import kernel_times
 from snnbench.worker.kernel_case import timed
 
 MIB, START_S, COLD, WARM = 1 << 20, 1e-6, 4e12, 8e12
-CEILINGS = Ceilings({MIB: 5e12, 16 * MIB: WARM, 64 * MIB: 7e12}, {}, {16 * MIB: 3e12, 512 * MIB: COLD})
+CEILINGS = Ceilings(
+    {MIB: 5e12, 16 * MIB: WARM, 64 * MIB: 7e12}, {}, {16 * MIB: 3e12, 512 * MIB: COLD}
+)
 
 
 def simulated(**given):
@@ -32,7 +34,14 @@ def kernel_of(device, nbytes, launches=1, flops=0.0):
 
         return call, nbytes
 
-    return SimpleNamespace(name="lif forward", spelling="cuda", format="fp32", shape=(37, 3, 97), flops=flops, prepare=prepare)
+    return SimpleNamespace(
+        name="lif forward",
+        spelling="cuda",
+        format="fp32",
+        shape=(37, 3, 97),
+        flops=flops,
+        prepare=prepare,
+    )
 
 
 @pytest.mark.parametrize("nbytes", [MIB, 16 * MIB, 200 * MIB])
@@ -40,7 +49,9 @@ def test_a_kernel_has_no_launch_in_it_and_its_shares_are_of_copies_like_it(nbyte
     device = simulated()
     told = kernel_times(device, kernel_of(device, nbytes), CEILINGS)
     cold, warm = START_S + nbytes / COLD, START_S + nbytes / (WARM if nbytes < 50 * MIB else COLD)
-    assert told["cold_s"] == pytest.approx(cold, rel=1e-3) and told["warm_s"] == pytest.approx(warm, rel=1e-3)
+    assert told["cold_s"] == pytest.approx(cold, rel=1e-3) and told["warm_s"] == pytest.approx(
+        warm, rel=1e-3
+    )
     assert told["cold_share"] == pytest.approx(nbytes / cold / COLD, rel=1e-3)
     assert told["warm_share"] == pytest.approx(nbytes / warm / CEILINGS.bytes(nbytes), rel=1e-3)
     assert told["bytes"] == nbytes
@@ -85,7 +96,9 @@ def test_one_that_cannot_run_says_why_and_the_others_are_timed():
         raise error
 
     kernels = [kernel_of(device, MIB) for _ in range(3)]
-    for kernel, error in zip(kernels, (RuntimeError("no compiler"), MemoryError("too large")), strict=False):
+    for kernel, error in zip(
+        kernels, (RuntimeError("no compiler"), MemoryError("too large")), strict=False
+    ):
         kernel.prepare = partial(fails, error)
     one, other, last = timed(device, kernels, CEILINGS)
     assert (one["reason"], other["reason"]) == ("no compiler", "MemoryError: too large")

@@ -20,7 +20,14 @@ from snnbench.workloads.task import batch_of
 
 SIZES = {"layers": None, "bias": None, "classes": 10, "batch": 16, "time_steps": 10}
 MLP = Case(
-    "torch", workload="mnist-mlp", neuron=NEURONS["hard"], neurons=97, image=19, loss="spike-count", optimizer="adam", **SIZES
+    "torch",
+    workload="mnist-mlp",
+    neuron=NEURONS["hard"],
+    neurons=97,
+    image=19,
+    loss="spike-count",
+    optimizer="adam",
+    **SIZES,
 )
 CIFAR = Case(
     "torch", workload="cifar-small", neuron=NEURONS["hard"], neurons=None, width=8, image=16, norm=True, loss="cross-entropy",
@@ -35,17 +42,23 @@ def curve(case, reference=None, **clock):
     case = replace(case, framework=adapter.name)
     adapter.prepare(case, 1)
     program, _ = loaded(adapter, case)
-    return program, learned(program, partial(batch_of, case, workload_of(case).network(case)), **clock)
+    return program, learned(
+        program, partial(batch_of, case, workload_of(case).network(case)), **clock
+    )
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("case", representatives([MLP, CIFAR], [0]), ids=["mnist-mlp adam", "cifar-small sgd"])
+@pytest.mark.parametrize(
+    "case", representatives([MLP, CIFAR], [0]), ids=["mnist-mlp adam", "cifar-small sgd"]
+)
 def test_frameworks_learn_the_task_and_their_curves_lie_on_each_other(case):
     curves = {name: curve(replace(case, framework=name))[1] for name in FRAMEWORKS}
     first = curves["torch"]["loss"]
     assert len(first) == STEPS
     for name, told in curves.items():
-        apart = [abs(own - other) / first[0] for own, other in zip(told["loss"], first, strict=True)]
+        apart = [
+            abs(own - other) / first[0] for own, other in zip(told["loss"], first, strict=True)
+        ]
         assert max(apart[:10]) < 1e-5 and max(apart) < 0.02, name
         assert told["accuracy"] > 0.95, name
 
@@ -54,7 +67,10 @@ def test_frameworks_learn_the_task_and_their_curves_lie_on_each_other(case):
 def test_a_wrong_step_learns_otherwise(fault):
     case = replace(MLP, optimizer="sgd")  # twice the gradient is the same to Adam
     right, wrong = curve(case)[1]["loss"], curve(case, f"{WRONG}/steps.py:{fault}")[1]["loss"]
-    assert max(abs(own - other) for own, other in zip(wrong[:10], right, strict=False)) > 1e-3 * right[0]
+    assert (
+        max(abs(own - other) for own, other in zip(wrong[:10], right, strict=False))
+        > 1e-3 * right[0]
+    )
 
 
 def test_who_is_slow_learns_for_fewer_steps_and_parameters_are_as_before():
@@ -62,4 +78,6 @@ def test_who_is_slow_learns_for_fewer_steps_and_parameters_are_as_before():
     program, told = curve(replace(MLP, neuron=WIDEST), clock=lambda: next(ticks))
     assert len(told["loss"]) == 2 and 0 <= told["accuracy"] <= 1
     assert round(told["accuracy"] * MLP.batch * NEW, 6) % 1 == 0
-    assert all(torch.equal(leaf, kept) for leaf, kept in zip(program.leaves, program.loaded, strict=True))
+    assert all(
+        torch.equal(leaf, kept) for leaf, kept in zip(program.leaves, program.loaded, strict=True)
+    )

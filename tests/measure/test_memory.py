@@ -12,7 +12,12 @@ from snnbench.measure.phases import Phases
 
 MIB = 1 << 20
 HEAVY = {"forward": 256 * MIB, "backward": 160 * MIB, "step": 224 * MIB, "inference": 192 * MIB}
-HEAVY_TORCH = {"forward": 128 * MIB, "backward": 160 * MIB, "step": 160 * MIB, "inference": 128 * MIB}
+HEAVY_TORCH = {
+    "forward": 128 * MIB,
+    "backward": 160 * MIB,
+    "step": 160 * MIB,
+    "inference": 128 * MIB,
+}
 BUFFER = 64 * MIB
 NAMES = {
     "numpy": "numpy_network.py:NumpyNetwork",
@@ -37,35 +42,51 @@ def weighed(snnbench_module):
 
 @pytest.mark.parametrize("phase", HEAVY)
 @pytest.mark.parametrize("figure", ["peak_bytes", "extra_bytes"])
-@pytest.mark.parametrize(("heavy", "light", "bytes"), [("heavy", "numpy", HEAVY), ("heavy-torch", "torch", HEAVY_TORCH)])
+@pytest.mark.parametrize(
+    ("heavy", "light", "bytes"), [("heavy", "numpy", HEAVY), ("heavy-torch", "torch", HEAVY_TORCH)]
+)
 def test_known_bytes_read_back_within_five_percent(weighed, heavy, light, bytes, phase, figure):
-    taken = weighed.record(heavy)["memory"][phase][figure] - weighed.record(light)["memory"][phase][figure]
+    taken = (
+        weighed.record(heavy)["memory"][phase][figure]
+        - weighed.record(light)["memory"][phase][figure]
+    )
     assert taken == pytest.approx(bytes[phase], rel=0.05)
 
 
 def test_what_forward_keeps_for_backward_counts_in_both(weighed):
     keeping, light = (weighed.record(name)["memory"] for name in ("keeping", "numpy"))
     for phase in ("forward", "backward", "step"):
-        assert keeping[phase]["extra_bytes"] - light[phase]["extra_bytes"] == pytest.approx(HEAVY["forward"], rel=0.05), phase
+        assert keeping[phase]["extra_bytes"] - light[phase]["extra_bytes"] == pytest.approx(
+            HEAVY["forward"], rel=0.05
+        ), phase
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("phase", HEAVY)
-@pytest.mark.parametrize(("hoarding", "light"), [("hoarding", "numpy"), ("hoarding-torch", "torch"), ("hoarding-jax", "jax")])
-def test_a_buffer_that_stays_between_calls_is_weighed_and_is_no_part_of_a_call(weighed, hoarding, light, phase):
+@pytest.mark.parametrize(
+    ("hoarding", "light"),
+    [("hoarding", "numpy"), ("hoarding-torch", "torch"), ("hoarding-jax", "jax")],
+)
+def test_a_buffer_that_stays_between_calls_is_weighed_and_is_no_part_of_a_call(
+    weighed, hoarding, light, phase
+):
     with_buffer, without = (weighed.record(name)["memory"][phase] for name in (hoarding, light))
     assert with_buffer["kept_bytes"] - without["kept_bytes"] == pytest.approx(BUFFER, rel=0.05)
     assert with_buffer["extra_bytes"] == pytest.approx(without["extra_bytes"], abs=0.05 * BUFFER)
 
 
 @pytest.mark.parametrize("phase", HEAVY)
-@pytest.mark.parametrize(("name", "most"), [("numpy", 1), ("heavy", 1), ("keeping", 1), ("torch", 2), ("jax", 20)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("numpy", 1), ("heavy", 1), ("keeping", 1), ("torch", 2), ("jax", 20)]
+)
 def test_who_keeps_nothing_is_shown_to_keep_little(weighed, name, most, phase):
     assert weighed.record(name)["memory"][phase]["kept_bytes"] < most * MIB
 
 
 def test_what_is_kept_shows_from_the_phase_on_that_keeps_it(weighed):
-    *before, inference = (figures["kept_bytes"] for figures in weighed.record("hoarding-late")["memory"].values())
+    *before, inference = (
+        figures["kept_bytes"] for figures in weighed.record("hoarding-late")["memory"].values()
+    )
     assert max(before) < MIB
     assert inference == pytest.approx(BUFFER, rel=0.05)
 
@@ -156,14 +177,22 @@ def test_the_total_holds_arguments_and_results(weighed):
     weights = (size * size + size) * 4
     figures = weighed.record("torch")["memory"]
     assert figures["inference"]["peak_bytes"] >= weights + border
-    assert figures["forward"]["peak_bytes"] - figures["forward"]["extra_bytes"] == weights + 2 * border
-    assert figures["step"]["peak_bytes"] - figures["step"]["extra_bytes"] == 2 * weights + 4 * border
+    assert (
+        figures["forward"]["peak_bytes"] - figures["forward"]["extra_bytes"] == weights + 2 * border
+    )
+    assert (
+        figures["step"]["peak_bytes"] - figures["step"]["extra_bytes"] == 2 * weights + 4 * border
+    )
 
 
 def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
     row = next(row for row in weighed.rows if row["framework"] == "heavy")
     figures = weighed.record("heavy")["memory"]
-    assert int(row["peak_memory_bytes"]) == figures["forward"]["peak_bytes"] == max(f["peak_bytes"] for f in figures.values())
+    assert (
+        int(row["peak_memory_bytes"])
+        == figures["forward"]["peak_bytes"]
+        == max(f["peak_bytes"] for f in figures.values())
+    )
     assert int(row["step_extra_memory_bytes"]) == figures["step"]["extra_bytes"]
     assert row["memory_meaning"] == "host resident"
     assert int(row["host_peak_bytes"]) > HEAVY["forward"]
@@ -175,7 +204,9 @@ def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
 def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbench):
     """Only the potentials are kept for backward, and they are as large as the spikes; a step keeps them too."""
     size = 500 * 16 * 1024 * 4
-    grid = 'neurons = [1024]\ntime_steps = [500]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
+    grid = (
+        'neurons = [1024]\ntime_steps = [500]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
+    )
     ended = snnbench.run(snnbench.config(["spyx"], grid=grid))
     assert ended.exit_code == 0, ended.stderr
     figures = ended.record("spyx")["memory"]

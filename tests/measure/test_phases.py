@@ -53,7 +53,15 @@ def test_no_call_meets_the_input_of_another(phases, name):
 
 @pytest.mark.parametrize("name", ["forward", "backward", "step"])
 def test_nor_its_parameters(phases, program, name):
-    assert len({phases.by_name[name].prepare(index) is not None and program.parameters for index in range(12)}) == 12
+    assert (
+        len(
+            {
+                phases.by_name[name].prepare(index) is not None and program.parameters
+                for index in range(12)
+            }
+        )
+        == 12
+    )
 
 
 def test_inference_keeps_its_parameters_from_the_first_call_on(phases, program):
@@ -72,9 +80,14 @@ def test_inputs_are_written_where_the_last_one_was(phases):
 
 
 @pytest.mark.parametrize("name", ["backward", "step"])
-def test_every_backward_has_an_upstream_gradient_of_its_own_which_its_forward_does_not_know(phases, program, name):
+def test_every_backward_has_an_upstream_gradient_of_its_own_which_its_forward_does_not_know(
+    phases, program, name
+):
     seen, at_forward = [], []
-    program.forward = lambda x: at_forward.append(phases.upstream if phases.upstream is None else phases.upstream.tobytes()) or x
+    program.forward = lambda x: (
+        at_forward.append(phases.upstream if phases.upstream is None else phases.upstream.tobytes())
+        or x
+    )
     for index in range(12):
         phases.by_name[name].prepare(index)
         seen.append(phases.upstream.tobytes())
@@ -114,7 +127,10 @@ def test_a_phase_is_prepared_by_those_before_it(phases, program):
 def test_memory_of_a_program_in_which_the_harness_would_work_for_it_is_refused(program, other):
     inputs = [torch.from_numpy(array).float() for array in INPUTS]
     program.fixed_memory = {"x": torch.empty_like(inputs[0])}
-    assert Phases(program, inputs, inputs[0], 7).by_name["step"].prepare(0) is program.fixed_memory["x"]
+    assert (
+        Phases(program, inputs, inputs[0], 7).by_name["step"].prepare(0)
+        is program.fixed_memory["x"]
+    )
     program.fixed_memory = {"x": other(inputs[0])}
     with pytest.raises(TypeError, match="must be like what put_input gave"):
         Phases(program, inputs, inputs[0], 7).by_name["step"].prepare(0)
@@ -126,7 +142,10 @@ def test_memory_of_a_program_is_read_without_its_knowledge(program):
             raise AssertionError("the program was called between writing and the clock")
 
     program.fixed_memory = Listens(x=INPUTS[0].copy())
-    assert Phases(program, INPUTS, UPSTREAM, 7).by_name["step"].prepare(0) is not program.fixed_memory["x"]
+    assert (
+        Phases(program, INPUTS, UPSTREAM, 7).by_name["step"].prepare(0)
+        is not program.fixed_memory["x"]
+    )
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (37, 3, 97), (1, 1), (4,)])
@@ -134,7 +153,9 @@ def test_shifts_are_the_digits_of_a_turn(shape):
     size = int(np.prod(shape))
     assert len({shifts(turn, shape) for turn in range(size)}) == size
     assert shifts(0, shape) == shifts(size, shape) == (0,) * len(shape)
-    assert all(0 <= shift < length for shift, length in zip(shifts(2**61 + 3, shape), shape, strict=True))
+    assert all(
+        0 <= shift < length for shift, length in zip(shifts(2**61 + 3, shape), shape, strict=True)
+    )
 
 
 def test_a_draw_is_rolled_by_the_judge_as_by_a_program(program):

@@ -23,7 +23,9 @@ def test_the_formula_is_the_simulation(given):
         assert terms.seconds(ranks) == pytest.approx(simulated(terms, ranks), rel=1e-12)
 
 
-@pytest.mark.parametrize("given", [(8, 1.0, 0.1, 0.02), (34, 1.0, 0.1, 0.005), (2, 0.3, 0.2, 0.001)])
+@pytest.mark.parametrize(
+    "given", [(8, 1.0, 0.1, 0.02), (34, 1.0, 0.1, 0.005), (2, 0.3, 0.2, 0.001)]
+)
 def test_no_number_of_ranks_is_better_than_the_optimum(given):
     terms = terms_of(*given)
     best = min(range(1, 513), key=terms.seconds)
@@ -33,12 +35,18 @@ def test_no_number_of_ranks_is_better_than_the_optimum(given):
 
 def test_a_layer_that_is_nothing_but_neurons_gains_nothing():
     terms = terms_of(1, 0.0, 0.3, 0.01)
-    assert terms.optimum == 1 and all(terms.seconds(ranks) > terms.seconds(1) for ranks in range(2, 9))
+    assert terms.optimum == 1 and all(
+        terms.seconds(ranks) > terms.seconds(1) for ranks in range(2, 9)
+    )
     assert terms_of(3, 1.0, 0.1, 0.0).optimum == float("inf")
 
 
 def test_a_prediction_holds_its_middle():
-    quartiles = {"whole": [0.9, 1.0, 1.2], "neurons": [0.1, 0.11, 0.12], "handover": [1e-4, 2e-4, 4e-4]}
+    quartiles = {
+        "whole": [0.9, 1.0, 1.2],
+        "neurons": [0.1, 0.11, 0.12],
+        "handover": [1e-4, 2e-4, 4e-4],
+    }
     quartiles["reduction"] = [0.0, 0.001, 0.01]
     prediction = Prediction.of(quartiles, layers=5)
     for middle, least, most in (prediction.seconds(4), prediction.optimum):

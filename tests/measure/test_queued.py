@@ -10,7 +10,15 @@ from support.simulated_device import LAUNCH_S, SimulatedDevice
 from snnbench.measure import queued
 from snnbench.measure.ceilings import best_queued
 from snnbench.measure.phases import Phases, Prepared
-from snnbench.measure.queued import BEYOND, MOST_SETS, MOST_TOGETHER, device_times, queued_seconds, sets_beyond, together
+from snnbench.measure.queued import (
+    BEYOND,
+    MOST_SETS,
+    MOST_TOGETHER,
+    device_times,
+    queued_seconds,
+    sets_beyond,
+    together,
+)
 
 MIB = 1 << 20
 
@@ -113,7 +121,8 @@ def without_a_hold(device, phases, name, typical):
 
 
 @pytest.mark.parametrize(
-    ("fault", "seconds"), [(one_call_with_its_launch, 12e-6), (on_two_buffers, 1e-6), (without_a_hold, 8e-6)]
+    ("fault", "seconds"),
+    [(one_call_with_its_launch, 12e-6), (on_two_buffers, 1e-6), (without_a_hold, 8e-6)],
 )
 def test_the_device_of_numbers_shows_every_fault(fault, seconds):
     """Planted: one call timed with its launch, buffers that the cache holds, asking counted as computing."""
@@ -126,14 +135,21 @@ def test_a_host_that_cannot_keep_ahead_has_its_time_nowhere(monkeypatch):
     """A loop of two thousand kernels has no room in the queue: the device works while the host still asks."""
     device = SimulatedDevice()
     phases = phases_of(device, 7 * MIB, kernels=2000)
-    assert device_times(device, phases, "forward", 2000 * LAUNCH_S) == {"device": None, "device_warm": None}
+    assert device_times(device, phases, "forward", 2000 * LAUNCH_S) == {
+        "device": None,
+        "device_warm": None,
+    }
     monkeypatch.setattr(queued, "HOLDS", (0,))
-    assert device_times(device, phases_of(device, 7 * MIB), "forward", 20e-6)["device"] is None, "planted: no hold at all"
+    assert device_times(device, phases_of(device, 7 * MIB), "forward", 20e-6)["device"] is None, (
+        "planted: no hold at all"
+    )
 
 
 def test_a_hold_lasts_as_long_as_asking_needs():
     device = SimulatedDevice(launch=300e-6)
-    assert device_times(device, phases_of(device, 7 * MIB), "forward", 350e-6)["device"] == pytest.approx(3e-6, rel=1e-6)
+    assert device_times(device, phases_of(device, 7 * MIB), "forward", 350e-6)[
+        "device"
+    ] == pytest.approx(3e-6, rel=1e-6)
 
 
 def test_parameters_are_renewed_before_every_forward_and_are_not_in_its_time():
@@ -153,10 +169,15 @@ def test_what_has_one_memory_is_cold_behind_what_passes_the_cache(name, nbytes, 
     phases.fixed_memory, sizes, flush = {"x": None}, set(), device.flush
     monkeypatch.setattr(device, "flush", lambda size: sizes.add(size) or flush(size))
     warm = pytest.approx(3e-6 if nbytes > 50 * MIB else 1e-6, rel=0.03)
-    assert device_times(device, phases, name, 20e-6) == {"device": pytest.approx(3e-6, rel=1e-6), "device_warm": warm}
+    assert device_times(device, phases, name, 20e-6) == {
+        "device": pytest.approx(3e-6, rel=1e-6),
+        "device_warm": warm,
+    }
     assert sizes == {BEYOND * device.cache_bytes}
     monkeypatch.setattr(device, "flush", lambda size: None)
-    assert device_times(device, phases, name, 20e-6)["device"] == warm, "planted: nothing passes the cache"
+    assert device_times(device, phases, name, 20e-6)["device"] == warm, (
+        "planted: nothing passes the cache"
+    )
 
 
 def test_calls_pass_four_times_the_cache_before_they_meet_the_same_memory():

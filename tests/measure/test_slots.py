@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snnbench.measure.phases import Phase
-from snnbench.measure.slots import LEAST_CALLS, LONG_CALL_S, MOST_SAMPLES, STRETCHED, Calls, Sampler, length, warnings_of
+from snnbench.measure.slots import (
+    LEAST_CALLS,
+    LONG_CALL_S,
+    MOST_SAMPLES,
+    STRETCHED,
+    Calls,
+    Sampler,
+    length,
+    warnings_of,
+)
 
 
 class Clock:
@@ -60,7 +69,12 @@ def after(program, seconds):
 
 
 def sampler(program, typical=0.0):
-    one = Sampler(Phase(program.prepare, program.call), program, program.clock, lambda result: program.wait(result))
+    one = Sampler(
+        Phase(program.prepare, program.call),
+        program,
+        program.clock,
+        lambda result: program.wait(result),
+    )
     one.typical = typical
     return one
 
@@ -77,7 +91,9 @@ def test_the_calls_of_the_first_20_ms_are_thrown_away():
     program = Program()
     one = sampler(program)
     calls = one.slot(after(program, 0.1))
-    assert calls.began[0] == pytest.approx(5.0 + 5 * 4e-3 + 1e-3), "five calls settle, then one is prepared"
+    assert calls.began[0] == pytest.approx(5.0 + 5 * 4e-3 + 1e-3), (
+        "five calls settle, then one is prepared"
+    )
     assert len(calls.wall) == 20
     assert program.log[:3] == [("prepare", 0), ("call", 0), ("wait", 0)]
     assert [index for what, index in program.log if what == "call"] == list(range(25))
@@ -90,7 +106,9 @@ def test_a_long_call_needs_no_settling():
     assert [what for what, _ in program.log].count("call") == len(calls.wall) == 2
 
 
-@pytest.mark.parametrize(("call", "count"), [(3e-3, 20), (19e-3, 5), (49e-3, 5), (79e-3, 4), (1.0, 1)])
+@pytest.mark.parametrize(
+    ("call", "count"), [(3e-3, 20), (19e-3, 5), (49e-3, 5), (79e-3, 4), (1.0, 1)]
+)
 def test_five_calls_at_least_unless_they_take_four_times_as_long(call, count):
     program = Program(call)
     calls = sampler(program, typical=1.0).slot(after(program, length(0.08, 1.0, call + 1e-3)))
@@ -112,7 +130,9 @@ def test_any_call_can_be_the_last_and_what_it_can_look_up_is_the_same(calls):
     def call(state):
         slot = sys._getframe(2)
         assert slot.f_code.co_name == "slot"
-        seen.append({name: value for name, value in slot.f_locals.items() if isinstance(value, int | float)})
+        seen.append(
+            {name: value for name, value in slot.f_locals.items() if isinstance(value, int | float)}
+        )
         return program.call(state)
 
     one = sampler(program)
@@ -173,7 +193,9 @@ def test_warm_up_is_bounded_by_half_a_second_beside_the_first_call_which_may_com
 
 
 def calls_of(wall):
-    return Calls([7.1234567891], list(wall), list(np.multiply(0.5, wall)), list(np.multiply(0.9, wall)))
+    return Calls(
+        [7.1234567891], list(wall), list(np.multiply(0.5, wall)), list(np.multiply(0.9, wall))
+    )
 
 
 def test_a_slot_is_summed_up_by_its_median_and_quartiles():
@@ -187,9 +209,14 @@ def test_a_slot_is_summed_up_by_its_median_and_quartiles():
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=500))
 def test_a_summary_lies_within_its_calls(wall):
     summary = calls_of(wall).summary("process")
-    assert min(wall) - 1e-9 <= summary["low"] <= summary["wall"] <= summary["high"] <= max(wall) + 1e-9
+    assert (
+        min(wall) - 1e-9 <= summary["low"] <= summary["wall"] <= summary["high"] <= max(wall) + 1e-9
+    )
     assert summary["calls"] == len(wall) and len(summary["samples"]) == min(len(wall), MOST_SAMPLES)
-    assert {summary["samples"][0], summary["samples"][-1]} == {round(wall[0], 9), round(wall[-1], 9)}
+    assert {summary["samples"][0], summary["samples"][-1]} == {
+        round(wall[0], 9),
+        round(wall[-1], 9),
+    }
 
 
 class Queue:
@@ -212,11 +239,17 @@ def test_marks_of_the_device_surround_the_call_and_are_read_after_the_wait():
     calls = sampler(program, typical=1.0).slot(after(program, 0.0))
     assert program.log[:6] == [("prepare", 0), "mark", ("call", 0), "mark", ("wait", 0), "seconds"]
     assert set(calls.device) == {7.0}
-    assert calls.summary("events")["device"] is None, "with the host's time in it, it is no time of the device"
+    assert calls.summary("events")["device"] is None, (
+        "with the host's time in it, it is no time of the device"
+    )
 
 
-@pytest.mark.parametrize(("unwaited", "warned"), [(0, False), (1, False), (5, False), (6, True), (100, True)])
-def test_who_is_not_waited_for_is_warned_of_and_a_clock_that_is_delayed_now_and_then_is_not(unwaited, warned):
+@pytest.mark.parametrize(
+    ("unwaited", "warned"), [(0, False), (1, False), (5, False), (6, True), (100, True)]
+)
+def test_who_is_not_waited_for_is_warned_of_and_a_clock_that_is_delayed_now_and_then_is_not(
+    unwaited, warned
+):
     """One of two clocks may stop while another program has the core."""
     calls = Calls(wall=[1e-3] * 100, device=[2e-3] * unwaited + [0.9e-3] * (100 - unwaited))
     words = ["W-SYNC: device time exceeds wall time: the device was not waited for"] * warned

@@ -41,14 +41,29 @@ SHORT, AMP = changed(precision="bf16"), changed(precision="amp-bf16", input="den
         (changed(input_grad=False), "backward", 0, EVENTS + 2 * NUMBERS + WEIGHTS),
         (DEEP, "forward", 0, 3 * WEIGHTS + BORDER + NUMBERS),
         (DEEP, "backward", PRODUCT * 3, 6 * WEIGHTS + EVENTS + 2 * NUMBERS + BORDER),
-        (changed(layers=3, input_grad=False), "backward", PRODUCT * 2, 6 * WEIGHTS + EVENTS + 2 * NUMBERS),
+        (
+            changed(layers=3, input_grad=False),
+            "backward",
+            PRODUCT * 2,
+            6 * WEIGHTS + EVENTS + 2 * NUMBERS,
+        ),
         (SHORT, "forward", 0, (WEIGHTS + BORDER) / 2 + NUMBERS),
         # of other inputs the products of those that are not zero
         (DENSE, "forward", PRODUCT / 2, WEIGHTS + BORDER + NUMBERS),
         (DENSE, "step", 2 * PRODUCT, WEIGHTS + BORDER + NUMBERS + 2 * NUMBERS + WEIGHTS + BORDER),
         # autocast keeps copies of the weights and of the input in two bytes
-        (AMP, "backward", PRODUCT / 2 + PRODUCT, WEIGHTS / 2 + 2 * NUMBERS + 2 * NUMBERS + WEIGHTS + BORDER),
-        (DENSE, "backward", PRODUCT / 2 + PRODUCT, WEIGHTS + BORDER + 2 * NUMBERS + WEIGHTS + BORDER),
+        (
+            AMP,
+            "backward",
+            PRODUCT / 2 + PRODUCT,
+            WEIGHTS / 2 + 2 * NUMBERS + 2 * NUMBERS + WEIGHTS + BORDER,
+        ),
+        (
+            DENSE,
+            "backward",
+            PRODUCT / 2 + PRODUCT,
+            WEIGHTS + BORDER + 2 * NUMBERS + WEIGHTS + BORDER,
+        ),
         # of currents that are zero nothing need be kept
         (ALONE, "forward", 0, BORDER + NUMBERS),
         (ALONE, "backward", 0, BORDER / 2 + 2 * NUMBERS + BORDER),
@@ -74,18 +89,28 @@ def test_gradients_that_may_be_zero_need_no_product(surrogate):
     assert mandatory(case, network_of(case), "step", HALF).flops == PRODUCT / 2
 
 
-@pytest.mark.parametrize("neuron", [NATIVE, *(NeuronSpec(surrogate=name) for name in ("rectangle", "straight-through"))])
+@pytest.mark.parametrize(
+    "neuron", [NATIVE, *(NeuronSpec(surrogate=name) for name in ("rectangle", "straight-through"))]
+)
 def test_backward_of_a_neuron_alone_may_need_none_of_its_currents(neuron):
     case = changed(workload="lif", neuron=neuron)
     assert mandatory(case, network_of(case), "backward", 1.0).bytes == 2 * NUMBERS + BORDER
 
 
 def conv(kernel, stride, padding=0, behind=()):
-    first = Node("conv1", "conv", (INPUT,), {"outputs": 4, "kernel": kernel, "stride": stride, "padding": padding})
+    first = Node(
+        "conv1",
+        "conv",
+        (INPUT,),
+        {"outputs": 4, "kernel": kernel, "stride": stride, "padding": padding},
+    )
     return Network((2, 9, 11), (first, *behind))
 
 
-@pytest.mark.parametrize(("kernel", "stride", "pixels", "savings"), [(3, 1, 7 * 9, 4), (3, 2, 4 * 5, 1), (5, 1, 5 * 7, 1)])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pixels", "savings"),
+    [(3, 1, 7 * 9, 4), (3, 2, 4 * 5, 1), (5, 1, 5 * 7, 1)],
+)
 def test_a_convolution_that_winograd_can_do_counts_a_quarter(kernel, stride, pixels, savings):
     """A direct 3×3 convolution of stride 1 is no lower bound: a floor of its flops would refuse true times."""
     case, network = changed(input="dense"), conv(kernel, stride)
@@ -97,8 +122,12 @@ def test_a_convolution_that_winograd_can_do_counts_a_quarter(kernel, stride, pix
 
 
 def test_padding_is_not_multiplied():
-    taps = (9 * 5 - 2 * (2 + 1)) * (11 * 5 - 2 * (2 + 1))  # the rows and columns at the edges miss two and one
-    assert mandatory(DENSE, conv(5, 1, 2), "forward", 1.0).flops == pytest.approx(2 * 7 * 3 * taps * 2 * 4)
+    taps = (9 * 5 - 2 * (2 + 1)) * (
+        11 * 5 - 2 * (2 + 1)
+    )  # the rows and columns at the edges miss two and one
+    assert mandatory(DENSE, conv(5, 1, 2), "forward", 1.0).flops == pytest.approx(
+        2 * 7 * 3 * taps * 2 * 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,8 +149,13 @@ def test_a_product_that_could_be_taken_after_a_mean_is_not_mandatory(kind, optio
 
 def test_behind_a_maximum_gradients_are_not_dense():
     spiking = Node("neuron1", "neuron", ("conv1",), {"neuron": NeuronSpec()})
-    pools = [Node("pool1", f"{kind}_pool", ("neuron1",), {"kernel": 2, "stride": 2}) for kind in ("max", "avg")]
-    behind_max, behind_mean = (mandatory(DENSE, conv(3, 1, 0, (spiking, pool)), "backward", HALF).flops for pool in pools)
+    pools = [
+        Node("pool1", f"{kind}_pool", ("neuron1",), {"kernel": 2, "stride": 2})
+        for kind in ("max", "avg")
+    ]
+    behind_max, behind_mean = (
+        mandatory(DENSE, conv(3, 1, 0, (spiking, pool)), "backward", HALF).flops for pool in pools
+    )
     assert behind_max == 0 < behind_mean
 
 
@@ -129,8 +163,13 @@ def test_of_a_network_only_weights_and_the_outer_borders_are_moved():
     case = changed(workload="contract")
     weights = 4 * 2 * 9 + 4 * 4 * 9 + 7 * 4 * 5 * 6
     given, handed_out = 7 * 3 * 2 * 9 * 11, 1 * 3 * 7
-    assert mandatory(case, network_of(case), "forward", HALF).bytes == 4 * (weights + given + handed_out)
-    assert mandatory(case, network_of(case), "backward", HALF).bytes == 4 * (2 * weights + given + handed_out) + given / 8
+    assert mandatory(case, network_of(case), "forward", HALF).bytes == 4 * (
+        weights + given + handed_out
+    )
+    assert (
+        mandatory(case, network_of(case), "backward", HALF).bytes
+        == 4 * (2 * weights + given + handed_out) + given / 8
+    )
 
 
 def test_a_recurrent_linear_has_no_product_at_the_first_step():
@@ -141,8 +180,15 @@ def test_a_recurrent_linear_has_no_product_at_the_first_step():
 
 def test_gradients_pass_a_neuron_that_hands_out_potentials():
     neuron = {"neuron": NeuronSpec(surrogate="rectangle"), "potentials": True}
-    nodes = (Node("linear1", "linear", (INPUT,), {"outputs": 10}), Node("neuron1", "neuron", ("linear1",), neuron))
+    nodes = (
+        Node("linear1", "linear", (INPUT,), {"outputs": 10}),
+        Node("neuron1", "neuron", ("linear1",), neuron),
+    )
     behind = (Node("linear2", "linear", ("neuron1",), {"outputs": 10}),)
-    assert mandatory(CASE, Network((10,), nodes), "backward", HALF).flops == PRODUCT, "the input's gradient"
+    assert mandatory(CASE, Network((10,), nodes), "backward", HALF).flops == PRODUCT, (
+        "the input's gradient"
+    )
     assert mandatory(DENSE, Network((10,), nodes), "backward", HALF).flops == PRODUCT * 1.5
-    assert mandatory(CASE, Network((10,), nodes + behind), "forward", HALF).flops == PRODUCT, "potentials are no spikes"
+    assert mandatory(CASE, Network((10,), nodes + behind), "forward", HALF).flops == PRODUCT, (
+        "potentials are no spikes"
+    )

@@ -22,18 +22,37 @@ from snnbench.proof.recurrence import risen, run, run_backward
 SOFT = NeuronSpec("soft", adaptation=0.25, adaptation_decay=0.9)
 HARD = NeuronSpec("hard", detach_reset=True, decay=0.5, adaptation=0.5, adaptation_decay=0.95)
 ATTACHED = NeuronSpec("hard", decay=0.75, adaptation=0.1, adaptation_decay=0.97)
-UNDECAYED = NeuronSpec("soft-undecayed", surrogate="triangle", adaptation=0.0625, adaptation_decay=0.9375)
-DETACHED = NeuronSpec("soft", detach_reset=True, surrogate="atan", adaptation=0.25, adaptation_decay=0.5)
+UNDECAYED = NeuronSpec(
+    "soft-undecayed", surrogate="triangle", adaptation=0.0625, adaptation_decay=0.9375
+)
+DETACHED = NeuronSpec(
+    "soft", detach_reset=True, surrogate="atan", adaptation=0.25, adaptation_decay=0.5
+)
 NONE = NeuronSpec("none", adaptation=0.25, adaptation_decay=0.9)
 ALL = [SOFT, HARD, ATTACHED, UNDECAYED, DETACHED, NONE]
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["adaptation"]
 SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
-POTENTIALS = {"workload": "mnist-mlp", "loss": "membrane", "image": 9, "classes": 7, "layers": None, "bias": None}
+POTENTIALS = {
+    "workload": "mnist-mlp",
+    "loss": "membrane",
+    "image": 9,
+    "classes": 7,
+    "layers": None,
+    "bias": None,
+}
 
 PROVED = one_of_each(
     [
-        *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference") for spec in ALL),
-        *((name, spec) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise") for spec in (SOFT, HARD, NONE)),
+        *(
+            (name, spec)
+            for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference")
+            for spec in ALL
+        ),
+        *(
+            (name, spec)
+            for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise")
+            for spec in (SOFT, HARD, NONE)
+        ),
         ("norse:lsnn", ATTACHED),
         ("spyx:alif", UNDECAYED),
     ]
@@ -41,7 +60,9 @@ PROVED = one_of_each(
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
+@pytest.mark.parametrize(
+    ("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label()
+)
 def test_those_of_frameworks_are_proved(name, spec):
     proved(name, spec, **SIZES)
 
@@ -49,13 +70,32 @@ def test_those_of_frameworks_are_proved(name, spec):
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", representatives(["torch", "fused", "jax", "sinabs"], [0, 1, 3]))
 def test_behind_convolutions_and_norms_too(name):
-    sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
-    proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3, loss="cross-entropy", optimizer="adam")
+    sizes = {
+        "width": 4,
+        "image": 9,
+        "classes": 7,
+        "norm": True,
+        "layers": None,
+        "neurons": None,
+        "bias": None,
+    }
+    proved(
+        name,
+        SOFT,
+        workload="cifar-small",
+        **sizes,
+        time_steps=6,
+        batch=3,
+        loss="cross-entropy",
+        optimizer="adam",
+    )
 
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["torch", "jax"])
-@pytest.mark.parametrize("options", [{"workload": "recurrent-lif"}, POTENTIALS], ids=["recurrence", "potentials"])
+@pytest.mark.parametrize(
+    "options", [{"workload": "recurrent-lif"}, POTENTIALS], ids=["recurrence", "potentials"]
+)
 def test_with_recurrence_and_where_potentials_are_handed_out(name, options):
     proved(name, SOFT, **{**SIZES, "time_steps": 15}, **options)
 
@@ -75,7 +115,11 @@ def test_a_wrong_one_is_named(fault):
         ("norse", SOFT, "offered without an adaptive threshold in construction 'default'"),
         ("norse:lsnn", SOFT, "only reset to zero, with gradient"),
         ("norse:lsnn", NeuronSpec("hard"), "always has an adaptive threshold"),
-        ("spyx:alif", replace(UNDECAYED, adaptation=0.5), "adds 1 − adaptation_decay to the threshold"),
+        (
+            "spyx:alif",
+            replace(UNDECAYED, adaptation=0.5),
+            "adds 1 − adaptation_decay to the threshold",
+        ),
         ("spyx:alif", NeuronSpec("soft-undecayed"), "always has an adaptive threshold"),
         ("sinabs", UNDECAYED, "subtracts its threshold, or a constant"),
         ("fused:linear-recompute", SOFT, "in construction 'linear-recompute'"),
@@ -90,10 +134,22 @@ def test_who_has_none_says_so(name, spec, words):
     [
         ({"adaptation": 0.5}, "go together"),
         ({"adaptation_decay": 0.5}, "go together"),
-        ({"adaptation": 0.0, "adaptation_decay": 0.5}, "adaptation = 0.0 must be a positive number"),
-        ({"adaptation": 0.5, "adaptation_decay": 1.0}, "adaptation_decay = 1.0 must be above 0 and below 1"),
-        ({"adaptation": 0.5, "adaptation_decay": 0.5, "max_spikes": 2}, "not offered with several spikes"),
-        ({"adaptation": 0.5, "adaptation_decay": 0.5, "current_decay": 0.5}, "not offered with a synaptic current"),
+        (
+            {"adaptation": 0.0, "adaptation_decay": 0.5},
+            "adaptation = 0.0 must be a positive number",
+        ),
+        (
+            {"adaptation": 0.5, "adaptation_decay": 1.0},
+            "adaptation_decay = 1.0 must be above 0 and below 1",
+        ),
+        (
+            {"adaptation": 0.5, "adaptation_decay": 0.5, "max_spikes": 2},
+            "not offered with several spikes",
+        ),
+        (
+            {"adaptation": 0.5, "adaptation_decay": 0.5, "current_decay": 0.5},
+            "not offered with a synaptic current",
+        ),
     ],
 )
 def test_what_cannot_adapt_is_refused(fields, words):
@@ -124,4 +180,7 @@ def test_the_oracle_has_the_gradient_of_autograd(spec, steps, seed):
     assert np.allclose(run_backward(spec, over, expected, upstream.numpy()), x.grad.numpy())
     forced, _ = run(spec, x.detach().numpy(), expected)
     assert np.array_equal(forced, over)
-    assert np.allclose(spec.adaptation_decay * risen(spec, expected)[-1] + spec.adaptation * expected[-1], a.detach().numpy())
+    assert np.allclose(
+        spec.adaptation_decay * risen(spec, expected)[-1] + spec.adaptation * expected[-1],
+        a.detach().numpy(),
+    )

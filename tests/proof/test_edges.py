@@ -22,7 +22,9 @@ def test_a_surrogate_that_ends_abruptly_may_end_a_rounding_earlier_or_later(off,
     right.problem.input = x
     right.run = oracle.forward(network, {}, x)
     right.spikes = {name: array.astype(np.float32) for name, array in right.run.spikes.items()}
-    framework = oracle.forward(network, {}, x, right.run.spikes, wider={"neuron1": -1.5 * off * distance})
+    framework = oracle.forward(
+        network, {}, x, right.run.spikes, wider={"neuron1": -1.5 * off * distance}
+    )
     _, by_input = oracle.backward(network, framework, right.problem.upstream)
     right.gradients = Gradients({}, by_input.astype(np.float32))
     assert right.verdict().passed is passes

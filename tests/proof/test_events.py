@@ -17,14 +17,27 @@ from snnbench.workloads import workload_of
 
 def counted(network, x, parameters):
     found = {}
-    oracle.forward(network, parameters, x, computed=lambda run, node: found.update({node.name: operations(network, node, run)}))
+    oracle.forward(
+        network,
+        parameters,
+        x,
+        computed=lambda run, node: found.update({node.name: operations(network, node, run)}),
+    )
     return found
 
 
-@pytest.mark.parametrize(("kernel", "stride", "padding"), [(3, 1, 1), (3, 2, 0), (2, 2, 1), (5, 3, 2)])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding"), [(3, 1, 1), (3, 2, 0), (2, 2, 1), (5, 3, 2)]
+)
 def test_operations_of_a_convolution(kernel, stride, padding):
     options = {"outputs": 4, "kernel": kernel, "stride": stride, "padding": padding, "bias": False}
-    network = Network((2, 7, 9), (Node("c", "conv", (INPUT,), options), Node("n", "neuron", ("c",), {"neuron": NeuronSpec()})))
+    network = Network(
+        (2, 7, 9),
+        (
+            Node("c", "conv", (INPUT,), options),
+            Node("n", "neuron", ("c",), {"neuron": NeuronSpec()}),
+        ),
+    )
     x = (np.random.default_rng(0).random((5, 3, 2, 7, 9)) < 0.3).astype(np.float32)
     ones = {"c": {"weight": np.ones(network.parameters["c"]["weight"], np.float32)}}
     sparse, dense = counted(network, x, ones)["c"]
@@ -45,7 +58,10 @@ def test_operations_of_linear_and_recurrent_layers():
     parameters["n"] = {"recurrent": np.zeros((11, 11), np.float32)}
     spikes = oracle.forward(network, parameters, x).spikes["n"]
     found = counted(network, x, parameters)
-    assert found == {"l": (x.sum() * 11, x.size * 11), "n": (spikes[:-1].sum() * 11, 4 * 3 * 11 * 11)}
+    assert found == {
+        "l": (x.sum() * 11, x.size * 11),
+        "n": (spikes[:-1].sum() * 11, 4 * 3 * 11 * 11),
+    }
     assert found["n"][0] > 0
 
 
@@ -53,8 +69,13 @@ def test_operations_of_linear_and_recurrent_layers():
 def test_a_free_run_has_the_work_of_its_problem(tmp_path, workload):
     case = sized(workload)
     free = free_run(case, network := workload_of(case).network(case))
-    sizes = {name: case.time_steps * case.batch * np.prod(network.shapes[name]) for name in network.neurons}
-    assert free.work["spikes"] == round(sum(rate * sizes[name] for name, rate in free.rates.items()))
+    sizes = {
+        name: case.time_steps * case.batch * np.prod(network.shapes[name])
+        for name in network.neurons
+    }
+    assert free.work["spikes"] == round(
+        sum(rate * sizes[name] for name, rate in free.rates.items())
+    )
     assert 0 < free.work["synaptic_operations"] < free.work["dense_operations"]
     write_free_run(case, tmp_path / "free.npz")
     assert read_free_run(tmp_path / "free.npz").work == free.work
@@ -77,4 +98,8 @@ def test_a_free_run_of_an_earlier_version_has_none(tmp_path):
         arrays = {name: stored[name] for name in ("neurons", "gains", "rates", "spikes")}
     np.savez_compressed(path, **arrays)
     free = read_free_run(path)
-    assert free.work == {} and not free.seeded and "work" not in free.facts(workload_of(case).network(case))
+    assert (
+        free.work == {}
+        and not free.seeded
+        and "work" not in free.facts(workload_of(case).network(case))
+    )

@@ -18,8 +18,12 @@ CASE = Case("rounding", "rounded", neurons=31, time_steps=41, batch=3)
 class RoundingProgram(NumpyProgram):
     def load(self, parameters):
         if self.case.construction == "rounded":
-            held = lambda weight: np.clip(np.round(weight * 64) / 64, -2, 127 / 64).astype(np.float32)
-            parameters = {name: {**own, "weight": held(own["weight"])} for name, own in parameters.items()}
+            held = lambda weight: np.clip(np.round(weight * 64) / 64, -2, 127 / 64).astype(
+                np.float32
+            )
+            parameters = {
+                name: {**own, "weight": held(own["weight"])} for name, own in parameters.items()
+            }
         super().load(parameters)
 
 
@@ -38,7 +42,12 @@ class Rounding(NumpyNetwork):
 def test_what_is_stated_is_proved():
     proof = proof_of(Rounding(), CASE)
     assert proof.passed, proof.reason
-    assert [stage.case.construction for stage in proof.stages] == ["default", "rounded", "rounded", "rounded"]
+    assert [stage.case.construction for stage in proof.stages] == [
+        "default",
+        "rounded",
+        "rounded",
+        "rounded",
+    ]
     assert proof.stages[-1].verdict.grad_error < 1e-6
 
 
@@ -49,7 +58,9 @@ def test_what_is_not_stated_is_rejected(stated):
     assert not proof_of(adapter, CASE).passed
 
 
-@pytest.mark.parametrize("stated", [replace(STATED, most_weight=0.05), replace(STATED, weight_step=1.0)])
+@pytest.mark.parametrize(
+    "stated", [replace(STATED, most_weight=0.05), replace(STATED, weight_step=1.0)]
+)
 def test_no_statement_makes_it_another_network(stated):
     adapter = Rounding()
     adapter.stated = stated
@@ -68,4 +79,6 @@ def test_the_exact_construction_must_pass_first():
 
 def test_nothing_may_state_more_than_bf16_is_allowed():
     stated = replace(STATED, decisions=1.0, distance=5.0, gradient=3.0)
-    assert set(limits_of(CASE, network_of(CASE), stated).values()) == {limits("bf16", CASE.neuron, 31, 123, 41)}
+    assert set(limits_of(CASE, network_of(CASE), stated).values()) == {
+        limits("bf16", CASE.neuron, 31, 123, 41)
+    }

@@ -21,18 +21,25 @@ NAMES = {"ssc": (PROVED, 250), "nmnist": (PROVED, 37), "dvsgesture": (6, 5)}
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    return {name: made(tmp_path_factory.mktemp(name), name, count) for name, (count, _) in NAMES.items()}
+    return {
+        name: made(tmp_path_factory.mktemp(name), name, count) for name, (count, _) in NAMES.items()
+    }
 
 
 def case_of(name, samples=None):
     count, steps = NAMES[name]
-    return data_case("frames", "uint8", dataset=f"synthetic-{name}", samples=samples or count, time_steps=steps)
+    return data_case(
+        "frames", "uint8", dataset=f"synthetic-{name}", samples=samples or count, time_steps=steps
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_frames_of_1024_recordings_are_those_of_tonic(folders, name):
     case = case_of(name)
-    framing, events = framing_of(case), opened(case.dataset, folders[name], case.samples).events(case.samples)
+    framing, events = (
+        framing_of(case),
+        opened(case.dataset, folders[name], case.samples).events(case.samples),
+    )
     assert PROVED == 1024
     for one, (frames, _) in zip(events, frames_of_tonic(folders[name], case), strict=True):
         ours = framing.frames(one)
@@ -44,20 +51,29 @@ def check(name, events, steps):
     data = DATA_SETS[name]
     columns = np.array(sorted(events), np.int64).T
     assume((columns[0] <= data.longest_us).any())
-    named = np.zeros(len(events), [(column, "i8") for column in ("txp" if data.is_sound else "txyp")])
+    named = np.zeros(
+        len(events), [(column, "i8") for column in ("txp" if data.is_sound else "txyp")]
+    )
     for column, values in zip("txyp", columns, strict=True):
         if column in named.dtype.names:
             named[column] = values
     frames = pipeline_of(data, steps)(named)
     t, *places = columns
-    ours = Framing(data, steps).frames(Events(t.astype(np.float64), *(places[:1] if data.is_sound else places)))
-    assert np.array_equal(ours[: len(frames)], frames.reshape(len(frames), -1)[:steps]) and not ours[len(frames) :].any()
+    ours = Framing(data, steps).frames(
+        Events(t.astype(np.float64), *(places[:1] if data.is_sound else places))
+    )
+    assert (
+        np.array_equal(ours[: len(frames)], frames.reshape(len(frames), -1)[:steps])
+        and not ours[len(frames) :].any()
+    )
 
 
 def times_and_places(data):
     sizes = (*data.sensor[:2], data.sensor[2])
     return st.lists(
-        st.tuples(st.integers(0, data.longest_us + 300_000), *(st.integers(0, size - 1) for size in sizes)),
+        st.tuples(
+            st.integers(0, data.longest_us + 300_000), *(st.integers(0, size - 1) for size in sizes)
+        ),
         min_size=1,
         max_size=50,
     )
@@ -99,7 +115,8 @@ def test_right_batches_pass(folders, name, shifts):
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"), [*(("ssc", fault) for fault in FAULTS), *(("nmnist", fault) for fault in FAULTS | OF_CAMERAS)]
+    ("name", "fault"),
+    [*(("ssc", fault) for fault in FAULTS), *(("nmnist", fault) for fault in FAULTS | OF_CAMERAS)],
 )
 def test_a_fault_is_named(folders, name, fault):
     asked = asked_of(folders, name, SHIFTS if "shift" in fault or "leaves" in fault else [0] * 6)
@@ -108,10 +125,19 @@ def test_a_fault_is_named(folders, name, fault):
 
 
 OTHERS = {
-    "labels are those of other recordings of the batch": lambda frames, labels: (frames, labels[::-1].copy()),
+    "labels are those of other recordings of the batch": lambda frames, labels: (
+        frames,
+        labels[::-1].copy(),
+    ),
     "labels are wrong": lambda frames, labels: (frames, labels + 1),
-    "frames are those of the batch's recordings in another order": lambda frames, labels: (frames[::-1].copy(), labels),
-    "frames are float64: float32 is asked for": lambda frames, labels: (frames.astype(np.float64), labels),
+    "frames are those of the batch's recordings in another order": lambda frames, labels: (
+        frames[::-1].copy(),
+        labels,
+    ),
+    "frames are float64: float32 is asked for": lambda frames, labels: (
+        frames.astype(np.float64),
+        labels,
+    ),
     "frames are of shape (6, 249, 100) and labels of shape (6,): (6, 250, 100) and (6,) are asked for": lambda frames, labels: (
         frames[:, 1:],
         labels,
@@ -126,7 +152,8 @@ def test_other_faults_are_named(folders, words):
 
 
 @pytest.mark.parametrize(
-    ("name", "channel", "place"), [("ssc", 42, "channel 42"), ("nmnist", 34 * 34 + 34 * 7 + 5, "polarity 1, y 7, x 5")]
+    ("name", "channel", "place"),
+    [("ssc", 42, "channel 42"), ("nmnist", 34 * 34 + 34 * 7 + 5, "polarity 1, y 7, x 5")],
 )
 def test_one_wrong_count_is_found_and_where_it_is(folders, name, channel, place):
     asked = asked_of(folders, name, [0] * 6)

@@ -46,7 +46,9 @@ def test_a_damaged_file_is_no_free_run_and_nobody_is_told_to_unpickle_it(stored,
     path = tmp_path / "free.npz"
     path.write_bytes(DAMAGE[damage](stored.read_bytes()))
     assert not is_whole(path)
-    with pytest.raises(ValueError, match=r"free.npz is damaged \(\w+\); it is made again in the next run"):
+    with pytest.raises(
+        ValueError, match=r"free.npz is damaged \(\w+\); it is made again in the next run"
+    ):
         read_free_run(path)
 
 

@@ -17,15 +17,17 @@ WIDE = Case("any", neurons=2100, time_steps=5, batch=2)
 # -- the right one passes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", [{}, {"layers": 3}, {"bias": False}, {"workload": "lif"}, {"input": "dense"}])
+@pytest.mark.parametrize(
+    "change", [{}, {"layers": 3}, {"bias": False}, {"workload": "lif"}, {"input": "dense"}]
+)
 @pytest.mark.parametrize("neuron", NEURONS)
 def test_the_right_network_passes(neuron, change):
     verdict = Right(replace(CASE, neuron=NEURONS[neuron], **change)).verdict()
     assert verdict.findings == [] and verdict.passed
     assert verdict.wrong_decisions == 0 and 0 < verdict.grad_error < 1e-6
-    assert set(verdict.errors) == {"input"} | ({"weight"} if change != {"workload": "lif"} else set()) | (
-        {"bias"} if "bias" not in change and change != {"workload": "lif"} else set()
-    )
+    assert set(verdict.errors) == {"input"} | (
+        {"weight"} if change != {"workload": "lif"} else set()
+    ) | ({"bias"} if "bias" not in change and change != {"workload": "lif"} else set())
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -87,7 +89,9 @@ def test_counts_are_held_against_the_nearest_multiple_of_the_threshold():
     call = Right(replace(CASE, neuron=NeuronSpec(max_spikes=3)))
     last = call.run.potentials["neuron1"][-1]
     b, n = np.unravel_index(np.argmin(np.abs(last - 2)), last.shape)
-    call.spikes["neuron1"][-1, b, n] = 3 - call.spikes["neuron1"][-1, b, n]  # one for two, or two for one
+    call.spikes["neuron1"][-1, b, n] = (
+        3 - call.spikes["neuron1"][-1, b, n]
+    )  # one for two, or two for one
     assert call.verdict(gradients=False).distance == pytest.approx(abs(last[b, n] - 2), rel=1e-9)
 
 
@@ -120,7 +124,9 @@ def test_what_is_no_spike_train_is_a_finding(spoil, words):
 def test_one_silent_neuron_of_2100_is_found():
     call = Right(WIDE, gains=1.2)
     call.spikes["neuron1"][:, :, 1234] = 0
-    assert "of the decisions are wrong" in call.finding(gradients=False) and "neuron 1234" in call.finding(gradients=False)
+    assert "of the decisions are wrong" in call.finding(
+        gradients=False
+    ) and "neuron 1234" in call.finding(gradients=False)
 
 
 # -- gradients --------------------------------------------------------------------------------------------------
@@ -138,10 +144,19 @@ def times(array, factor):
         (lambda own, x: own["bias"].fill(0), "the gradient of the bias is zero"),
         (lambda own, x: times(x, 1.0001), "the gradient of the input is 1.0001 times"),
         (lambda own, x: times(own["weight"], 0.5), "the gradient of the weight is 0.5 times"),
-        (lambda own, x: own["weight"].__setitem__((3, 4), np.nan), "the gradient of the weight is not finite"),
-        (lambda own, x: x.__setitem__((0, 0, 0), np.inf), "the gradient of the input is not finite"),
+        (
+            lambda own, x: own["weight"].__setitem__((3, 4), np.nan),
+            "the gradient of the weight is not finite",
+        ),
+        (
+            lambda own, x: x.__setitem__((0, 0, 0), np.inf),
+            "the gradient of the input is not finite",
+        ),
         (lambda own, x: own["weight"].__setitem__(5, 0), "the gradient of the weight is off by"),
-        (lambda own, x: own.update(weight=own["weight"][:, :-1]), "the gradient of the weight has shape (97, 96)"),
+        (
+            lambda own, x: own.update(weight=own["weight"][:, :-1]),
+            "the gradient of the weight has shape (97, 96)",
+        ),
     ],
 )
 def test_each_wrong_gradient_is_one_finding(spoil, words):
@@ -175,12 +190,18 @@ def test_gradients_just_inside_and_outside_the_limit():
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda own, x: times(own["weight"], 0.5), "the gradient of the weight is 0.5 times the right one"),
+        (
+            lambda own, x: times(own["weight"], 0.5),
+            "the gradient of the weight is 0.5 times the right one",
+        ),
         (lambda own, x: own["weight"].fill(0), "the gradient of the weight is zero"),
         (lambda own, x: times(own["weight"][1234], 0), "the gradient of the weight is off by"),
         (lambda own, x: times(x[:, :, 1234], 1.01), "the gradient of the input is off by"),
         (lambda own, x: times(x[1, 0], 1.01), "the gradient of the input is off by"),
-        (lambda own, x: own["weight"].__setitem__((3, 4), np.nan), "the gradient of the weight is not finite"),
+        (
+            lambda own, x: own["weight"].__setitem__((3, 4), np.nan),
+            "the gradient of the weight is not finite",
+        ),
     ],
 )
 def test_a_gradient_that_is_wrong_anywhere_shows_in_projections(spoil, words):
@@ -202,10 +223,19 @@ def judged(call, output=None, statistics=None):
 
 def test_the_right_network_passes_with_its_output_and_its_statistics():
     call = Right(CONTRACT)
-    before = {name: {"mean": np.zeros(4, np.float32), "variance": np.ones(4, np.float32)} for name in ("norm1", "norm2", "norm3")}
-    after = {n: {k: 0.9 * before[n][k] + 0.1 * value for k, value in own.items()} for n, own in call.run.statistics.items()}
+    before = {
+        name: {"mean": np.zeros(4, np.float32), "variance": np.ones(4, np.float32)}
+        for name in ("norm1", "norm2", "norm3")
+    }
+    after = {
+        n: {k: 0.9 * before[n][k] + 0.1 * value for k, value in own.items()}
+        for n, own in call.run.statistics.items()
+    }
     assert judged(call, call.run.values["mean1"].astype(np.float32), (before, after)) == []
-    for name, words in (("norm1", "mean of norm1 is zero"), ("norm3", "variance of norm3 is off by")):
+    for name, words in (
+        ("norm1", "mean of norm1 is zero"),
+        ("norm3", "variance of norm3 is off by"),
+    ):
         findings = judged(call, statistics=(before, {**after, name: before[name]}))
         assert len(findings) == 2 and any(f"the running {words}" in finding for finding in findings)
     assert "the running mean of norm1 is missing" in judged(call, statistics=(before, {}))
@@ -223,8 +253,12 @@ def test_wrong_decisions_are_placed_at_their_neuron_and_what_is_before_it(neuron
 def test_a_wrong_output_is_a_finding():
     call = Right(CONTRACT)
     output = call.run.values["mean1"].astype(np.float32)
-    assert judged(call, 2 * output) == ["the output, of mean1, is 2 times the right one (relative L2, allowed 2.0e-05)"]
-    assert judged(call, output[:, :, :-1]) == ["the output, of mean1, has shape (1, 3, 6), not (T, B, N) = (1, 3, 7)"]
+    assert judged(call, 2 * output) == [
+        "the output, of mean1, is 2 times the right one (relative L2, allowed 2.0e-05)"
+    ]
+    assert judged(call, output[:, :, :-1]) == [
+        "the output, of mean1, has shape (1, 3, 6), not (T, B, N) = (1, 3, 7)"
+    ]
 
 
 def test_shapes_are_looked_at_before_the_oracle_runs(monkeypatch):
@@ -253,7 +287,9 @@ def test_of_many_wrong_gradients_those_nearest_to_the_output_are_named():
 def test_gradients_of_the_other_neurons_are_named(workload):
     call = Right(replace(CASE, workload=workload))
     assert judged(call) == []
-    node, key = {"recurrent": ("neuron1", "recurrent"), "potentials": ("linear2", "weight")}[workload]
+    node, key = {"recurrent": ("neuron1", "recurrent"), "potentials": ("linear2", "weight")}[
+        workload
+    ]
     call.gradients.parameters[node][key] = call.gradients.parameters[node][key] * np.float32(0.5)
     words = "recurrent weight of neuron1" if workload == "recurrent" else "weight of linear2"
     assert judged(call)[0].startswith(f"the gradient of the {words} is 0.5 times the right one")

@@ -19,13 +19,31 @@ IMAGENET = {"width": 64, "image": 224, "classes": 1000, "neuron": WIDEST}
 @pytest.mark.parametrize(
     ("workload", "sizes", "judged"),
     [
-        ("spiking-resnet50", {**IMAGENET, "time_steps": 4, "batch": 16}, ("own size but T=2 B=2, fp32", 2, 2)),
-        ("alexnet", {**IMAGENET, "time_steps": 6, "batch": 1}, ("own size but T=2 B=1, fp32", 2, 1)),
-        ("spiking-resnet18", {**IMAGENET, "width": 8, "image": 32, "time_steps": 4, "batch": 4}, ("own size, fp32", 4, 4)),
-        ("linear-lif", {"neurons": 4096, "time_steps": 1000, "batch": 128}, ("own size, fp32", 1000, 128)),
+        (
+            "spiking-resnet50",
+            {**IMAGENET, "time_steps": 4, "batch": 16},
+            ("own size but T=2 B=2, fp32", 2, 2),
+        ),
+        (
+            "alexnet",
+            {**IMAGENET, "time_steps": 6, "batch": 1},
+            ("own size but T=2 B=1, fp32", 2, 1),
+        ),
+        (
+            "spiking-resnet18",
+            {**IMAGENET, "width": 8, "image": 32, "time_steps": 4, "batch": 4},
+            ("own size, fp32", 4, 4),
+        ),
+        (
+            "linear-lif",
+            {"neurons": 4096, "time_steps": 1000, "batch": 128},
+            ("own size, fp32", 1000, 128),
+        ),
     ],
 )
-def test_of_a_large_network_two_steps_and_two_items_are_proved_at_its_own_width(workload, sizes, judged):
+def test_of_a_large_network_two_steps_and_two_items_are_proved_at_its_own_width(
+    workload, sizes, judged
+):
     case = Case("any", workload=workload, **sizes)
     name, own, network = own_width(case, network_of(case))
     assert (name, own.time_steps, own.batch) == judged
@@ -39,7 +57,10 @@ def test_it_is_proved_and_its_fault_found_there(most, monkeypatch):
     proof = proof_of(adapter_of("torch"), Case("torch", workload="contract", **TINY))
     assert proof.passed, proof.reason
     assert proof.stages[-1].name == "own size but T=2 B=2, fp32"
-    wrong = proof_of(registry.load(f"{WRONG / 'networks.py'}:NormByStep"), Case("wrong", workload="contract", **TINY))
+    wrong = proof_of(
+        registry.load(f"{WRONG / 'networks.py'}:NormByStep"),
+        Case("wrong", workload="contract", **TINY),
+    )
     assert "neuron1" in wrong.reason and "norm1" in wrong.reason
 
 
@@ -50,4 +71,6 @@ def test_what_no_machine_could_judge_is_refused_before_it_runs(snnbench):
     planned = json.loads(snnbench("plan", "--config", config, "--json").stdout)["cases"]
     fits, refused = (case["reason"] for case in planned)
     assert fits is None
-    assert refused.startswith("the oracle would need about 54 GiB to judge a call, at most 16 are allowed: take fewer time steps")
+    assert refused.startswith(
+        "the oracle would need about 54 GiB to judge a call, at most 16 are allowed: take fewer time steps"
+    )

@@ -13,10 +13,19 @@ from support.slow import one_of_each, representatives
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
-from snnbench.kernels.spec import LEARNED, NeuronSpec, decay_by_parameter, decay_of, parameter_of_decay
+from snnbench.kernels.spec import (
+    LEARNED,
+    NeuronSpec,
+    decay_by_parameter,
+    decay_of,
+    parameter_of_decay,
+)
 from snnbench.proof.recurrence import by_decay, run, run_backward
 
-DIRECT, SIGMOID = NeuronSpec("soft", learned_decay="direct"), NeuronSpec("soft", decay=0.8, learned_decay="sigmoid")
+DIRECT, SIGMOID = (
+    NeuronSpec("soft", learned_decay="direct"),
+    NeuronSpec("soft", decay=0.8, learned_decay="sigmoid"),
+)
 TIME_CONSTANT = NeuronSpec("soft", learned_decay="time-constant")
 HARD = NeuronSpec("hard", detach_reset=True, decay=0.5, learned_decay="direct")
 PLIF = NeuronSpec("hard", decay=0.5, surrogate="atan", learned_decay="sigmoid")
@@ -44,7 +53,9 @@ PROVED = one_of_each(
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
+@pytest.mark.parametrize(
+    ("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label()
+)
 def test_those_of_frameworks_are_proved(name, spec):
     proof = proved(name, spec, **SIZES)
     assert proof.stages[-1].verdict.errors["decay"] < 1e-4
@@ -76,7 +87,13 @@ def test_in_a_network_every_neuron_learns_its_own(name, optimizer):
         "bias": None,
     }
     spec = HARD if name.startswith("snntorch") else DIRECT
-    changes = {**sizes, "time_steps": 6, "batch": 3, "loss": "cross-entropy", "optimizer": optimizer}
+    changes = {
+        **sizes,
+        "time_steps": 6,
+        "batch": 3,
+        "loss": "cross-entropy",
+        "optimizer": optimizer,
+    }
     proved(name, spec, workload="cifar-small", **changes)
 
 
@@ -98,12 +115,22 @@ def test_a_wrong_one_is_named(fault):
             "norse's neurons are offered without a decay that is learned as 'direct' in construction 'default'",
         ),
         ("sinabs:alphas", TIME_CONSTANT, {}, "learns the decay itself"),
-        ("snntorch", SIGMOID, {}, "snntorch's neurons are offered without a decay that is learned as 'sigmoid'"),
+        (
+            "snntorch",
+            SIGMOID,
+            {},
+            "snntorch's neurons are offered without a decay that is learned as 'sigmoid'",
+        ),
         ("spikingjelly:sliding-psn", SIGMOID, {}, "in construction 'sliding-psn'"),
         ("fused:linear-recompute", DIRECT, {}, "in construction 'linear-recompute'"),
         ("fused", DIRECT, {"mode": "compile"}, "reads a learned decay on the host"),
         ("torch", DIRECT, {"optimizer": None}, "plain gradient descent would leave no decay"),
-        ("torch", DIRECT, {"workload": "recurrent-lif"}, "a recurrent neuron that learns its decay is not offered"),
+        (
+            "torch",
+            DIRECT,
+            {"workload": "recurrent-lif"},
+            "a recurrent neuron that learns its decay is not offered",
+        ),
     ],
 )
 def test_who_has_none_says_so(name, spec, changes, words):
@@ -113,7 +140,10 @@ def test_who_has_none_says_so(name, spec, changes, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"learned_decay": "exp"}, "learned_decay = 'exp' is not one of direct, sigmoid, time-constant"),
+        (
+            {"learned_decay": "exp"},
+            "learned_decay = 'exp' is not one of direct, sigmoid, time-constant",
+        ),
         ({"learned_decay": "direct", "decay": 1.0}, "must be below 1"),
         ({"learned_decay": "direct", "current_decay": 0.5}, "not offered with a synaptic current"),
         ({"learned_decay": "direct", "reset": "soft-undecayed"}, "which divides by the decay"),
@@ -124,14 +154,19 @@ def test_what_cannot_be_learned_is_refused(fields, words):
         NeuronSpec(**fields)
 
 
-@pytest.mark.parametrize("spec", [DIRECT, SIGMOID, TIME_CONSTANT, HARD, PLIF, NeuronSpec(current_decay=0.5), NeuronSpec()])
+@pytest.mark.parametrize(
+    "spec",
+    [DIRECT, SIGMOID, TIME_CONSTANT, HARD, PLIF, NeuronSpec(current_decay=0.5), NeuronSpec()],
+)
 def test_a_specification_survives_the_way_through_its_text(spec):
     assert NeuronSpec.of(spec.text) == spec
 
 
 @given(st.sampled_from(LEARNED), st.floats(0.05, 0.95), st.integers(2, 9), st.integers(0, 1000))
 def test_the_oracle_has_the_derivative_by_the_parameter(way, decay, steps, seed):
-    spec = NeuronSpec("none", decay=decay, threshold=1e6, surrogate="straight-through", learned_decay=way)
+    spec = NeuronSpec(
+        "none", decay=decay, threshold=1e6, surrogate="straight-through", learned_decay=way
+    )
     x, upstream = np.random.default_rng(seed).standard_normal((2, steps, 2, 3))
     parameter = parameter_of_decay(spec)
     assert decay_of(spec, parameter, np) == pytest.approx(decay)
@@ -140,6 +175,10 @@ def test_the_oracle_has_the_derivative_by_the_parameter(way, decay, steps, seed)
         return np.vdot(upstream, run(spec, x, decay=decay_of(spec, w, np))[0])
 
     v, spikes = run(spec, x)
-    found = by_decay(spec, v, spikes, run_backward(spec, v, spikes, upstream)).sum() * decay_by_parameter(spec, decay)
+    found = by_decay(
+        spec, v, spikes, run_backward(spec, v, spikes, upstream)
+    ).sum() * decay_by_parameter(spec, decay)
     step = 1e-6
-    assert found == pytest.approx((weighed(parameter + step) - weighed(parameter - step)) / (2 * step), rel=1e-5, abs=1e-6)
+    assert found == pytest.approx(
+        (weighed(parameter + step) - weighed(parameter - step)) / (2 * step), rel=1e-5, abs=1e-6
+    )

@@ -15,7 +15,12 @@ SOFT = NeuronSpec()
 
 def test_small_and_short_problems_have_the_smallest_limits():
     limit = limits("fp32", SOFT, 97, 37 * 3, 37)
-    assert (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient) == (1e-4, 1e-5, 1e-5, 1e-5)
+    assert (limit.decisions, limit.distance, limit.gradient, limit.bias_gradient) == (
+        1e-4,
+        1e-5,
+        1e-5,
+        1e-5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,13 +30,22 @@ def test_small_and_short_problems_have_the_smallest_limits():
         (SOFT, 65536, 100, 16, 1e-5 * np.sqrt(128), 2e-5),
         (SOFT, 512, 4096, 64, 1e-5, 4e-5),
         (replace(SOFT, threshold=0.3), 512, 100, 16, 3e-6, 1e-5),
-        (replace(SOFT, decay=0.99), 512, 500, 16, 1e-5 * 7.08881205008336 / 2.9, 1e-5 * 7.08881205008336 / 2.9),
+        (
+            replace(SOFT, decay=0.99),
+            512,
+            500,
+            16,
+            1e-5 * 7.08881205008336 / 2.9,
+            1e-5 * 7.08881205008336 / 2.9,
+        ),
         (replace(SOFT, decay=0.99), 512, 25, 16, 1e-5 * 5 / 2.9, 1e-5 * 5 / 2.9),
         (replace(SOFT, decay=1.0), 512, 400, 16, 1e-5 * 20 / 2.9, 1e-5 * 20 / 2.9),
         (replace(SOFT, decay=0.2), 512, 400, 16, 1e-5, 1e-5),
     ],
 )
-def test_limits_grow_with_summed_products_and_memory(neuron, inputs, steps, batch, distance, gradient):
+def test_limits_grow_with_summed_products_and_memory(
+    neuron, inputs, steps, batch, distance, gradient
+):
     limit = limits("fp32", neuron, inputs, max(inputs, steps * batch), steps)
     assert limit.distance == pytest.approx(distance, rel=1e-9)
     assert limit.gradient == limit.bias_gradient == pytest.approx(gradient, rel=1e-9)
@@ -61,7 +75,9 @@ def test_limits_of_short_formats(precision, decisions, distance, gradient, bias_
     assert judged == pytest.approx((decisions, distance, gradient, bias_gradient))
 
 
-@pytest.mark.parametrize("changes", [{}, {"layers": 3}, {"workload": "lif"}, {"precision": "bf16", "layers": 2}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"layers": 3}, {"workload": "lif"}, {"precision": "bf16", "layers": 2}], ids=str
+)
 def test_every_node_of_a_chain_has_the_chain_s_limits(changes):
     case = Case("any", neurons=2048, time_steps=100, batch=16, **changes)
     inputs = 1 if case.workload == "lif" else 2048
@@ -74,7 +90,9 @@ def test_limits_of_a_network_grow_with_the_values_that_a_gradient_sums_over():
     allowed = limits_of(case, network_of(case))
     assert allowed["conv1"].gradient == pytest.approx(2e-5 * np.sqrt(50 * 64 * 99 / 16384))
     assert allowed["linear1"].gradient == allowed["mean1"].gradient == 2e-5
-    assert allowed["neuron1"] == Limits(1e-4, 1e-5, allowed["conv1"].gradient, allowed["conv1"].gradient)
+    assert allowed["neuron1"] == Limits(
+        1e-4, 1e-5, allowed["conv1"].gradient, allowed["conv1"].gradient
+    )
 
 
 def test_one_decision_of_a_tiny_network_may_be_within_rounding():

@@ -52,7 +52,14 @@ def test_a_wrong_native_is_rejected_and_its_fault_named(fault):
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"layers": 2}, {"workload": "lif", "bias": False}, {"input_grad": False}, {"time_steps": 1}]
+    "changes",
+    [
+        {},
+        {"layers": 2},
+        {"workload": "lif", "bias": False},
+        {"input_grad": False},
+        {"time_steps": 1},
+    ],
 )
 def test_a_right_native_passes_every_stage_without_an_oracle(changes):
     proof = planted("natives.py:Right", **changes)
@@ -64,14 +71,19 @@ def test_a_right_native_passes_every_stage_without_an_oracle(changes):
 
 
 def test_one_that_never_fires_shows_nothing():
-    with pytest.raises(Unsupported, match=r"unsuitable problem: fires at 0\.0% even on 256 times the input"):
+    with pytest.raises(
+        Unsupported, match=r"unsuitable problem: fires at 0\.0% even on 256 times the input"
+    ):
         planted("natives.py:Silent")
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "amp-bf16"])
 def test_what_rounding_hides_from_spikes_gradients_show(precision):
     assert planted("natives.py:Right", precision=precision).passed
-    assert "looks ahead: earlier spikes have a gradient" in planted("natives.py:LooksAheadALittle", precision=precision).reason
+    assert (
+        "looks ahead: earlier spikes have a gradient"
+        in planted("natives.py:LooksAheadALittle", precision=precision).reason
+    )
 
 
 class Unsteady:
@@ -100,7 +112,9 @@ def test_a_thousandth_may_differ_only_where_a_repeated_call_does(changed, passed
     problem, _ = excited(program, problem)
     assert time_axis(program, problem).passed
     assert time_axis(Unsteady(program, changed), problem, UNSTEADY).passed == passed
-    assert not time_axis(Unsteady(program, changed), problem).passed, "where there is an oracle every bit counts"
+    assert not time_axis(Unsteady(program, changed), problem).passed, (
+        "where there is an oracle every bit counts"
+    )
 
 
 def test_weights_are_those_of_soft():

@@ -35,7 +35,8 @@ def windows(stride, padding):
 def assert_same_as_autograd(network, parameters, x, upstream):
     """Values and all gradients agree to a relative L2 error of 1e-12."""
     leaves = {
-        n: {k: torch.tensor(a, dtype=torch.float64, requires_grad=True) for k, a in p.items()} for n, p in parameters.items()
+        n: {k: torch.tensor(a, dtype=torch.float64, requires_grad=True) for k, a in p.items()}
+        for n, p in parameters.items()
     }
     leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
     value = value_of(network, leaves, leaf)
@@ -43,7 +44,9 @@ def assert_same_as_autograd(network, parameters, x, upstream):
     run = oracle.forward(network, parameters, x)
     gradients, of_input = oracle.backward(network, run, upstream)
     pairs = [(run.values[network.output.name], value.detach()), (of_input, leaf.grad)]
-    pairs += [(array, leaves[n][k].grad) for n, arrays in gradients.items() for k, array in arrays.items()]
+    pairs += [
+        (array, leaves[n][k].grad) for n, arrays in gradients.items() for k, array in arrays.items()
+    ]
     assert len(pairs) == 2 + sum(len(arrays) for arrays in parameters.values())
     for ours, theirs in pairs:
         assert np.linalg.norm(oracle.whole(ours) - theirs.numpy()) <= 1e-12 * np.linalg.norm(theirs)
@@ -53,20 +56,32 @@ def assert_same_as_autograd(network, parameters, x, upstream):
 @pytest.mark.parametrize("neuron", NEURONS)
 @pytest.mark.parametrize(
     "changes",
-    [{"layers": 2}, {"workload": "contract", **TINY}, {"workload": "recurrent"}, {"workload": "potentials"}],
+    [
+        {"layers": 2},
+        {"workload": "contract", **TINY},
+        {"workload": "recurrent"},
+        {"workload": "potentials"},
+    ],
     ids=lambda changes: changes.get("workload", "linear-lif"),
 )
 def test_values_and_gradients_are_those_of_autograd(neuron, changes):
     problem = problem_of(replace(CASE, neuron=NEURONS[neuron], **changes))
-    run, gradients = assert_same_as_autograd(problem.network, problem.parameters, problem.input, problem.upstream)
+    run, gradients = assert_same_as_autograd(
+        problem.network, problem.parameters, problem.input, problem.upstream
+    )
     assert all(0.05 < spikes.mean() < 0.6 for spikes in run.spikes.values())
-    assert all(oracle.whole(array).any() for arrays in gradients.values() for array in arrays.values())
+    assert all(
+        oracle.whole(array).any() for arrays in gradients.values() for array in arrays.values()
+    )
 
 
 @pytest.mark.parametrize(("stride", "padding"), [(1, 0), (1, 1), (2, 1), (3, 0)])
 def test_windows_of_every_stride_and_padding(stride, padding):
     network, random = windows(stride, padding), np.random.default_rng(0)
-    parameters = {n: {k: random.standard_normal(s) for k, s in p.items()} for n, p in network.parameters.items()}
+    parameters = {
+        n: {k: random.standard_normal(s) for k, s in p.items()}
+        for n, p in network.parameters.items()
+    }
     upstream = random.standard_normal((5, 3, *network.shapes["pool2"]))
     assert_same_as_autograd(network, parameters, random.standard_normal((5, 3, 2, 9, 11)), upstream)
 
@@ -83,12 +98,16 @@ def test_statistics_of_a_norm_have_the_unbiased_variance():
     run = oracle.forward(problem.network, problem.parameters, problem.input)
     seen = run.values["conv1"]
     np.testing.assert_allclose(run.statistics["norm1"]["mean"], seen.mean(axis=(0, 1, 3, 4)))
-    np.testing.assert_allclose(run.statistics["norm1"]["variance"], seen.var(axis=(0, 1, 3, 4), ddof=1))
+    np.testing.assert_allclose(
+        run.statistics["norm1"]["variance"], seen.var(axis=(0, 1, 3, 4), ddof=1)
+    )
 
 
 @pytest.mark.parametrize("workload", ["linear-lif", "contract", "recurrent", "potentials"])
 def test_forced_on_its_own_spikes_it_is_the_free_one(workload):
-    problem = problem_of(replace(CASE, workload=workload, **(TINY if workload == "contract" else {})))
+    problem = problem_of(
+        replace(CASE, workload=workload, **(TINY if workload == "contract" else {}))
+    )
     free = oracle.forward(problem.network, problem.parameters, problem.input)
     forced = oracle.forward(problem.network, problem.parameters, problem.input, free.spikes)
     for name, value in free.values.items():
@@ -103,13 +122,15 @@ def test_a_forced_flip_does_not_change_what_later_neurons_are_judged_by():
     spikes["neuron1"][10, 1, 5] = 1 - spikes["neuron1"][10, 1, 5]
     forced = oracle.forward(problem.network, problem.parameters, problem.input, spikes)
     changed = np.argwhere(forced.potentials["neuron1"] != free.potentials["neuron1"])
-    assert changed[:, 0].min() == 11 and {tuple(place) for place in changed[changed[:, 0] == 11]} == {
-        (11, 1, n) for n in range(11)
-    }
+    assert changed[:, 0].min() == 11 and {
+        tuple(place) for place in changed[changed[:, 0] == 11]
+    } == {(11, 1, n) for n in range(11)}
     np.testing.assert_array_equal(forced.values["neuron1"], spikes["neuron1"])
 
 
-@pytest.mark.parametrize("workload", ["contract", "recurrent", "potentials", "resnet34", "sew-resnet18"])
+@pytest.mark.parametrize(
+    "workload", ["contract", "recurrent", "potentials", "resnet34", "sew-resnet18"]
+)
 def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
     """In resnet34 potentials are added to potentials, from the first block of a stage to the last."""
     sizes = {"width": 4, "image": 16, "classes": 7} if "resnet" in workload else {}
@@ -126,9 +147,15 @@ def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
     lean = oracle.forward(network, problem.parameters, problem.input, free.spikes, seen=look)
     for neuron in network.neurons:
         np.testing.assert_allclose(seen[neuron], free.potentials[neuron], rtol=1e-9, atol=1e-12)
-    assert not lean.pulls and len(lean.values) <= 2 + len([node for node in network.nodes if node.kind == "add"])
+    assert not lean.pulls and len(lean.values) <= 2 + len(
+        [node for node in network.nodes if node.kind == "add"]
+    )
     by_parameter, of_input = oracle.backward(network, lean, problem.upstream)
-    np.testing.assert_allclose(oracle.whole(of_input), oracle.whole(expected[1]), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        oracle.whole(of_input), oracle.whole(expected[1]), rtol=1e-9, atol=1e-12
+    )
     for node, arrays in expected[0].items():
         for name, array in arrays.items():
-            np.testing.assert_allclose(oracle.whole(by_parameter[node][name]), oracle.whole(array), rtol=1e-7, atol=1e-10)
+            np.testing.assert_allclose(
+                oracle.whole(by_parameter[node][name]), oracle.whole(array), rtol=1e-7, atol=1e-10
+            )

@@ -31,7 +31,9 @@ def rates(problem):
 
 
 def test_it_is_reproducible_and_another_seed_is_another_problem():
-    for one, same, other in zip(*(arrays(problem_of(replace(CASE, seed=seed))) for seed in (5, 5, 6)), strict=True):
+    for one, same, other in zip(
+        *(arrays(problem_of(replace(CASE, seed=seed))) for seed in (5, 5, 6)), strict=True
+    ):
         np.testing.assert_array_equal(one, same)
         assert one.dtype == np.float32
         assert not np.array_equal(one, other)
@@ -40,12 +42,23 @@ def test_it_is_reproducible_and_another_seed_is_another_problem():
 def test_the_two_inputs_differ_and_the_layers_differ():
     problem = problem_of(replace(CASE, layers=2))
     assert not np.array_equal(problem.input, problem.other_input)
-    assert abs(np.corrcoef(*(problem.parameters[name]["weight"].ravel() for name in ("linear1", "linear2")))[0, 1]) < 0.05
+    assert (
+        abs(
+            np.corrcoef(
+                *(problem.parameters[name]["weight"].ravel() for name in ("linear1", "linear2"))
+            )[0, 1]
+        )
+        < 0.05
+    )
 
 
-@pytest.mark.parametrize("change", [{"batch": 7}, {"time_steps": 90}, {"framework": "other"}, {"mode": "compile"}])
+@pytest.mark.parametrize(
+    "change", [{"batch": 7}, {"time_steps": 90}, {"framework": "other"}, {"mode": "compile"}]
+)
 def test_weights_do_not_depend_on(change):
-    one, other = (problem_of(case, 1.3).parameters["linear1"] for case in (CASE, replace(CASE, **change)))
+    one, other = (
+        problem_of(case, 1.3).parameters["linear1"] for case in (CASE, replace(CASE, **change))
+    )
     for name in ("weight", "bias"):
         np.testing.assert_array_equal(one[name], other[name])
 
@@ -54,7 +67,9 @@ def test_the_gain_is_a_factor_of_weight_and_bias_and_all_resets_share_it():
     one, twice = (problem_of(CASE, gain).parameters["linear1"] for gain in (1.0, 2.0))
     for name in ("weight", "bias"):
         np.testing.assert_array_equal(twice[name], 2 * one[name])
-    resets = [replace(CASE, neuron=CASE.neuron.with_reset(reset)) for reset in ("soft", "hard", "none")]
+    resets = [
+        replace(CASE, neuron=CASE.neuron.with_reset(reset)) for reset in ("soft", "hard", "none")
+    ]
     assert len({tuple(gains_of(case).values()) for case in resets}) == 1
 
 
@@ -66,7 +81,9 @@ def test_the_small_problem_fires_at_fifteen_percent(seed, workload, input):
     assert 0.145 <= rate <= 0.155
 
 
-@pytest.mark.parametrize("neuron", [NeuronSpec(), NeuronSpec(decay=0.2, threshold=0.3), NeuronSpec(decay=1.0)])
+@pytest.mark.parametrize(
+    "neuron", [NeuronSpec(), NeuronSpec(decay=0.2, threshold=0.3), NeuronSpec(decay=1.0)]
+)
 def test_the_rate_beyond_the_calibrated_part(neuron):
     case = Case("any", neuron=neuron, neurons=600, time_steps=130, batch=6, layers=2)
     for rate in rates(problem_of(case)).values():
@@ -88,7 +105,11 @@ def test_several_potentials_pass_twice_the_threshold(neuron, seed):
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
 def test_short_formats_hold_every_number(precision):
     for array, exact in zip(
-        *(arrays(problem_of(replace(CASE, precision=p, input="dense"))) for p in (precision, "fp32")), strict=True
+        *(
+            arrays(problem_of(replace(CASE, precision=p, input="dense")))
+            for p in (precision, "fp32")
+        ),
+        strict=True,
     ):
         np.testing.assert_array_equal(round_to(array, precision), array)
         assert not np.array_equal(array, exact)
@@ -113,18 +134,42 @@ def test_without_bias_or_weights():
 
 
 def test_the_identity_depends_on_what_the_numbers_depend_on():
-    changed = {"workload": "lif", "neuron": NEURONS["hard"], "layers": 2, "neurons": 98, "time_steps": 38}
+    changed = {
+        "workload": "lif",
+        "neuron": NEURONS["hard"],
+        "layers": 2,
+        "neurons": 98,
+        "time_steps": 38,
+    }
     changed |= {"batch": 4, "precision": "bf16", "input": "dense", "bias": False, "seed": 1}
     changed |= {"width": 8, "image": 16, "classes": 7, "norm": False, "firing": 0.02}
     changed |= {"loss": "cross-entropy", "optimizer": "adam", "network": "mine@0123456789abcdef"}
-    changed |= {"dataset": "shd", "samples": 97, "loaders": 2, "pinned": True, "augment": True, "behind": "fused"}
-    alike = {"framework": "other", "construction": "c", "mode": "compile", "device": "cuda", "input_grad": False}
+    changed |= {
+        "dataset": "shd",
+        "samples": 97,
+        "loaders": 2,
+        "pinned": True,
+        "augment": True,
+        "behind": "fused",
+    }
+    alike = {
+        "framework": "other",
+        "construction": "c",
+        "mode": "compile",
+        "device": "cuda",
+        "input_grad": False,
+    }
     alike |= {"parallel": "data", "ranks": 2}
     assert changed.keys() | alike.keys() == {field.name for field in fields(Case)}
-    assert len({problem_id(CASE), *(problem_id(replace(CASE, **{key: value})) for key, value in changed.items())}) == 1 + len(
-        changed
-    )
-    assert {problem_id(replace(CASE, **{key: value})) for key, value in alike.items()} == {problem_id(CASE)}
+    assert len(
+        {
+            problem_id(CASE),
+            *(problem_id(replace(CASE, **{key: value})) for key, value in changed.items()),
+        }
+    ) == 1 + len(changed)
+    assert {problem_id(replace(CASE, **{key: value})) for key, value in alike.items()} == {
+        problem_id(CASE)
+    }
 
 
 @pytest.mark.parametrize(
@@ -132,7 +177,10 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
     [
         ("8b9e4f772285a958", Case("torch")),
         ("d623822f906e6321", Case("jax", workload="lif", bias=False)),
-        ("6898f69ac4e01116", Case("lava-dl", workload="lif", bias=False, neuron=NATIVE, neurons=61)),
+        (
+            "6898f69ac4e01116",
+            Case("lava-dl", workload="lif", bias=False, neuron=NATIVE, neurons=61),
+        ),
     ],
 )
 def test_a_problem_keeps_its_id_so_that_free_runs_are_used_again(known, case):
@@ -146,7 +194,9 @@ def test_a_problem_keeps_its_id_so_that_free_runs_are_used_again(known, case):
 @pytest.mark.parametrize("neuron", [NeuronSpec(), NeuronSpec(decay=0.5, threshold=0.4)])
 def test_every_neuron_of_a_network_is_calibrated(workload, neuron):
     """A network as tiny as the contract's has a few hundred spikes, and rates as coarse."""
-    problem = problem_of(replace(CASE, workload=workload, neuron=neuron, **(TINY if workload == "contract" else {})))
+    problem = problem_of(
+        replace(CASE, workload=workload, neuron=neuron, **(TINY if workload == "contract" else {}))
+    )
     assert list(rates(problem)) == ["neuron1", "neuron2"]
     for rate in rates(problem).values():
         assert 0.12 <= rate <= 0.2
@@ -156,7 +206,10 @@ def test_a_gain_scales_the_last_parameters_on_every_way_to_its_neuron():
     network = network_of(replace(CASE, workload="contract"))
     assert scaled_nodes(network, "neuron1") == {"norm1"}
     assert scaled_nodes(network, "neuron2") == {"norm2", "norm3"}
-    assert scaled_nodes(network_of(replace(CASE, workload="recurrent")), "neuron1") == {"linear1", "neuron1"}
+    assert scaled_nodes(network_of(replace(CASE, workload="recurrent")), "neuron1") == {
+        "linear1",
+        "neuron1",
+    }
     assert scaled_nodes(network_of(replace(CASE, workload="lif")), "neuron1") == {"input"}
 
 
@@ -172,8 +225,15 @@ def test_upstream_has_the_shape_of_the_output():
 
 
 def test_layers_are_counted_in_chains_only():
-    stack, contract = network_of(replace(CASE, layers=2)), network_of(replace(CASE, workload="contract"))
-    assert is_chain(stack) and not is_chain(contract) and not is_chain(network_of(replace(CASE, workload="recurrent")))
+    stack, contract = (
+        network_of(replace(CASE, layers=2)),
+        network_of(replace(CASE, workload="contract")),
+    )
+    assert (
+        is_chain(stack)
+        and not is_chain(contract)
+        and not is_chain(network_of(replace(CASE, workload="recurrent")))
+    )
     assert places(stack) == {name: name for name in ("linear1", "neuron1", "linear2", "neuron2")}
     assert places(contract)["norm1"] == "norm1"
     assert set(places(network_of(CASE)).values()) == {""}
@@ -182,14 +242,23 @@ def test_layers_are_counted_in_chains_only():
 def test_a_neuron_alone_has_all_its_features_in_one_row():
     problem = problem_of(replace(CASE, workload="contract", **TINY))
     currents = np.zeros((5, 3, 4 * 9 * 11), np.float32)
-    assert alone(problem, "neuron1", currents, currents).network.shapes == {"input": (396,), "neuron1": (396,)}
+    assert alone(problem, "neuron1", currents, currents).network.shapes == {
+        "input": (396,),
+        "neuron1": (396,),
+    }
 
 
 def test_what_lies_before_a_neuron_is_computed_once(monkeypatch):
     """Calibrating a deep network neuron by neuron from its input took minutes."""
     computed, compute = [], oracle.compute
-    monkeypatch.setattr(oracle, "compute", lambda run, node, *rest: (computed.append(node.name), compute(run, node, *rest)))
-    calibrate(replace(CASE, workload="contract", **TINY), network_of(replace(CASE, workload="contract")))
+    monkeypatch.setattr(
+        oracle,
+        "compute",
+        lambda run, node, *rest: (computed.append(node.name), compute(run, node, *rest)),
+    )
+    calibrate(
+        replace(CASE, workload="contract", **TINY), network_of(replace(CASE, workload="contract"))
+    )
     assert computed.count("conv1") == computed.count("norm2") == computed.count("neuron1") == 1
 
 

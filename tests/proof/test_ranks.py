@@ -12,8 +12,23 @@ from snnbench.core.case import Case
 
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["ranks"]
 LAYER = {"neurons": 31, "time_steps": 41, "batch": 5}
-NETWORK = {"workload": "cifar-small", "width": 3, "image": 12, "classes": 7, "time_steps": 5, "batch": 5, "norm": True}
-NETWORK |= {"layers": None, "neurons": None, "bias": None, "input_grad": True, "loss": "cross-entropy", "optimizer": "sgd"}
+NETWORK = {
+    "workload": "cifar-small",
+    "width": 3,
+    "image": 12,
+    "classes": 7,
+    "time_steps": 5,
+    "batch": 5,
+    "norm": True,
+}
+NETWORK |= {
+    "layers": None,
+    "neurons": None,
+    "bias": None,
+    "input_grad": True,
+    "loss": "cross-entropy",
+    "optimizer": "sgd",
+}
 
 
 def case_of(name, ranks=2, parallel="data", **sizes):
@@ -32,17 +47,24 @@ def slow(*values):
 
 
 @pytest.mark.parametrize(
-    ("name", "parallel"), [("torch", "data"), ("fused", "time"), slow("torch", "time"), slow("fused", "data")]
+    ("name", "parallel"),
+    [("torch", "data"), ("fused", "time"), slow("torch", "time"), slow("fused", "data")],
 )
 def test_a_network_with_norms_and_a_loss_on_uneven_parts(name, parallel):
     stages = stages_of(name, case_of(name, parallel=parallel, **NETWORK))
     first = stages["small problem, fp32, against one rank"]
     assert (first.case.batch, first.case.time_steps) == (3, 5) and first.verdict.grad_error < 2e-5
-    assert {"small problem, fp32, spikes", "small problem, fp32, training", "own size, fp32"} <= stages.keys()
+    assert {
+        "small problem, fp32, spikes",
+        "small problem, fp32, training",
+        "own size, fp32",
+    } <= stages.keys()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["torch", "fused", "snntorch", "norse", "sinabs", "spikingjelly", "rockpool"])
+@pytest.mark.parametrize(
+    "name", ["torch", "fused", "snntorch", "norse", "sinabs", "spikingjelly", "rockpool"]
+)
 def test_layers_of_every_framework(name):
     stages_of(name, case_of(name, **LAYER))
 

@@ -23,7 +23,11 @@ from snnbench.proof.recheck import Timed, judge_inference, recheck
 from snnbench.worker.serving import answer_of
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
-TIMED = [(fault, words, layers) for layers, key in ((1, "timed"), (2, "timed_stacks")) for fault, words in TABLE[key].items()]
+TIMED = [
+    (fault, words, layers)
+    for layers, key in ((1, "timed"), (2, "timed_stacks"))
+    for fault, words in TABLE[key].items()
+]
 ODD = {"neurons": 97, "time_steps": 37, "batch": 3}
 
 
@@ -37,7 +41,9 @@ def rechecked(adapter, case, name, calls=41):
     sampler.slot(lambda: next(left, None) is None)
     answer = answer_of(program, sampler.result, name in ("backward", "step"))
     last = Timed(name, case.precision, draw_of(5, sampler.last, name), sampler.result, answer)
-    return recheck(program, problem, phases, last, limits_of(case, network_of(case)), wait_for_writers).get("reason", "")
+    return recheck(
+        program, problem, phases, last, limits_of(case, network_of(case)), wait_for_writers
+    ).get("reason", "")
 
 
 @pytest.mark.parametrize(("fault", "said", "layers"), TIMED, ids=[fault for fault, *_ in TIMED])
@@ -65,7 +71,10 @@ def test_running_statistics_of_timed_calls_are_judged(fault):
 def test_who_is_right_where_slots_end_is_caught_by_one_that_ends_earlier(fault):
     adapter = registry.load(f"{WRONG / fault}")
     phase, words = TABLE["foreseeing"][fault].split(": ")
-    ends = {calls: rechecked(adapter, Case(adapter.name, **ODD), phase, calls) for calls in (1, 3, 4, 5, 9)}
+    ends = {
+        calls: rechecked(adapter, Case(adapter.name, **ODD), phase, calls)
+        for calls in (1, 3, 4, 5, 9)
+    }
     assert [words in reason for reason in ends.values()] == [True, True, True, False, False]
 
 
@@ -84,14 +93,18 @@ def test_right_native_neurons_pass(precision, layers, phase):
     assert rechecked(adapter_of("snntorch"), case, phase, calls=2) == ""
 
 
-@pytest.mark.parametrize("right", [right for right in TABLE["right"] if right.startswith("disguises.py")])
+@pytest.mark.parametrize(
+    "right", [right for right in TABLE["right"] if right.startswith("disguises.py")]
+)
 def test_right_calls_in_disguise_pass_when_they_are_timed(right):
     for phase in ("inference", "step"):
         adapter = registry.load(f"{WRONG / right}")
         assert rechecked(adapter, Case(adapter.name, layers=2, **ODD), phase, calls=2) == ""
 
 
-@pytest.mark.parametrize("framework", ["norse", "rockpool-jax", "snntorch", "sinabs", "spikingjelly", "spyx"])
+@pytest.mark.parametrize(
+    "framework", ["norse", "rockpool-jax", "snntorch", "sinabs", "spikingjelly", "spyx"]
+)
 @pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
 def test_right_steps_pass_however_parameters_are_scaled(framework, precision):
     case, adapter = Case(framework, precision=precision, layers=2, **ODD), adapter_of(framework)
@@ -103,7 +116,10 @@ def test_right_steps_pass_however_parameters_are_scaled(framework, precision):
 @pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
 def test_right_steps_of_a_network_pass_although_updates_are_rounded(framework, precision):
     """A norm's weight is near 1 and its gradient small: the last bit of the weight is more than the limit of the gradient."""
-    case, adapter = Case(framework, workload="contract", precision=precision, time_steps=5, batch=3), adapter_of(framework)
+    case, adapter = (
+        Case(framework, workload="contract", precision=precision, time_steps=5, batch=3),
+        adapter_of(framework),
+    )
     assert rechecked(adapter, case, "step", calls=2) == ""
 
 
@@ -111,7 +127,13 @@ def test_right_steps_of_a_network_pass_although_updates_are_rounded(framework, p
 @pytest.mark.parametrize("neuron", representatives(["soft", "hard-straight"], [0]))
 @pytest.mark.parametrize("framework", ["torch", "jax", "fused"])
 def test_right_calls_pass(framework, neuron, phase):
-    for more in ({}, {"bias": False, "input_grad": False}, {"precision": "bf16"}, {"layers": 3}, {"workload": "lif"}):
+    for more in (
+        {},
+        {"bias": False, "input_grad": False},
+        {"precision": "bf16"},
+        {"layers": 3},
+        {"workload": "lif"},
+    ):
         case = Case(framework, neuron=NEURONS[neuron], **ODD, **more)
         adapter = adapter_of(framework)
         if not adapter.refuses(case, network_of(case)):
@@ -119,7 +141,9 @@ def test_right_calls_pass(framework, neuron, phase):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
-def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_from_nothing_else(precision):
+def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_from_nothing_else(
+    precision,
+):
     """Decisions of the first layer within 1e-4 of the threshold go the other way; then 1 % of the last spikes, anywhere."""
     case = Case("any", precision=precision, layers=3, neurons=97, time_steps=101, batch=5)
     problem = problem_of(case)
@@ -127,11 +151,16 @@ def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_fr
 
     def call(**how):
         spikes = oracle.forward(network, problem.parameters, problem.input, **how).spikes
-        return Call(problem.input, {name: array.astype(np.float32) for name, array in spikes.items()})
+        return Call(
+            problem.input, {name: array.astype(np.float32) for name, array in spikes.items()}
+        )
 
     forward = call()
     near = {"neuron1": 1e-4, "neuron2": 0.0, "neuron3": 0.0}
-    wider = {name: replace(limit, distance=max(limit.distance, 4 * near["neuron1"])) for name, limit in limits.items()}
+    wider = {
+        name: replace(limit, distance=max(limit.distance, 4 * near["neuron1"]))
+        for name, limit in limits.items()
+    }
 
     def judged(last):
         given = Call(problem.input, {**forward.spikes, problem.last: last})
@@ -141,5 +170,7 @@ def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_fr
     assert 0 < (last != forward.spikes[problem.last]).mean() < 0.02
     assert judged(last) == []
     scattered = np.random.default_rng(5).random(last.shape) < 0.01
-    (finding,) = judged(np.where(scattered, 1 - forward.spikes[problem.last], forward.spikes[problem.last]))
+    (finding,) = judged(
+        np.where(scattered, 1 - forward.spikes[problem.last], forward.spikes[problem.last])
+    )
     assert "of the decisions in neuron3, behind linear3, are wrong" in finding

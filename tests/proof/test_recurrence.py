@@ -51,7 +51,9 @@ def test_gradient_of_any_constants_and_counts(decay, threshold, slope, max_spike
     expected.backward(torch.tensor(upstream))
     v, spikes = run(spec, values)
     np.testing.assert_array_equal(spikes, expected.detach().numpy())
-    np.testing.assert_allclose(run_backward(spec, v, spikes, upstream), currents.grad.numpy(), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        run_backward(spec, v, spikes, upstream), currents.grad.numpy(), rtol=1e-8, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,9 +83,13 @@ def test_contrary_decisions_are_other_ones_near_a_threshold_alone():
     assert contrary_to(NeuronSpec(), v, 0.01).tolist() == [0, 0, 1, 0, 0, 1, 1, 1, 1]
     assert contrary_to(NeuronSpec(max_spikes=2), v, 0.01).tolist() == [0, 0, 1, 0, 0, 1, 2, 1, 2]
     currents = random_currents(7)
-    np.testing.assert_array_equal(run(NeuronSpec(), currents, contrary=0.0)[1], run(NeuronSpec(), currents)[1])
+    np.testing.assert_array_equal(
+        run(NeuronSpec(), currents, contrary=0.0)[1], run(NeuronSpec(), currents)[1]
+    )
     v, spikes = run(NeuronSpec(), currents, contrary=0.1)
-    np.testing.assert_array_equal(spikes != fires(NeuronSpec(), v), from_threshold(NeuronSpec(), v) <= 0.1)
+    np.testing.assert_array_equal(
+        spikes != fires(NeuronSpec(), v), from_threshold(NeuronSpec(), v) <= 0.1
+    )
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 from snnbench.proof.rounding import round_to
 
 TYPES = {"bf16": torch.bfloat16, "amp-bf16": torch.bfloat16, "fp16": torch.float16}
-SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.4028235e38, -3.4028235e38], dtype=np.float32)
-SPECIAL = np.append(SPECIAL, np.array([1e-45, -1e-45, 1.1754944e-38, 6e-8, 65519, 65520], dtype=np.float32))
-bits = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=200).map(lambda b: np.array(b, np.uint32).view(np.float32))
+SPECIAL = np.array(
+    [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.4028235e38, -3.4028235e38], dtype=np.float32
+)
+SPECIAL = np.append(
+    SPECIAL, np.array([1e-45, -1e-45, 1.1754944e-38, 6e-8, 65519, 65520], dtype=np.float32)
+)
+bits = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=200).map(
+    lambda b: np.array(b, np.uint32).view(np.float32)
+)
 
 
 def quietly(array, precision):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # NumPy warns of overflow to infinity, which is what is asked for
+        warnings.simplefilter(
+            "ignore"
+        )  # NumPy warns of overflow to infinity, which is what is asked for
         return round_to(array, precision)
 
 
@@ -31,18 +39,24 @@ def assert_same_numbers(got, expected):
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(array=bits, precision=st.sampled_from(list(TYPES)))
 def test_any_bits_round_as_torch_rounds_them(array, precision):
-    assert_same_numbers(quietly(array, precision), torch.tensor(array).to(TYPES[precision]).float().numpy())
+    assert_same_numbers(
+        quietly(array, precision), torch.tensor(array).to(TYPES[precision]).float().numpy()
+    )
 
 
 @pytest.mark.parametrize("precision", TYPES)
 def test_special_numbers_round_as_torch_rounds_them(precision):
-    assert_same_numbers(quietly(SPECIAL, precision), torch.tensor(SPECIAL).to(TYPES[precision]).float().numpy())
+    assert_same_numbers(
+        quietly(SPECIAL, precision), torch.tensor(SPECIAL).to(TYPES[precision]).float().numpy()
+    )
 
 
 @pytest.mark.parametrize(("precision", "dropped"), [("tf32", 13), ("bf16", 16), ("fp16", 13)])
 def test_ties_go_to_the_even_neighbour(precision, dropped):
     unit = 2.0 ** (dropped - 23)
-    halves = np.array([1 + 0.5 * unit, 1 + 1.5 * unit, 1 + 2.5 * unit, -1 - 0.5 * unit], dtype=np.float32)
+    halves = np.array(
+        [1 + 0.5 * unit, 1 + 1.5 * unit, 1 + 2.5 * unit, -1 - 0.5 * unit], dtype=np.float32
+    )
     assert round_to(halves, precision).tolist() == [1, 1 + 2 * unit, 1 + 2 * unit, -1]
     above = np.nextafter(halves[:1], np.float32(2))
     assert round_to(above, precision).tolist() == [1 + unit]

@@ -17,7 +17,10 @@ from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.recurrence import before_synapse, run, run_backward, synaptic
 
-SOFT, HARD = NeuronSpec("soft", current_decay=0.5), NeuronSpec("hard", detach_reset=True, decay=0.5, current_decay=0.5)
+SOFT, HARD = (
+    NeuronSpec("soft", current_decay=0.5),
+    NeuronSpec("hard", detach_reset=True, decay=0.5, current_decay=0.5),
+)
 ATTACHED = NeuronSpec("hard", decay=0.5, current_decay=0.75)
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["synapses"]
 SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
@@ -29,7 +32,11 @@ PROVED = one_of_each(
             for name in ("torch", "torch:stepwise", "jax", "fused", "fused:reference", "snntorch")
             for spec in (SOFT, HARD)
         ),
-        *((name, spec) for name in ("spikingjelly", "spikingjelly:stepwise") for spec in (SOFT, HARD)),
+        *(
+            (name, spec)
+            for name in ("spikingjelly", "spikingjelly:stepwise")
+            for spec in (SOFT, HARD)
+        ),
         *((name, SOFT) for name in ("sinabs", "sinabs:alphas", "sinabs:stepwise", "spyx:cuba-lif")),
         *((name, ATTACHED) for name in ("torch", "jax", "fused", "norse:lif", "spikingjelly")),
         *(
@@ -42,7 +49,9 @@ PROVED = one_of_each(
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize(("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label())
+@pytest.mark.parametrize(
+    ("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label()
+)
 def test_those_of_frameworks_are_proved(name, spec):
     proved(name, spec, **SIZES)
 
@@ -50,7 +59,15 @@ def test_those_of_frameworks_are_proved(name, spec):
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", ["torch", "fused", "jax", "snntorch"])
 def test_behind_convolutions_and_norms_too(name):
-    sizes = {"width": 4, "image": 9, "classes": 7, "norm": True, "layers": None, "neurons": None, "bias": None}
+    sizes = {
+        "width": 4,
+        "image": 9,
+        "classes": 7,
+        "norm": True,
+        "layers": None,
+        "neurons": None,
+        "bias": None,
+    }
     proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3)
 
 
@@ -65,11 +82,19 @@ def test_a_wrong_one_is_named(fault):
 @pytest.mark.parametrize(
     ("name", "spec", "words"),
     [
-        ("snntorch:state-leaky", NeuronSpec("none", current_decay=0.5), "offered without a synaptic current"),
+        (
+            "snntorch:state-leaky",
+            NeuronSpec("none", current_decay=0.5),
+            "offered without a synaptic current",
+        ),
         ("rockpool", SOFT, "offered without a synaptic current"),
         ("spyx", SOFT, "offered without a synaptic current in construction 'default'"),
         ("spyx:cuba-lif", NeuronSpec("soft"), "always has a synaptic current"),
-        ("sinabs", NeuronSpec("soft", current_decay=0.8), "only a power of two can be undone exactly"),
+        (
+            "sinabs",
+            NeuronSpec("soft", current_decay=0.8),
+            "only a power of two can be undone exactly",
+        ),
     ],
 )
 def test_who_has_none_says_so(name, spec, words):
@@ -78,12 +103,16 @@ def test_who_has_none_says_so(name, spec, words):
 
 @given(st.integers(1, 9), st.floats(0.05, 0.95), st.integers(0, 1000))
 def test_the_oracle_filters_and_its_gradient_is_the_transpose(steps, decay, seed):
-    spec = NeuronSpec("none", decay=0.7, threshold=1e6, surrogate="straight-through", current_decay=decay)
+    spec = NeuronSpec(
+        "none", decay=0.7, threshold=1e6, surrogate="straight-through", current_decay=decay
+    )
     random = np.random.default_rng(seed)
     x, upstream = random.standard_normal((2, steps, 2, 3))
     assert np.allclose(before_synapse(spec, synaptic(spec, x)), x)
     v, spikes = run(spec, x)
-    response = np.array([sum(0.7 ** (age - k) * decay**k for k in range(age + 1)) for age in range(steps)])
+    response = np.array(
+        [sum(0.7 ** (age - k) * decay**k for k in range(age + 1)) for age in range(steps)]
+    )
     assert np.allclose(v[-1], np.tensordot(response[::-1], x, axes=1))
     gradient = run_backward(spec, v, spikes, upstream)
     assert np.vdot(gradient, x) == pytest.approx(np.vdot(upstream, v))

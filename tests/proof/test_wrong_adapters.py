@@ -14,10 +14,18 @@ from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
-FAULTS, SOFT, NINE_ITEMS, STACKS = (TABLE[key] for key in ("faults", "soft", "nine_items", "stacks"))
-TIMED = [fault for kind in ("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives") for fault in TABLE[kind]]
+FAULTS, SOFT, NINE_ITEMS, STACKS = (
+    TABLE[key] for key in ("faults", "soft", "nine_items", "stacks")
+)
+TIMED = [
+    fault
+    for kind in ("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives")
+    for fault in TABLE[kind]
+]
 """Tried in tests/proof/test_recheck.py."""
-NETWORKS = [fault for kind in ("networks", "real") for faults in TABLE[kind].values() for fault in faults]
+NETWORKS = [
+    fault for kind in ("networks", "real") for faults in TABLE[kind].values() for fault in faults
+]
 """Tried in tests/proof/test_wrong_networks.py."""
 STEPS = [fault for faults in TABLE["steps"].values() for fault in faults]
 """Tried in tests/proof/test_wrong_steps.py."""
@@ -36,12 +44,16 @@ def one_thread(monkeypatch):
 
 
 def case_of(name, neuron, **changes):
-    return Case(name, **{"neuron": NEURONS[neuron], "neurons": 130, "time_steps": 40, "batch": 4, **changes})
+    return Case(
+        name, **{"neuron": NEURONS[neuron], "neurons": 130, "time_steps": 40, "batch": 4, **changes}
+    )
 
 
 def proof_of_wrong(reference, neuron, **changes):
     source, _, name = reference.rpartition(":")
-    adapter = registry.load(f"{WRONG / source}:{name}" if source.endswith(".py") and "/" not in source else reference)
+    adapter = registry.load(
+        f"{WRONG / source}:{name}" if source.endswith(".py") and "/" not in source else reference
+    )
     return proof_of(adapter, case_of(adapter.name, neuron, **changes))
 
 
@@ -92,7 +104,11 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    own = {name: kind for name, kind in vars(module).items() if getattr(kind, "__module__", "") == path.stem}
+    own = {
+        name: kind
+        for name, kind in vars(module).items()
+        if getattr(kind, "__module__", "") == path.stem
+    }
     here = {name: kind for name, kind in own.items() if "name" in vars(kind)}
     natives = [*TABLE["natives"], *TABLE["natives_without_fault"]]
     in_processes = [*TABLE["malice"], *TABLE["rewrites_records"]]
@@ -113,7 +129,9 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *TABLE["right"],
         *in_processes,
     ]
-    assert {f"{path.name}:{name}" for name in here} == {entry for entry in table if entry.startswith(f"{path.name}:")}
+    assert {f"{path.name}:{name}" for name in here} == {
+        entry for entry in table if entry.startswith(f"{path.name}:")
+    }
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
 
 

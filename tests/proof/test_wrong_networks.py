@@ -12,8 +12,16 @@ from snnbench.core.case import Case
 
 pytestmark = pytest.mark.networks
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
-SMALL = [(network, fault, words) for network, faults in TABLE["networks"].items() for fault, words in faults.items()]
-REAL = [(network, fault, words) for network, faults in TABLE["real"].items() for fault, words in faults.items()]
+SMALL = [
+    (network, fault, words)
+    for network, faults in TABLE["networks"].items()
+    for fault, words in faults.items()
+]
+REAL = [
+    (network, fault, words)
+    for network, faults in TABLE["real"].items()
+    for fault, words in faults.items()
+]
 
 
 def test_there_are_many():

@@ -33,8 +33,12 @@ STEP = Case(
 )
 
 
-@pytest.mark.parametrize("framework", ["torch", "snntorch", "norse", "spikingjelly", "sinabs", "fused", "jax"])
-@pytest.mark.parametrize(("loss", "optimizer"), [("cross-entropy", "sgd"), ("spike-count", "adam"), (None, "sgd")])
+@pytest.mark.parametrize(
+    "framework", ["torch", "snntorch", "norse", "spikingjelly", "sinabs", "fused", "jax"]
+)
+@pytest.mark.parametrize(
+    ("loss", "optimizer"), [("cross-entropy", "sgd"), ("spike-count", "adam"), (None, "sgd")]
+)
 def test_frameworks_train_right(framework, loss, optimizer):
     case = replace(STEP, framework=framework, loss=loss, optimizer=optimizer)
     proof = proof_of(registry.load(registry.BUILT_IN[framework]), case)
@@ -49,7 +53,11 @@ def test_a_loss_of_the_membrane(framework):
     assert proof.passed, proof.reason
 
 
-WRONG_STEPS = [(fault, optimizer, words) for optimizer, faults in TABLE["steps"].items() for fault, words in faults.items()]
+WRONG_STEPS = [
+    (fault, optimizer, words)
+    for optimizer, faults in TABLE["steps"].items()
+    for fault, words in faults.items()
+]
 
 
 @pytest.mark.parametrize(("fault", "optimizer", "words"), WRONG_STEPS)
@@ -61,8 +69,14 @@ def test_a_wrong_step_is_named(fault, optimizer, words):
 
 
 REFUSED = [
-    ({"loss": "membrane", "workload": "linear-lif", "layers": 1, "bias": True}, "does not hand them out"),
-    ({"loss": "spike-count", "workload": "cifar-small", "width": 8, "norm": True}, "does not end with them"),
+    (
+        {"loss": "membrane", "workload": "linear-lif", "layers": 1, "bias": True},
+        "does not hand them out",
+    ),
+    (
+        {"loss": "spike-count", "workload": "cifar-small", "width": 8, "norm": True},
+        "does not end with them",
+    ),
     ({"loss": "cross-entropy", "workload": "conv-lif", "width": 8}, "a loss is of classes (K,)"),
     ({"loss": None, "workload": "lif"}, "sgd moves parameters, and this network has none"),
 ]
@@ -70,13 +84,24 @@ REFUSED = [
 
 @pytest.mark.parametrize(("changes", "words"), REFUSED)
 def test_what_a_network_cannot_have_is_refused(changes, words):
-    assert words in refusal_of(registry.load(registry.BUILT_IN["torch"]), replace(STEP, framework="torch", **changes))
+    assert words in refusal_of(
+        registry.load(registry.BUILT_IN["torch"]), replace(STEP, framework="torch", **changes)
+    )
 
 
-@given(st.integers(1, 5), st.integers(1, 4), st.integers(2, 6), st.sampled_from(["cross-entropy", "spike-count"]))
+@given(
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(2, 6),
+    st.sampled_from(["cross-entropy", "spike-count"]),
+)
 def test_the_gradient_of_a_loss_is_its_difference(steps, items, count, loss):
     random = np.random.default_rng(steps + 10 * items + 100 * count)
     output, labels = random.standard_normal((steps, items, count)), random.integers(0, count, items)
     direction = random.standard_normal(output.shape)
-    ahead, behind = (loss_and_gradient(loss, output + h * direction, labels)[0] for h in (1e-5, -1e-5))
-    assert (ahead - behind) / 2e-5 == pytest.approx(np.vdot(loss_and_gradient(loss, output, labels)[1], direction), abs=1e-8)
+    ahead, behind = (
+        loss_and_gradient(loss, output + h * direction, labels)[0] for h in (1e-5, -1e-5)
+    )
+    assert (ahead - behind) / 2e-5 == pytest.approx(
+        np.vdot(loss_and_gradient(loss, output, labels)[1], direction), abs=1e-8
+    )

@@ -40,7 +40,9 @@ def test_of_every_so_manieth_case_all_is_kept(monkeypatch):
     assert 0 < len(kept) < len(small)
     whole = {row.first.case_id: row for row in rows(monkeypatch, 1000)}
     for row in kept:
-        for timing, wanted in zip(row.timings("step"), whole[row.first.case_id].timings("step"), strict=True):
+        for timing, wanted in zip(
+            row.timings("step"), whole[row.first.case_id].timings("step"), strict=True
+        ):
             assert list(timing.slots) == wanted.slots and timing.slots[1:] == wanted.slots[1:]
 
 
@@ -69,7 +71,9 @@ def calls(cases: int, folder: Path, monkeypatch) -> Counter:
 
 def test_reading_grouping_and_comparing_is_linear(tmp_path, monkeypatch):
     few, many = (calls(cases, tmp_path / str(cases), monkeypatch) for cases in (48, 192))
-    assert {name: many[name] / count for name, count in few.items()} == pytest.approx(dict.fromkeys(few, 4.0), rel=0.1)
+    assert {name: many[name] / count for name, count in few.items()} == pytest.approx(
+        dict.fromkeys(few, 4.0), rel=0.1
+    )
 
 
 SPENT = """
@@ -91,7 +95,9 @@ print(sum(len(one["name"]) for _ in range(300) for one in json.loads(text)))
 
 def spent(*command: str, cwd: Path | None = None) -> tuple[float, float]:
     """Seconds of CPU, and KiB of memory at most."""
-    told = subprocess.run([sys.executable, "-c", SPENT, *command], cwd=cwd, capture_output=True, text=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", SPENT, *command], cwd=cwd, capture_output=True, text=True
+    ).stdout
     seconds, most = map(float, told.split())
     return seconds, most
 
@@ -102,10 +108,16 @@ def test_two_thousand_cases_take_a_tenth_of_what_twenty_thousand_may(tmp_path):
     write_many(tmp_path / "many", 2000)
     write_many(tmp_path / "others", 2000, seed=1)
     snnbench = str(Path(sys.executable).with_name("snnbench"))
-    for line in (["report", "many"], ["merge", "many", "--out", "all"], ["compare", "many", "others"]):
+    for line in (
+        ["report", "many"],
+        ["merge", "many", "--out", "all"],
+        ["compare", "many", "others"],
+    ):
         before, _ = spent(sys.executable, "-c", CANARY)
         seconds, most = spent(snnbench, *line, cwd=tmp_path)
         after, _ = spent(sys.executable, "-c", CANARY)
-        print(f"{line[0]}: {seconds:.1f} s of CPU, at most {most / 1024:.0f} MB; canary {before:.2f} and {after:.2f} s")
+        print(
+            f"{line[0]}: {seconds:.1f} s of CPU, at most {most / 1024:.0f} MB; canary {before:.2f} and {after:.2f} s"
+        )
         assert seconds < (6 + 5) * (before + after) and most < (100 + 150) * 1024, line
     assert (tmp_path / "many" / "report.html").stat().st_size < 3e6

@@ -53,14 +53,23 @@ def phases(*names):
 def test_the_same_again_is_the_same_in_every_phase():
     comparison = compared(before(), records())
     assert verdicts(comparison) == {"same": phases(*STEPS)}
-    assert (comparison.findings, comparison.doubts, comparison.worse, comparison.undecided) == ([], [], False, False)
+    assert (comparison.findings, comparison.doubts, comparison.worse, comparison.undecided) == (
+        [],
+        [],
+        False,
+        False,
+    )
     assert (comparison.cases, comparison.timed, comparison.times) == (4, 4, "absolute")
     assert comparison.shift == pytest.approx(1.0, abs=0.005) and comparison.canary == 1.0
 
 
 def test_slower_and_faster_on_the_same_machine():
     comparison = compared(before(), records(torch=1.2, jax=0.7))
-    assert verdicts(comparison) == {"slower": phases("torch"), "faster": phases("jax"), "same": phases("norse", "spyx")}
+    assert verdicts(comparison) == {
+        "slower": phases("torch"),
+        "faster": phases("jax"),
+        "same": phases("norse", "spyx"),
+    }
     assert verdicts(compared(before(), records(torch=1.2), factor=1.5)) == {"same": phases(*STEPS)}
 
 
@@ -78,7 +87,10 @@ def test_one_slow_phase_is_found():
 
 
 def test_what_all_cases_have_in_common_changes_no_ratio():
-    plain, shifted = compared(before(), records(torch=1.2)), compared(before(), records(torch=1.2, speed=1.2))
+    plain, shifted = (
+        compared(before(), records(torch=1.2)),
+        compared(before(), records(torch=1.2, speed=1.2)),
+    )
     assert shifted.shift == pytest.approx(1.2 * plain.shift)
     assert verdicts(plain) == verdicts(shifted)
     for one, other in zip(plain.changes, shifted.changes, strict=True):
@@ -106,7 +118,10 @@ def test_disturbed_sets_are_refused():
         comparison = compared(base, new)
         assert verdicts(comparison) == {"unsure": phases(*STEPS)}
         assert {one.note for one in comparison.changes} == {"disturbed"}
-        assert any("% of the slots" in sentence for sentence in comparison.doubts) and not comparison.worse
+        assert (
+            any("% of the slots" in sentence for sentence in comparison.doubts)
+            and not comparison.worse
+        )
 
 
 def busy():
@@ -120,7 +135,9 @@ def test_a_busy_set_and_a_quiet_one_were_not_measured_alike():
     one_in_six = records()
     for phase in USUAL_PHASES:
         disturbed(one_in_six, every=6, phase=phase)
-    assert compared(before(), one_in_six).doubts == ["17% of the slots of one were preempted, 0% of the other"]
+    assert compared(before(), one_in_six).doubts == [
+        "17% of the slots of one were preempted, 0% of the other"
+    ]
     assert compared(one_in_six, one_in_six).doubts == []
 
 
@@ -142,7 +159,9 @@ def test_a_factor_counts_where_every_slot_was_disturbed():
             slot.disturbed = "preempted"
     assert verdicts(compared(before(), new))["unsure"] == phases(*STEPS)
     rough = compared(before(), new, factor=10.0)
-    assert verdicts(rough)["slower"] == phases("torch") and rough.of("slower")[0].note == "disturbed"
+    assert (
+        verdicts(rough)["slower"] == phases("torch") and rough.of("slower")[0].note == "disturbed"
+    )
 
 
 def test_a_slower_machine_is_not_a_slower_framework():
@@ -154,7 +173,10 @@ def test_a_slower_machine_is_not_a_slower_framework():
 @pytest.mark.parametrize("machine", ["m1", "m2"])
 def test_a_framework_that_falls_behind_the_others_is_found_on_any_machine(machine):
     comparison = compared(before(), records(speed=7.3, machine=machine, norse=9.0), relative=True)
-    assert verdicts(comparison) == {"slower": phases("norse"), "same": phases("jax", "torch", "spyx")}
+    assert verdicts(comparison) == {
+        "slower": phases("norse"),
+        "same": phases("jax", "torch", "spyx"),
+    }
 
 
 def test_of_two_cases_between_machines_nobody_knows_which_has_changed():
@@ -164,7 +186,9 @@ def test_of_two_cases_between_machines_nobody_knows_which_has_changed():
     assert set(verdicts(comparison)) == {"same"}
     alone = {"without": ("norse", "spyx", "jax")}
     nothing = compared(before(**alone), records(machine="m2", **alone))
-    assert (nothing.changes, nothing.shift) == ([], None), "what is not compared has nothing in common"
+    assert (nothing.changes, nothing.shift) == ([], None), (
+        "what is not compared has nothing in common"
+    )
 
 
 def test_a_case_alone_is_compared_with_the_canary():
@@ -180,7 +204,10 @@ def test_a_case_alone_is_compared_with_the_canary():
 
 
 def test_a_time_that_is_gone_is_found():
-    lost = [one.model_copy(update={"parts": {k: v for k, v in one.parts.items() if k != "step"}}) for one in records()]
+    lost = [
+        one.model_copy(update={"parts": {k: v for k, v in one.parts.items() if k != "step"}})
+        for one in records()
+    ]
     assert findings(compared(before(), lost)) == {(name, "step", "worse") for name in STEPS}
 
 
@@ -199,8 +226,16 @@ def test_blocks_that_disagree_are_ambiguous_and_told_how_many_more_would_decide(
 
 def test_a_case_of_one_side_only_is_neither_better_nor_worse():
     comparison = compared(before(without=("spyx",)), records(without=("jax",)))
-    assert (comparison.cases, findings(comparison), comparison.worse, comparison.undecided) == (2, set(), False, True)
-    assert [name.split()[0] for name in (*comparison.only_base, *comparison.only_new)] == ["jax", "spyx"]
+    assert (comparison.cases, findings(comparison), comparison.worse, comparison.undecided) == (
+        2,
+        set(),
+        False,
+        True,
+    )
+    assert [name.split()[0] for name in (*comparison.only_base, *comparison.only_new)] == [
+        "jax",
+        "spyx",
+    ]
     more = compared(before(without=("spyx",)), records())
     assert (len(more.only_new), more.worse, more.undecided) == (1, False, False)
 
@@ -219,7 +254,10 @@ def test_a_status_and_a_proof():
         unmeasured("torch", "oom_host", neurons=97),
         *blocks("spyx", step=0.002, neurons=97),
     ]
-    assert findings(compared(base, new)) == {("torch", "status", "worse"), ("spyx", "status", "better")}
+    assert findings(compared(base, new)) == {
+        ("torch", "status", "worse"),
+        ("spyx", "status", "better"),
+    }
     unproved = records()
     for one in unproved:
         if one.case["framework"] == "torch":
@@ -227,14 +265,18 @@ def test_a_status_and_a_proof():
     assert findings(compared(before(), unproved)) == {("torch", "proof", "worse")}
 
 
-@pytest.mark.parametrize(("kind", "words"), [("peak", "memory of step"), ("kept", "memory kept by step")])
+@pytest.mark.parametrize(
+    ("kind", "words"), [("peak", "memory of step"), ("kept", "memory kept by step")]
+)
 def test_memory_whatever_the_machine(kind, words):
     sets = records(), records(machine="m2")
     for made, size in zip(sets, (8 << 20, 64 << 20), strict=True):
         for one in made:
             if one.case["framework"] == "torch" and one.memory:
                 one.memory["step"] |= {f"{kind}_bytes": size}
-                one.memory["forward"] |= {"peak_bytes": one.memory["forward"]["peak_bytes"] + (size >> 14)}
+                one.memory["forward"] |= {
+                    "peak_bytes": one.memory["forward"]["peak_bytes"] + (size >> 14)
+                }
     assert findings(compared(*sets)) == {("torch", words, "worse")}
 
 
@@ -258,7 +300,10 @@ def test_two_variants_that_were_alive_together():
 def test_a_variant_that_has_no_counterpart():
     rows = rows_of([*records(), *blocks("torch", neurons=5)])
     lost, gained = compare_variants(rows, "torch", "jax"), compare_variants(rows, "jax", "torch")
-    assert [(one.cases, one.worse, one.undecided) for one in (lost, gained)] == [(1, False, True), (1, True, False)]
+    assert [(one.cases, one.worse, one.undecided) for one in (lost, gained)] == [
+        (1, False, True),
+        (1, True, False),
+    ]
     (name,) = lost.only_base
     assert name.startswith("torch soft linear-lif N=5 ") and gained.only_new == [name]
     with pytest.raises(ConfigError, match="there is no jex; did you mean 'jax'"):

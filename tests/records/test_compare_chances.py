@@ -15,7 +15,12 @@ BLOCKS = 3
 
 def judged(contrasts, rule, spread=0.0):
     """The verdict on each case, given (cases, blocks)."""
-    return [one.verdict for one in changes([Pair("", "step", 1.0, 1.0, one, 0.0, spread) for one in contrasts], rule)]
+    return [
+        one.verdict
+        for one in changes(
+            [Pair("", "step", 1.0, 1.0, one, 0.0, spread) for one in contrasts], rule
+        )
+    ]
 
 
 def stored(ratios):
@@ -75,11 +80,15 @@ def test_what_is_common_is_the_median_of_the_others_and_of_the_own_canary(pairs)
 def test_five_percent_more_is_found_in_three_blocks_of_a_run():
     slots = recorded()
     frameworks = sorted({name for name, _ in slots})
-    contrasts = np.array([block_contrasts(slots[name, "0"], slots[name, "1"]) for name in frameworks])
+    contrasts = np.array(
+        [block_contrasts(slots[name, "0"], slots[name, "1"]) for name in frameworks]
+    )
     random = np.random.default_rng(22)
     equal, slower = [], []
     for _ in range(RUNS // 4):
-        picked = contrasts[:, random.choice(32, BLOCKS, replace=False)] * random.choice([-1, 1], (len(frameworks), 1))
+        picked = contrasts[:, random.choice(32, BLOCKS, replace=False)] * random.choice(
+            [-1, 1], (len(frameworks), 1)
+        )
         equal += judged(picked, PAIRED)
         slower += judged(picked + np.log(1.05), PAIRED)
     assert slower.count("slower") >= 0.95 * len(slower)
@@ -92,7 +101,10 @@ def test_sets_that_drift_by_two_percent_are_not_called_changed(blocks):
     """Each set moves as a whole by 2 %, and each case by 1 % of its own, which no block shows."""
     random = np.random.default_rng(23)
     for _ in range(RUNS // 2):
-        drift, own = 0.02 * random.standard_normal(), np.sqrt(2) * 0.01 * random.standard_normal((8, 1))
+        drift, own = (
+            0.02 * random.standard_normal(),
+            np.sqrt(2) * 0.01 * random.standard_normal((8, 1)),
+        )
         verdicts = stored(drift + own + 0.015 * random.standard_normal((8, blocks)))
         assert not {"slower", "faster"} & set(verdicts)
 
@@ -104,7 +116,9 @@ def test_what_is_ambiguous_is_decided_by_the_blocks_that_were_asked_for():
     while undecided < 100:
         noise = 0.05 * random.standard_normal((8, 60))
         pairs = [Pair("", "step", 1.0, 1.0, one[:BLOCKS], 0.0, BETWEEN) for one in noise]
-        more = [change.more_blocks for change in changes(pairs, STORED) if change.verdict == "ambiguous"]
+        more = [
+            change.more_blocks for change in changes(pairs, STORED) if change.verdict == "ambiguous"
+        ]
         if more:
             undecided += len(more)
             then += judged(noise[:, : BLOCKS + max(more)], STORED, BETWEEN)

@@ -34,7 +34,9 @@ BIGGER_FIRST = [(i, j) for i in range(4) for j in range(i)]
 
 def ranked(slots) -> list[tuple[int, int]]:
     pairs = combinations(range(len(slots)), 2)
-    return rank_intervals(len(slots), surely_slower({(i, j): block_contrasts(slots[i], slots[j]) for i, j in pairs}))
+    return rank_intervals(
+        len(slots), surely_slower({(i, j): block_contrasts(slots[i], slots[j]) for i, j in pairs})
+    )
 
 
 def family_of(slots: np.ndarray) -> list[np.ndarray]:
@@ -42,7 +44,10 @@ def family_of(slots: np.ndarray) -> list[np.ndarray]:
 
 
 def test_golden_family():
-    found = {pair: comparison for pair, comparison in zip(BIGGER_FIRST, compared(family_of(SLOTS)), strict=True)}
+    found = {
+        pair: comparison
+        for pair, comparison in zip(BIGGER_FIRST, compared(family_of(SLOTS)), strict=True)
+    }
     assert found[1, 0].ratio == pytest.approx((1.001448, 0.991726, 1.011266), abs=1e-6)
     assert found[2, 0].ratio == pytest.approx((1.099104, 1.092235, 1.106016), abs=1e-6)
     assert found[1, 0].p == pytest.approx(0.723202, abs=1e-6)
@@ -56,7 +61,9 @@ def test_golden_variances():
     wide = moderated([1e-6, 1e-4, 1e-2, 1e-5, 1e-3], 2)
     assert (wide.prior, wide.freedom) == pytest.approx((0.61762451, 2.61762451), rel=1e-8)
     assert wide.variances[[0, 2]] == pytest.approx([5.317161e-6, 7.645068e-3], rel=1e-6)
-    assert moderated([1e-4, 9e-4], 2).variances == pytest.approx([1e-4, 9e-4]), "two comparisons say nothing of each other"
+    assert moderated([1e-4, 9e-4], 2).variances == pytest.approx([1e-4, 9e-4]), (
+        "two comparisons say nothing of each other"
+    )
 
 
 def test_golden_holm():
@@ -88,7 +95,9 @@ def test_what_slows_a_whole_pass_cancels_out():
 def test_one_pass_three_times_as_long_moves_no_ratio_by_a_percent():
     hit = SLOTS.copy()
     hit[1, 2, 1] += np.log(3)
-    assert block_contrasts(hit[1], hit[0]) == pytest.approx(block_contrasts(SLOTS[1], SLOTS[0]), abs=0.01)
+    assert block_contrasts(hit[1], hit[0]) == pytest.approx(
+        block_contrasts(SLOTS[1], SLOTS[0]), abs=0.01
+    )
 
 
 def test_a_block_counts_if_half_of_its_passes_do():
@@ -110,19 +119,34 @@ def test_without_two_common_blocks_nothing_is_ranked():
 
 def test_comparisons_of_fewer_blocks_share_the_family_and_not_the_variances():
     """Two comparisons have three blocks, one has two of them, and one only one, which tells nothing."""
-    contrasts = [np.array(values) for values in ([0.1, 0.11, 0.12], [0.1, 0.1, 0.13], [0.1, np.nan, 0.12], [np.nan, 0.5, np.nan])]
+    contrasts = [
+        np.array(values)
+        for values in (
+            [0.1, 0.11, 0.12],
+            [0.1, 0.1, 0.13],
+            [0.1, np.nan, 0.12],
+            [np.nan, 0.5, np.nan],
+        )
+    ]
     three, _, two, one = compared(contrasts)
     alone = compared(contrasts[:2])
     assert (three.low, three.variance) == pytest.approx((alone[0].low, alone[0].variance))
     assert three.p == pytest.approx(2 * alone[0].p, rel=0.01) or three.p >= alone[0].p
     assert (two.estimate, two.variance) == pytest.approx((0.11, 2e-4)) and two.low < three.low
     assert (one.estimate, one.low, one.high, one.p) == (0.5, -np.inf, np.inf, 1)
-    assert [shown.p for shown in compared(contrasts[:3])] == [three.p, compared(contrasts)[1].p, two.p]
+    assert [shown.p for shown in compared(contrasts[:3])] == [
+        three.p,
+        compared(contrasts)[1].p,
+        two.p,
+    ]
 
 
 def test_cases_that_left_after_a_pass_ask_no_more_of_those_that_stayed():
     """Ten cases, of which eight have one block: the other two are told apart as if they were alone."""
-    stayed, left = [np.log([1.58, 1.6]) + 1, np.log([1.0, 1.0]) + 1], [np.array([3.0 + case, np.nan]) for case in range(8)]
+    stayed, left = (
+        [np.log([1.58, 1.6]) + 1, np.log([1.0, 1.0]) + 1],
+        [np.array([3.0 + case, np.nan]) for case in range(8)],
+    )
     cases = [*stayed, *left]
     pairs = {(i, j): cases[i] - cases[j] for i, j in combinations(range(10), 2)}
     assert surely_slower(pairs) == [(0, 1)] == surely_slower({(0, 1): pairs[0, 1]})
@@ -153,7 +177,11 @@ def test_simulated_runs_hold_their_promises(tails, blocks):
     random = np.random.default_rng(11)
     spread = 0.01 * 2 ** random.random((RUNS, 24, 1))
     shape = (RUNS, 24, blocks)
-    noise = random.standard_normal(shape) if tails == "normal" else random.standard_t(4, shape) / np.sqrt(2)
+    noise = (
+        random.standard_normal(shape)
+        if tails == "normal"
+        else random.standard_t(4, shape) / np.sqrt(2)
+    )
     covered = false = 0
     for run in spread * noise:
         shown = compared(run)
@@ -176,11 +204,15 @@ def test_recorded_slots_three_blocks_of_fresh_processes():
     """Two processes of one framework are equal: hardly an interval misses it, no verdict is false, and 5 % more is found."""
     slots = recorded()
     frameworks = sorted({name for name, _ in slots})
-    contrasts = np.array([block_contrasts(slots[name, "0"], slots[name, "1"]) for name in frameworks])
+    contrasts = np.array(
+        [block_contrasts(slots[name, "0"], slots[name, "1"]) for name in frameworks]
+    )
     random = np.random.default_rng(13)
     covered, false, seen = [], [], []
     for _ in range(RUNS):
-        picked = contrasts[:, random.choice(32, 3, replace=False)] * random.choice([-1, 1], (len(frameworks), 1))
+        picked = contrasts[:, random.choice(32, 3, replace=False)] * random.choice(
+            [-1, 1], (len(frameworks), 1)
+        )
         shown, planted = compared(picked), compared(picked + np.log(1.05))
         covered += [one.low <= 0 <= one.high for one in shown]
         false += [one.p <= FAMILY and abs(one.estimate) >= np.log(1.03) for one in shown]

@@ -23,7 +23,12 @@ EVENTS = [
     {"part": "build"},
     {"part": "build", "status": "ok", "seconds": 0.5},
     {"part": "first_call"},
-    {"part": "first_call", "status": "ok", "seconds": 0.5, "facts": {"output_dtype": "float32", "warnings": ["also trains tau"]}},
+    {
+        "part": "first_call",
+        "status": "ok",
+        "seconds": 0.5,
+        "facts": {"output_dtype": "float32", "warnings": ["also trains tau"]},
+    },
     {"part": "memory"},
     {"part": "memory", "status": "ok", "seconds": 0.5},
     {"part": "memory", "memory": MEMORY, "meaning": "host resident", "host_peak_bytes": 5},
@@ -60,7 +65,9 @@ def test_events_become_parts():
     assert record.parts["forward"].status == "ok"
     assert record.parts["recheck"].seconds == 0.5, "it came twice"
     assert record.warnings == ["also trains tau", "W-SYNC"]
-    assert record.facts == {"output_dtype": "float32", "recompiles": 1}, "what becomes known later is added"
+    assert record.facts == {"output_dtype": "float32", "recompiles": 1}, (
+        "what becomes known later is added"
+    )
     assert record.proof == {"passed": True, "stages": []}, "the judge's, whatever the worker says"
     assert (record.memory, record.host_peak_bytes) == (MEMORY, 5)
 
@@ -82,7 +89,9 @@ def test_events_cut_anywhere_are_a_record_that_names_where(count, how):
 def test_events_cut_at_any_byte_are_those_of_whole_lines(count):
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
     whole = EVENTS[: text[:count].count("\n")]
-    assert read_events(text[:count].encode()) == [{key: event[key] for key in event if key != "proof"} for event in whole]
+    assert read_events(text[:count].encode()) == [
+        {key: event[key] for key in event if key != "proof"} for event in whole
+    ]
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1))
@@ -99,9 +108,22 @@ def read(*lines):
 
 def test_a_message_cannot_give_orders_to_a_terminal():
     hostile = "\x1b[31mred\x1b[0m \x07and\tpl\u202eain\x9b1m\nwords\ud800"
-    event = {"part": "build", "status": "build_error", "reason": hostile, "warnings": [hostile], "facts": {hostile: hostile}}
-    folded, harmless = fold(read_events(json.dumps(event).encode() + b"\n")), "red and\tplain\nwords"
-    assert (folded["reason"], folded["warnings"], folded["facts"]) == (harmless, [harmless], {harmless: harmless})
+    event = {
+        "part": "build",
+        "status": "build_error",
+        "reason": hostile,
+        "warnings": [hostile],
+        "facts": {hostile: hostile},
+    }
+    folded, harmless = (
+        fold(read_events(json.dumps(event).encode() + b"\n")),
+        "red and\tplain\nwords",
+    )
+    assert (folded["reason"], folded["warnings"], folded["facts"]) == (
+        harmless,
+        [harmless],
+        {harmless: harmless},
+    )
 
 
 def test_what_json_has_no_word_for_is_unknown():

@@ -9,7 +9,12 @@ from snnbench.experiment.measure import Measure
 from snnbench.records.identity import differences, done_key
 
 MEASURE = Measure().model_dump()
-ADAPTER = {"name": "snntorch", "version": "0.9.4", "source_sha256": "a", "closure": {"snntorch": "0.9.4", "torch": "2.13.0"}}
+ADAPTER = {
+    "name": "snntorch",
+    "version": "0.9.4",
+    "source_sha256": "a",
+    "closure": {"snntorch": "0.9.4", "torch": "2.13.0"},
+}
 ENVIRONMENT = {"name": "default", "hash": "e", "python": "CPython 3.11.7"}
 MACHINE = {"hash": "m1"}
 RECORD = record("snntorch").model_copy(
@@ -44,7 +49,10 @@ TOLD = {"measure": MEASURE, "adapter": ADAPTER, "environment": ENVIRONMENT, "mac
 
 
 def test_of_many_packages_a_few_are_named():
-    adapter = {**ADAPTER, "closure": {**ADAPTER["closure"], **{f"package{number}": "1" for number in range(9)}}}
+    adapter = {
+        **ADAPTER,
+        "closure": {**ADAPTER["closure"], **{f"package{number}": "1" for number in range(9)}},
+    }
     (words,) = differences(RECORD, MEASURE, adapter, ENVIRONMENT, MACHINE)
     assert words == "package0 none → 1, package1 none → 1, package2 none → 1 and 6 more packages"
 

@@ -6,18 +6,35 @@ from snnbench.records.leaving import beyond
 
 
 def slot(wall, spread=0.1, disturbed=None):
-    return {"low": wall * (1 - spread), "wall": wall, "high": wall * (1 + spread), "disturbed": disturbed}
+    return {
+        "low": wall * (1 - spread),
+        "wall": wall,
+        "high": wall * (1 + spread),
+        "disturbed": disturbed,
+    }
 
 
 def test_who_is_shown_to_be_beyond_leaves_and_who_may_not_be_stays():
-    slots = {"best": slot(1.0), "near": slot(1.9), "open": slot(2.3), "slow": slot(2.5), "slowest": slot(40.0)}
+    slots = {
+        "best": slot(1.0),
+        "near": slot(1.9),
+        "open": slot(2.3),
+        "slow": slot(2.5),
+        "slowest": slot(40.0),
+    }
     assert beyond([slots], 2.0) == ["slow", "slowest"]
     assert beyond([slots], 10.0) == ["slowest"]
 
 
 def test_a_disturbed_slot_shows_nothing_of_who_had_it_nor_of_others():
     assert beyond([{"best": slot(1.0), "slow": slot(9.0, disturbed="preempted")}], 2.0) == []
-    assert beyond([{"best": slot(1.0, disturbed="preempted"), "slow": slot(9.0), "slower": slot(9.0)}], 2.0) == []
+    assert (
+        beyond(
+            [{"best": slot(1.0, disturbed="preempted"), "slow": slot(9.0), "slower": slot(9.0)}],
+            2.0,
+        )
+        == []
+    )
     assert beyond([], 2.0) == [] == beyond([{}], 2.0) == beyond([{"alone": slot(1.0)}], 2.0)
     disturbed = {"best": slot(1.0, disturbed="preempted"), "slow": slot(9.0)}
     assert beyond([{"best": slot(1.0), "slow": slot(9.0)}, disturbed], 2.0) == ["slow"]
@@ -25,7 +42,10 @@ def test_a_disturbed_slot_shows_nothing_of_who_had_it_nor_of_others():
 
 def test_one_lucky_pass_of_several_is_not_enough():
     """As a machine gave them: 1.74, 1.85 and 2.06 times as long."""
-    passes = [{"best": slot(best, 0), "slow": slot(slow, 0)} for best, slow in ((51.5, 89.8), (49.5, 91.4), (47.2, 97.3))]
+    passes = [
+        {"best": slot(best, 0), "slow": slot(slow, 0)}
+        for best, slow in ((51.5, 89.8), (49.5, 91.4), (47.2, 97.3))
+    ]
     assert beyond(passes[2:], 2.0) == ["slow"]
     assert [beyond(passes[:count], 2.0) for count in (1, 2, 3)] == [[], [], []]
     assert beyond([*passes, *[passes[2]] * 3], 2.0) == ["slow"], "four of six"

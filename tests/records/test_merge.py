@@ -11,7 +11,12 @@ from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results
 
 KEYS = {"m1": "1" * 12, "m2": "2" * 12}
-ENVIRONMENT = {"name": "default", "python": "CPython 3.11.7", "devices": ["cpu"], "packages": {"numpy": "2.0"}}
+ENVIRONMENT = {
+    "name": "default",
+    "python": "CPython 3.11.7",
+    "devices": ["cpu"],
+    "packages": {"numpy": "2.0"},
+}
 
 
 @pytest.fixture
@@ -21,7 +26,9 @@ def folders(tmp_path):
         for name, step in (("torch", 0.004), ("jax", 0.002)):
             for size in (97, 193):
                 for one in blocks(name, step=step * speed, neurons=size, machine=machine):
-                    ResultFolder(tmp_path / machine).write_record(one.model_copy(update={"done_key": KEYS[machine]}))
+                    ResultFolder(tmp_path / machine).write_record(
+                        one.model_copy(update={"done_key": KEYS[machine]})
+                    )
         (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
         ResultFolder(tmp_path / machine).write_environment({**ENVIRONMENT, "hash": machine})
     return [ResultFolder(tmp_path / "m1"), ResultFolder(tmp_path / "m2")]
@@ -33,8 +40,15 @@ def test_machines_are_not_ranked_together(folders, tmp_path):
     rows = read_results([tmp_path / "all"]).rows
     machines = [row.first.machine["hash"] for row in rows]
     assert machines == ["m1"] * 4 + ["m2"] * 4, "grouped by machine"
-    assert [(row.case.framework, row.standing.place) for row in rows] == [("jax", 1), ("torch", 2)] * 4
-    assert all(len({r.first.machine["hash"] for r in rows if comparison_group(r) == comparison_group(row)}) == 1 for row in rows)
+    assert [(row.case.framework, row.standing.place) for row in rows] == [
+        ("jax", 1),
+        ("torch", 2),
+    ] * 4
+    assert all(
+        len({r.first.machine["hash"] for r in rows if comparison_group(r) == comparison_group(row)})
+        == 1
+        for row in rows
+    )
     assert {path.name for path in (tmp_path / "all").glob("*.json")} == {
         "experiment.json",
         "environment-m1.json",
@@ -62,16 +76,23 @@ def test_several_versions_are_one_remark(tmp_path):
             adapter = {**one.adapter, "version": version if framework == "torch" else "0.10"}
             update = {"adapter": adapter, "snnbench": ours, "done_key": f"{ours[2]}{number}" * 6}
             ResultFolder(tmp_path / name).write_record(one.model_copy(update=update))
-    merged = merge_folders([ResultFolder(tmp_path / name) for name in ("one", "two")], ResultFolder(tmp_path / "all"))
+    merged = merge_folders(
+        [ResultFolder(tmp_path / name) for name in ("one", "two")], ResultFolder(tmp_path / "all")
+    )
     versions = "snnbench 0.1.0, 0.2.0; torch 2.13.0, 2.14.0"
-    assert merged.remarks == [f"several versions are merged: {versions} (the report names a framework's apart)"]
+    assert merged.remarks == [
+        f"several versions are merged: {versions} (the report names a framework's apart)"
+    ]
 
 
 def test_different_experiments_have_no_common_config(folders, tmp_path):
     folders[1].experiment.write_text(json.dumps({"name": "other"}))
     merged = merge_folders(folders, ResultFolder(tmp_path / "all"))
     assert merged.name == "m1 + m2"
-    assert "of different experiments" in merged.remarks[0] and not (tmp_path / "all" / "experiment.json").exists()
+    assert (
+        "of different experiments" in merged.remarks[0]
+        and not (tmp_path / "all" / "experiment.json").exists()
+    )
 
 
 def test_a_damaged_record_is_named(folders, tmp_path):

@@ -52,7 +52,10 @@ def test_a_block_counts_if_half_of_the_shared_passes_do():
     disturbed(torch[1:2], every=1)
     disturbed(jax[2:], every=1)
     assert np.isfinite(contrasts([torch, jax], "step")[0, 1]).tolist() == [True, False, False]
-    assert np.isfinite(levels([torch, jax], "step")).tolist() == [[True, False, True], [True, True, False]]
+    assert np.isfinite(levels([torch, jax], "step")).tolist() == [
+        [True, False, True],
+        [True, True, False],
+    ]
 
 
 def test_a_slow_case_of_three_passes_is_compared_in_these():
@@ -73,7 +76,9 @@ def test_two_that_share_no_pass_are_compared_through_the_third():
             for slot in one.timing("step").slots:
                 slot.wall *= 3 if slot.in_pass > 2 else 1
     table = contrasts(cases, "step")
-    assert table[2, 1] == pytest.approx([SLOWER] * 2) and table[1, 2] == pytest.approx([-SLOWER] * 2)
+    assert table[2, 1] == pytest.approx([SLOWER] * 2) and table[1, 2] == pytest.approx(
+        [-SLOWER] * 2
+    )
     without = contrasts(cases[1:], "step")
     assert without[1, 0] == pytest.approx([SLOWER + log(3)] * 2, abs=0.02), (
         "nothing links them: a block's medians are all there is"
@@ -91,9 +96,13 @@ def test_a_slot_that_was_repeated_counts_once():
     torch, jax = two()
     for one in torch:
         first = one.timing("step").slots[0]
-        one.timing("step").slots.insert(0, first.model_copy(update={"wall": 9.0, "disturbed": "preempted"}))
+        one.timing("step").slots.insert(
+            0, first.model_copy(update={"wall": 9.0, "disturbed": "preempted"})
+        )
     assert contrasts([torch, jax], "step")[0, 1] == pytest.approx([SLOWER] * 3)
 
 
 def test_phases_that_were_not_timed_have_no_blocks():
-    assert contrasts([[], blocks("jax")], "step").shape == (2, 2, 3) and contrasts([[]], "step").shape == (1, 1, 0)
+    assert contrasts([[], blocks("jax")], "step").shape == (2, 2, 3) and contrasts(
+        [[]], "step"
+    ).shape == (1, 1, 0)

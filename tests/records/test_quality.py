@@ -30,7 +30,9 @@ def spoilt(flag: str) -> list:
     return records
 
 
-@pytest.mark.parametrize("flag", ["few_blocks", "drift", "shared_cpu", "throttled", "unsteady", "preempted", "disturbed"])
+@pytest.mark.parametrize(
+    "flag", ["few_blocks", "drift", "shared_cpu", "throttled", "unsteady", "preempted", "disturbed"]
+)
 def test_a_fault_raises_its_flag(flag):
     raised = flags(spoilt(flag))
     if flag == "disturbed":
@@ -66,7 +68,11 @@ def test_a_canary_that_is_unsteady_within_a_block_is_seen():
 def test_a_quiet_machine_is_steady():
     """Three blocks of results/quickstart: single tasks of 30 ms scatter, and their medians move by some percent."""
     records = blocks("torch")
-    canaries = [[30.5, 30.9, 31.2, 31.9, 32.3, 32.6, 33.2], [30.2, 30.5, 30.9, 31.0, 31.1, 31.4, 31.9], [31.1, 32.0, 32.4, 32.9]]
+    canaries = [
+        [30.5, 30.9, 31.2, 31.9, 32.3, 32.6, 33.2],
+        [30.2, 30.5, 30.9, 31.0, 31.1, 31.4, 31.9],
+        [31.1, 32.0, 32.4, 32.9],
+    ]
     for one, canary in zip(records, canaries, strict=False):
         one.monitor["canary"] = [seconds / 1e3 for seconds in canary]
     assert flags(records) == []

@@ -20,7 +20,11 @@ def standings(records) -> dict:
 def group(noise=NOISE, **fields) -> list:
     """One 40 % faster than the others, two that are as good as equal, and a slow one."""
     steps = {"jax": 0.0020, "torch": 0.0028, "norse": 0.00281, "snntorch": 0.0040}
-    return [one for name, step in steps.items() for one in blocks(name, step=step, noise=noise, **fields)]
+    return [
+        one
+        for name, step in steps.items()
+        for one in blocks(name, step=step, noise=noise, **fields)
+    ]
 
 
 def test_ranks_are_intervals_and_equal_cases_share_theirs():
@@ -36,24 +40,43 @@ def test_ranks_are_intervals_and_equal_cases_share_theirs():
 
 def test_who_is_not_shown_to_be_slower_than_the_best_is_tied_with_it():
     found = standings([one for one in group() if one.case["framework"] != "jax"])
-    assert {name: one.tied for name, one in found.items()} == {"torch": True, "norse": True, "snntorch": False}
+    assert {name: one.tied for name, one in found.items()} == {
+        "torch": True,
+        "norse": True,
+        "snntorch": False,
+    }
     rows = {row.case.framework: row for row in rows_of(group())}
-    assert {*rows["jax"].surely_slower} == {"torch", "norse", "snntorch"} and rows["snntorch"].surely_slower == ()
+    assert {*rows["jax"].surely_slower} == {"torch", "norse", "snntorch"} and rows[
+        "snntorch"
+    ].surely_slower == ()
 
 
 def test_a_ratio_lies_in_its_interval_and_the_fastest_has_none():
     found = standings(group())
-    assert (found["jax"].place, found["jax"].ratio, found["jax"].low, found["jax"].p) == (1, 1.0, None, None)
+    assert (found["jax"].place, found["jax"].ratio, found["jax"].low, found["jax"].p) == (
+        1,
+        1.0,
+        None,
+        None,
+    )
     for name, ratio in (("torch", 1.4), ("norse", 1.405), ("snntorch", 2.0)):
         one = found[name]
-        assert one.low < one.ratio < one.high and one.ratio == pytest.approx(ratio, rel=0.02) and one.p < 0.05
+        assert (
+            one.low < one.ratio < one.high
+            and one.ratio == pytest.approx(ratio, rel=0.02)
+            and one.p < 0.05
+        )
 
 
 @pytest.mark.parametrize("name", ["networks", "training"])
 def test_nobody_is_behind_the_best_while_the_interval_of_the_ratio_holds_1(name):
     """Ratios of all tables are one family and ranks of one table another, so that variances are drawn to other ones."""
     rows = rows_of(ResultFolder(ROOT / "results" / name).read_records()[0])
-    behind = [row.standing for row in rows if row.standing and row.standing.best > 1 and row.standing.low is not None]
+    behind = [
+        row.standing
+        for row in rows
+        if row.standing and row.standing.best > 1 and row.standing.low is not None
+    ]
     assert len(behind) > 5 and [one for one in behind if one.low <= 1] == []
 
 
@@ -61,7 +84,13 @@ def test_a_time_lies_in_its_interval_and_holds_what_slowed_all():
     for row in rows_of(group()):
         step = row.estimates["step"]
         assert step.low < step.seconds < step.high
-    drifting = rows_of([one for number in range(3) for one in (record("jax", block=number, step=0.002 * (1 + 0.2 * number)),)])
+    drifting = rows_of(
+        [
+            one
+            for number in range(3)
+            for one in (record("jax", block=number, step=0.002 * (1 + 0.2 * number)),)
+        ]
+    )
     assert drifting[0].estimates["step"].high > 1.2 * drifting[0].estimates["step"].seconds
 
 
@@ -72,7 +101,9 @@ def test_with_one_block_nothing_is_decided_and_it_says_why():
     }
     assert [one.place for one in found.values()] == [1, 2, 3, 4]
     (row,) = rows_of([record("jax")])
-    assert (row.estimates["step"].low, row.standing.note) == (None, ""), "who is alone has nobody to be ranked with"
+    assert (row.estimates["step"].low, row.standing.note) == (None, ""), (
+        "who is alone has nobody to be ranked with"
+    )
 
 
 def test_times_of_different_runs_are_shown_and_not_ranked():
@@ -80,7 +111,9 @@ def test_times_of_different_runs_are_shown_and_not_ranked():
     for one in records:
         one.set = one.case["framework"]
     found = standings(records)
-    assert {(one.best, one.worst, one.note) for one in found.values()} == {(1, 4, "not measured together: not ranked finely")}
+    assert {(one.best, one.worst, one.note) for one in found.values()} == {
+        (1, 4, "not measured together: not ranked finely")
+    }
     assert found["snntorch"].ratio == pytest.approx(2, rel=0.02)
 
 
@@ -103,14 +136,18 @@ def test_where_too_few_slots_were_clean_order_and_ratio_are_of_all_slots_pass_by
     assert {name: row.standing.place for name, row in rows.items()} == {"torch": 1, "jax": 2}
     assert rows["jax"].standing.ratio == pytest.approx(1.5) and rows["jax"].standing.tied
     table = table_of(made)
-    jax, torch = (next(one for one in table.entries if one.variant == name) for name in ("jax", "torch"))
+    jax, torch = (
+        next(one for one in table.entries if one.variant == name) for name in ("jax", "torch")
+    )
     assert table.compared("step", torch, [jax])[0].ratio[0] == pytest.approx(1.5)
 
 
 def test_disturbed_slots_change_no_time():
     clean, spoilt = rows_of(group(noise=0.0)), rows_of(disturbed(group(noise=0.0), every=4))
     for one, other in zip(clean, spoilt, strict=True):
-        assert other.estimates["step"].seconds == pytest.approx(one.estimates["step"].seconds, rel=0.02)
+        assert other.estimates["step"].seconds == pytest.approx(
+            one.estimates["step"].seconds, rel=0.02
+        )
         assert other.standing.ratio == pytest.approx(one.standing.ratio, rel=1e-9)
 
 
@@ -136,16 +173,23 @@ def recorded(first: int) -> list:
         if block in range(3):
             mode = "eager" if row["copy"] == "0" else "compile"
             key = row["framework"], mode, block
-            one = records.setdefault(key, record(row["framework"], block=block, mode=mode, passes=10))
+            one = records.setdefault(
+                key, record(row["framework"], block=block, mode=mode, passes=10)
+            )
             one.timing("step").slots[int(row["pass"])].wall = 1e-6 * float(row["median_us"])
     return list(records.values())
 
 
 @pytest.mark.parametrize("first", [0, 9, 18, 27])
 def test_on_recorded_slots_processes_of_one_framework_share_their_ranks(first):
-    ranks = {(row.case.framework, row.case.mode): (row.standing.best, row.standing.worst) for row in rows_of(recorded(first))}
+    ranks = {
+        (row.case.framework, row.case.mode): (row.standing.best, row.standing.worst)
+        for row in rows_of(recorded(first))
+    }
     for place, name in enumerate(("jax", "fused", "torch", "norse")):
-        assert ranks[name, "eager"] == ranks[name, "compile"] == (2 * place + 1, 2 * place + 2), ranks
+        assert ranks[name, "eager"] == ranks[name, "compile"] == (2 * place + 1, 2 * place + 2), (
+            ranks
+        )
 
 
 def with_one_that_left(step, bound=2.0) -> list:
@@ -165,7 +209,11 @@ def test_who_left_is_slower_than_all_that_are_surely_within_the_bound_that_was_s
         "rockpool": (4, 5),
     }
     left = found["rockpool"]
-    assert left.ratio == pytest.approx(5.5, rel=0.02) and (left.low, left.high, left.p) == (2.0, None, None)
+    assert left.ratio == pytest.approx(5.5, rel=0.02) and (left.low, left.high, left.p) == (
+        2.0,
+        None,
+        None,
+    )
 
 
 def test_where_all_others_left_nothing_is_undecided():
@@ -179,4 +227,7 @@ def test_where_all_others_left_nothing_is_undecided():
 
 def test_others_have_the_same_intervals_with_and_without_who_left():
     with_it, without = standings(with_one_that_left(step=0.011)), standings(group())
-    assert all((with_it[name].low, with_it[name].high) == (one.low, one.high) for name, one in without.items())
+    assert all(
+        (with_it[name].low, with_it[name].high) == (one.low, one.high)
+        for name, one in without.items()
+    )

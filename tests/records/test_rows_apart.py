@@ -26,7 +26,11 @@ CLOSURES = [{"torch": "2.13.0"}, {"torch": "2.14.0"}]
 def changed(framework="snntorch", step=0.004, **changes):
     """The records of a case whose adapter, environment, machine or set differ from those of others."""
     records = blocks(framework, step=step)
-    tables = {name: {**getattr(records[0], name), **value} for name, value in changes.items() if isinstance(value, dict)}
+    tables = {
+        name: {**getattr(records[0], name), **value}
+        for name, value in changes.items()
+        if isinstance(value, dict)
+    }
     texts = {name: value for name, value in changes.items() if not isinstance(value, dict)}
     return [record.model_copy(update={**tables, **texts}) for record in records]
 
@@ -44,7 +48,10 @@ APART = {
     ),
     "many packages": (
         changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "a" * 16}),
-        changed(adapter={"closure": {**CLOSURES[1], "numpy": "2", "jax": "1"}}, environment={"hash": "b" * 16}),
+        changed(
+            adapter={"closure": {**CLOSURES[1], "numpy": "2", "jax": "1"}},
+            environment={"hash": "b" * 16},
+        ),
         ["snntorch with environment aaaaaa", "snntorch with environment bbbbbb"],
     ),
     "packages that nobody knows": (
@@ -77,13 +84,21 @@ APART = {
         changed(adapter={"source_sha256": "2" * 64}),
         ["snntorch file 111111", "snntorch file 222222"],
     ),
-    "sets": (changed(set="mine-12ab"), changed(set="yours-34cd"), ["snntorch set mine-12ab", "snntorch set yours-34cd"]),
+    "sets": (
+        changed(set="mine-12ab"),
+        changed(set="yours-34cd"),
+        ["snntorch set mine-12ab", "snntorch set yours-34cd"],
+    ),
     "a version and a set": (
         [*version("0.9.4"), *version("1.0.0")],
         version("1.0.0", set="yours"),
         ["snntorch 0.9.4, set made-up", "snntorch 1.0.0, set made-up", "snntorch 1.0.0, set yours"],
     ),
-    "an unknown version": (version("0.9.4"), changed(adapter={"version": None}), ["snntorch", "snntorch 0.9.4"]),
+    "an unknown version": (
+        version("0.9.4"),
+        changed(adapter={"version": None}),
+        ["snntorch", "snntorch 0.9.4"],
+    ),
 }
 
 
@@ -107,20 +122,35 @@ def test_alone_each_has_its_plain_name(what):
 
 def test_packages_that_the_framework_does_not_rest_on_make_no_row():
     one = changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "a"})
-    other = changed(adapter={"closure": CLOSURES[0]}, environment={"hash": "b"}, started_at="2027-01-01T00:00:00+00:00")
+    other = changed(
+        adapter={"closure": CLOSURES[0]},
+        environment={"hash": "b"},
+        started_at="2027-01-01T00:00:00+00:00",
+    )
     (row,) = rows_of([one[0], *other[1:]])
-    assert row.case.framework == "snntorch" and [record.block for record in row.records] == [0, 1, 2]
+    assert row.case.framework == "snntorch" and [record.block for record in row.records] == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_two_machines_of_one_kind_are_two_machines():
     there = changed(step=0.002, machine={"node": "1" * 12}, set="theirs")
     here = changed(machine={"node": "2" * 12})
     rows = rows_of([*there, *here])
-    assert [row.case.framework for row in rows] == ["snntorch", "snntorch"], "the machine tells them apart"
-    assert [row.standing.place for row in rows] == [1, 1] and len({row.machine for row in rows}) == 2
+    assert [row.case.framework for row in rows] == ["snntorch", "snntorch"], (
+        "the machine tells them apart"
+    )
+    assert [row.standing.place for row in rows] == [1, 1] and len(
+        {row.machine for row in rows}
+    ) == 2
     table = Table(rows)
     assert [entry.parts["machine"] for entry in table.entries] == ["machine 1", "machine 2"]
-    assert [row["machine"] for row in csv.DictReader(io.StringIO(csv_text(table)))] == ["m1-111111111111", "m1-222222222222"]
+    assert [row["machine"] for row in csv.DictReader(io.StringIO(csv_text(table)))] == [
+        "m1-111111111111",
+        "m1-222222222222",
+    ]
     assert [row.machine for row in rows_of(here)] == ["m1"]
 
 
@@ -130,7 +160,9 @@ NAMES = {"snntorch 0.9.4", "snntorch 1.0.0", "torch"}
 @pytest.fixture(scope="module")
 def table() -> Table:
     """Two versions, the newer one faster, and something else."""
-    return Table(rows_of([*version("0.9.4"), *version("1.0.0", step=0.003), *blocks("torch", step=0.008)]))
+    return Table(
+        rows_of([*version("0.9.4"), *version("1.0.0", step=0.003), *blocks("torch", step=0.008)])
+    )
 
 
 def test_every_output_names_them_apart(table):
@@ -138,7 +170,11 @@ def test_every_output_names_them_apart(table):
     console = Console(file=io.StringIO(), width=200)
     print_tables(table, console)
     page = html_text(table, "versions")
-    drawn = [json.dumps(paper_spec(one, panel, table)) for one in [figure(table, "times")] for panel in one.panels]
+    drawn = [
+        json.dumps(paper_spec(one, panel, table))
+        for one in [figure(table, "times")]
+        for panel in one.panels
+    ]
     for text in (markdown_text(table), matrix_text(table), console.file.getvalue(), page, *drawn):
         assert [name for name in NAMES if name not in text] == []
     assert set(table.variants) == NAMES
@@ -151,7 +187,10 @@ def test_variants_are_compared_by_these_names(table):
 
 def test_two_sets_are_compared_by_the_newest_of_each_case_and_say_the_versions():
     later = {"started_at": "2027-01-01T00:00:00+00:00"}
-    base, new = version("0.9.4"), [*version("0.9.4", set="new"), *version("1.0.0", step=0.008, set="new", **later)]
+    base, new = (
+        version("0.9.4"),
+        [*version("0.9.4", set="new"), *version("1.0.0", step=0.008, set="new", **later)],
+    )
     comparison = compare_sets(rows_of(base), rows_of(new))
     assert comparison.cases == 1 and comparison.versions == ["snntorch 0.9.4 → 1.0.0"]
     assert {one.verdict for one in comparison.changes} == {"slower"}
@@ -161,9 +200,18 @@ def test_two_sets_are_compared_by_the_newest_of_each_case_and_say_the_versions()
 
 def test_copies_are_compared_though_a_set_holds_several_versions_of_them():
     later = {"started_at": "2027-01-01T00:00:00+00:00"}
-    copies = [changed("snntorch@old"), changed("snntorch@old", adapter={"version": "0.6"}, step=0.002, **later)]
+    copies = [
+        changed("snntorch@old"),
+        changed("snntorch@old", adapter={"version": "0.6"}, step=0.002, **later),
+    ]
     rows = rows_of([*changed(), *copies[0], *copies[1]])
-    assert sorted(row.case.framework for row in rows) == ["snntorch", "snntorch@old 0.6", "snntorch@old 1.0"]
+    assert sorted(row.case.framework for row in rows) == [
+        "snntorch",
+        "snntorch@old 0.6",
+        "snntorch@old 1.0",
+    ]
     comparison = compare_with_copies(rows, "old")
     assert (comparison.cases, [one.verdict for one in comparison.findings]) == (1, [])
-    assert next(one.base for one in comparison.changes if one.phase == "step") == pytest.approx(0.002, rel=0.1)
+    assert next(one.base for one in comparison.changes if one.phase == "step") == pytest.approx(
+        0.002, rel=0.1
+    )

@@ -77,7 +77,13 @@ def test_whoever_kills_a_command_by_hand_blames_nobody(tmp_path, monkeypatch):
 
 
 TWICE = {"job": "97", "now": [f"{A}-0"], "died": {f"{A}-0": {"alone": 1}}}
-DAMAGED = [{**TWICE, "job": 97}, {**TWICE, "died": {f"{A}-0": 1}}, {**TWICE, "now": [f"{A}-0", 7]}, {**TWICE, "more": 1}, [TWICE]]
+DAMAGED = [
+    {**TWICE, "job": 97},
+    {**TWICE, "died": {f"{A}-0": 1}},
+    {**TWICE, "now": [f"{A}-0", 7]},
+    {**TWICE, "more": 1},
+    [TWICE],
+]
 
 
 @pytest.mark.parametrize("text", ["", "{", json.dumps(TWICE)[:-1], *map(json.dumps, DAMAGED)])
@@ -89,6 +95,8 @@ def test_a_damaged_file_blames_nobody(die, tmp_path, text):
 
 
 def test_such_a_crash_is_final_and_no_other_is():
-    crash = record("torch").model_copy(update={"status": "crash", "reason": "killed by SIGKILL in part 'proof'"})
+    crash = record("torch").model_copy(
+        update={"status": "crash", "reason": "killed by SIGKILL in part 'proof'"}
+    )
     assert not is_final(crash) and not is_final(record("torch").model_copy(update={"status": "ok"}))
     assert is_final(crash.model_copy(update={"reason": DIED_TWICE}))

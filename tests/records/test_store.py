@@ -21,7 +21,13 @@ def golden() -> dict:
 
 
 def test_a_users_files_stay_and_where_they_would_be_replaced_the_folder_is_refused(tmp_path):
-    for name in ("scratch/thesis.txt", "compiled/a.o", "deep/er/a.tmp", "a.partial.npz", ".a.json.7.tmp"):
+    for name in (
+        "scratch/thesis.txt",
+        "compiled/a.o",
+        "deep/er/a.tmp",
+        "a.partial.npz",
+        ".a.json.7.tmp",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("mine")
     before = tree(tmp_path)
@@ -39,7 +45,15 @@ def test_a_users_files_stay_and_where_they_would_be_replaced_the_folder_is_refus
     }
 
 
-OURS = ["records/a.json", "problems/a.npz", "plots/a.png", "experiment.json", "planned.json", "results.csv", "report.html"]
+OURS = [
+    "records/a.json",
+    "problems/a.npz",
+    "plots/a.png",
+    "experiment.json",
+    "planned.json",
+    "results.csv",
+    "report.html",
+]
 
 
 @pytest.mark.parametrize("name", [*OURS, "results.parquet", "environment-a.json", ".snnbench"])
@@ -47,7 +61,10 @@ def test_a_folder_with_files_of_our_names_that_are_not_ours_is_refused(tmp_path,
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     before = tree(tmp_path)
-    with pytest.raises(ConfigError, match=f"has {name.split('/')[0]}, which snnbench did not write; choose another --out"):
+    with pytest.raises(
+        ConfigError,
+        match=f"has {name.split('/')[0]}, which snnbench did not write; choose another --out",
+    ):
         ResultFolder(tmp_path).make()
     assert tree(tmp_path) == before
 
@@ -77,7 +94,10 @@ def test_a_folder_whose_name_is_too_long_is_refused(tmp_path):
     "spoilt, said",
     [
         ({"schema": 99}, "schema = 99: must be 2"),
-        ({"case": {**golden()["case"], "neurons": "xx"}}, "case: neurons.0 = 'xx': must be a whole number"),
+        (
+            {"case": {**golden()["case"], "neurons": "xx"}},
+            "case: neurons.0 = 'xx': must be a whole number",
+        ),
         (
             {"case": {**golden()["case"], "neurone": 97}},
             "case: not a case: Case.__init__() got an unexpected keyword argument 'neurone'",
@@ -91,7 +111,11 @@ def test_what_no_run_writes_is_no_record_and_the_sentence_says_why(tmp_path, spo
     path = tmp_path / "records" / "spoilt.json"
     write_atomically(path, json.dumps({**golden(), **spoilt}))
     records, (sentence,) = ResultFolder(tmp_path).read_records()
-    assert records == [] and sentence.startswith(f"{path} is not a record of schema 2: ") and said in sentence
+    assert (
+        records == []
+        and sentence.startswith(f"{path} is not a record of schema 2: ")
+        and said in sentence
+    )
 
 
 def test_the_golden_record_can_still_be_read():
@@ -100,7 +124,9 @@ def test_the_golden_record_can_still_be_read():
     assert (record.status, record.block, record.schema_version) == ("ok", 0, 2)
     assert record.typed_case.framework == "numpy"
     assert record.typed_case.neuron.label() == "soft"
-    assert record.timing("step").slots[0].samples and record.timing("step").device_clock == "process"
+    assert (
+        record.timing("step").slots[0].samples and record.timing("step").device_clock == "process"
+    )
     assert set(record.memory) == {"forward", "backward", "step", "inference"}
     assert record.proof["passed"] is True
 
@@ -149,14 +175,23 @@ def test_a_record_that_cannot_be_read_is_set_aside(tmp_path):
     write_atomically(path, "{")
     folder = ResultFolder(tmp_path)
     assert folder.set_aside("id", 1, "key") is None
-    assert folder.set_aside("id", 0, "key") == f"{path} cannot be read: kept as id-0-key.damaged, and measured again"
+    assert (
+        folder.set_aside("id", 0, "key")
+        == f"{path} cannot be read: kept as id-0-key.damaged, and measured again"
+    )
     assert folder.set_aside("id", 0, "key") is None
-    assert folder.read_records() == ([], []) and [each.name for each in folder.records.iterdir()] == ["id-0-key.damaged"]
+    assert folder.read_records() == ([], []) and [
+        each.name for each in folder.records.iterdir()
+    ] == ["id-0-key.damaged"]
 
 
 def test_one_run_writes_at_a_time(tmp_path):
     second = ResultFolder(tmp_path)
-    with ResultFolder(tmp_path).locked(), pytest.raises(ConfigError, match="another run is writing there"), second.locked():
+    with (
+        ResultFolder(tmp_path).locked(),
+        pytest.raises(ConfigError, match="another run is writing there"),
+        second.locked(),
+    ):
         raise AssertionError("the lock is held")
     with ResultFolder(tmp_path).locked():
         pass
@@ -191,7 +226,10 @@ def test_a_folder_that_somebody_removes_is_written_again_and_told_in_one_sentenc
     assert list(folder.restore()) == [
         f"{folder} was removed during the run by somebody else: 5 files are written again as they were"
     ]
-    assert before.items() <= {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}.items()
+    assert (
+        before.items()
+        <= {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}.items()
+    )
     folder.planned.write_text("{}")
     assert list(folder.restore()) == [
         f"{folder.planned} was changed during the run by somebody else: it is written again as it was"

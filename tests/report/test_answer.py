@@ -20,17 +20,36 @@ def left(framework, step):
 
 
 def test_the_fastest_by_how_much_with_what_memory_and_how_sure():
-    records = [*blocks("jax", step=0.002, noise=NOISE), *blocks("norse", step=0.0031, noise=NOISE), left("rockpool", 0.05)]
+    records = [
+        *blocks("jax", step=0.002, noise=NOISE),
+        *blocks("norse", step=0.0031, noise=NOISE),
+        left("rockpool", 0.05),
+    ]
     fastest, next_one, gone, sure = answer(rows_of(records))
-    assert fastest.startswith("The fastest is jax: 2.0") and " ms a step (" in fastest and fastest.endswith("of memory.")
-    assert next_one.startswith("norse takes 1.5") and "times as long, with 2.00 MiB of memory" in next_one
+    assert (
+        fastest.startswith("The fastest is jax: 2.0")
+        and " ms a step (" in fastest
+        and fastest.endswith("of memory.")
+    )
+    assert (
+        next_one.startswith("norse takes 1.5")
+        and "times as long, with 2.00 MiB of memory" in next_one
+    )
     assert gone == "Shown to take more than 2 times as long, and timed no more: rockpool."
-    assert sure.startswith("How sure: 95 % intervals over 3 sets of fresh processes; of twenty such tables one")
+    assert sure.startswith(
+        "How sure: 95 % intervals over 3 sets of fresh processes; of twenty such tables one"
+    )
 
 
 def test_equals_are_not_decided():
-    text = told([*blocks("torch", step=0.002, noise=NOISE), *blocks("norse", step=0.002, noise=NOISE)])
-    assert text.startswith("Not decided: ") and "is not shown to be faster than" in text and "The fastest is" not in text
+    text = told(
+        [*blocks("torch", step=0.002, noise=NOISE), *blocks("norse", step=0.002, noise=NOISE)]
+    )
+    assert (
+        text.startswith("Not decided: ")
+        and "is not shown to be faster than" in text
+        and "The fastest is" not in text
+    )
 
 
 def test_the_leanest_is_named_only_of_figures_with_the_same_meaning():
@@ -41,7 +60,9 @@ def test_the_leanest_is_named_only_of_figures_with_the_same_meaning():
 
     torch, lean = weighing("torch", 0.002, 4 << 20), weighing("norse", 0.003, 1 << 20)
     assert "The least memory is norse's: 1.00 MiB." in told([*torch, *lean])
-    assert "least memory" not in told([*torch, *weighing("jax", 0.003, 1 << 20)]), "XLA's is another quantity"
+    assert "least memory" not in told([*torch, *weighing("jax", 0.003, 1 << 20)]), (
+        "XLA's is another quantity"
+    )
 
 
 def test_where_nothing_is_known_it_says_so():

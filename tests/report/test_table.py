@@ -30,24 +30,32 @@ def printed(table: Table) -> str:
 
 
 def test_a_new_metric_is_one_entry():
-    pieces = Metric("pieces_bytes", lambda row: 3 << 20, "bytes", "pieces", "of memory", f"memory {SUMMARY}")
+    pieces = Metric(
+        "pieces_bytes", lambda row: 3 << 20, "bytes", "pieces", "of memory", f"memory {SUMMARY}"
+    )
     table = Table(rows_of(blocks("torch") + blocks("jax")), metrics=(*METRICS, pieces))
     head, *lines = csv.reader(io.StringIO(csv_text(table)))
     assert head[-1] == "pieces_bytes" and {line[-1] for line in lines} == {str(3 << 20)}
     assert "| pieces |" in markdown_text(table) and markdown_text(table).count("| 3.00 MiB |") == 2
     assert "pieces" in printed(table) and printed(table).count("3.00 MiB") == 2
     page = html_text(table, "experiment")
-    assert re.search(r'<th [^>]*class="memory number"\s+data-column="pieces_bytes" title="of memory">', page)
+    assert re.search(
+        r'<th [^>]*class="memory number"\s+data-column="pieces_bytes" title="of memory">', page
+    )
     assert page.count('<td class="memory number">3.00 MiB</td>') == 2
     (cases,) = re.findall(r'id="packed-cases">(.*?)</script>', page)
     payload = json.loads(cases)
-    assert payload["all_columns"][-1] == "pieces_bytes" and payload["same"]["pieces_bytes"] == 3 << 20
+    assert (
+        payload["all_columns"][-1] == "pieces_bytes" and payload["same"]["pieces_bytes"] == 3 << 20
+    )
 
 
 def test_every_metric_that_is_shown_has_a_heading_and_a_view_that_exists():
     known = {*VIEWS, SUMMARY, NATIVES, "natives-markdown"}
     for metric in METRICS:
-        assert set(metric.views.split()) <= known and bool(metric.head) >= bool(metric.views), metric.name
+        assert set(metric.views.split()) <= known and bool(metric.head) >= bool(metric.views), (
+            metric.name
+        )
         if metric.unit in ("s", "bytes"):
             assert metric.name.endswith(f"_{metric.unit}"), "the column's name says the unit"
 
@@ -59,25 +67,47 @@ def image(row: Row) -> Row:
 
 @pytest.mark.parametrize("beside_others", [False, True])
 def test_an_axis_that_means_nothing_for_a_workload_is_not_said(beside_others):
-    rows = rows_of([r for name in ("torch", "jax") for steps in (50, 100) for r in blocks(name, time_steps=steps)])
+    rows = rows_of(
+        [
+            r
+            for name in ("torch", "jax")
+            for steps in (50, 100)
+            for r in blocks(name, time_steps=steps)
+        ]
+    )
     others = rows_of(blocks("torch") + blocks("torch", neurons=97)) if beside_others else []
     table = Table([*map(image, rows), *others])
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
-    assert {line["neurons"] + line["layers"] for line in lines if line["workload"] == "image"} == {""}
+    assert {line["neurons"] + line["layers"] for line in lines if line["workload"] == "image"} == {
+        ""
+    }
     titles = [
-        line for text in (markdown_text(table), printed(table)) for line in text.splitlines() if "image" in line and "T =" in line
+        line
+        for text in (markdown_text(table), printed(table))
+        for line in text.splitlines()
+        if "image" in line and "T =" in line
     ]
     assert len(titles) == 4 and not any("N =" in title or "layer" in title for title in titles)
     assert "image" in html_text(table, "experiment")
     figures = {figure.id: figure for figure in figures_of(table)}
-    assert {figures[name].panels != [] for name in ("winners", "times", "scaling", "memory")} == {True}
-    cells = [point for panel in figures["winners"].panels for point in panel.data(table) if panel.where["workload"] == "image"]
+    assert {figures[name].panels != [] for name in ("winners", "times", "scaling", "memory")} == {
+        True
+    }
+    cells = [
+        point
+        for panel in figures["winners"].panels
+        for point in panel.data(table)
+        if panel.where["workload"] == "image"
+    ]
     assert cells and {point["neurons"] for point in cells} == {" "}
     assert next(drawn(table, [figures["winners"]]))[1].startswith(b"\x89PNG")
 
 
 def test_a_field_that_no_list_names_is_said_by_its_name():
-    assert (axis_of("image_size").head, axis_of("image_size").say(32)) == ("image size", "image size 32")
+    assert (axis_of("image_size").head, axis_of("image_size").say(32)) == (
+        "image size",
+        "image size 32",
+    )
 
 
 def test_what_is_the_same_for_all_cases_is_no_condition():
@@ -97,19 +127,35 @@ def test_remarks_that_have_no_room_stand_below_the_table():
     table = table_of(disturbed(blocks("jax"), every=3))
     stream = io.StringIO()
     print_tables(table, Console(file=stream, width=60))
-    assert "remarks" not in stream.getvalue() and "  jax: preempted, 33% disturbed" in stream.getvalue()
+    assert (
+        "remarks" not in stream.getvalue()
+        and "  jax: preempted, 33% disturbed" in stream.getvalue()
+    )
 
 
 def test_one_block_is_told_where_the_ranks_stand():
     records = [*blocks("torch", count=1), *blocks("jax", count=1)]
     for text in (markdown_text(table_of(records)), printed(table_of(records))):
-        assert "one block: not ranked finely" in text and text.count("=1–2") == 2 and text.count("few blocks") == 2
+        assert (
+            "one block: not ranked finely" in text
+            and text.count("=1–2") == 2
+            and text.count("few blocks") == 2
+        )
 
 
 def test_columns_of_what_is_unknown_are_empty():
     (line,) = csv.DictReader(io.StringIO(csv_text(table_of(blocks("torch", count=1)))))
-    assert {line[name] for name in ("step_lo_s", "ratio_low", "p_holm", "loosened", "step_kept_memory_bytes")} == {""}
-    assert (line["rank_low"], line["rank_high"], line["blocks"], line["slots"], line["ratio"]) == ("1", "1", "1", "6", "1.0")
+    assert {
+        line[name]
+        for name in ("step_lo_s", "ratio_low", "p_holm", "loosened", "step_kept_memory_bytes")
+    } == {""}
+    assert (line["rank_low"], line["rank_high"], line["blocks"], line["slots"], line["ratio"]) == (
+        "1",
+        "1",
+        "1",
+        "6",
+        "1.0",
+    )
 
 
 def test_what_memory_keeps_between_calls_and_loosened_rules_are_columns():
@@ -117,4 +163,7 @@ def test_what_memory_keeps_between_calls_and_loosened_rules_are_columns():
     first.memory["step"]["kept_bytes"] = 4096
     first.proof["loosened"] = ["fixed point", "no gradients"]
     (line,) = csv.DictReader(io.StringIO(csv_text(table_of([first, *others]))))
-    assert (line["step_kept_memory_bytes"], line["loosened"]) == ("4096", "fixed point; no gradients")
+    assert (line["step_kept_memory_bytes"], line["loosened"]) == (
+        "4096",
+        "fixed point; no gradients",
+    )

@@ -22,13 +22,17 @@ def test_colour_and_shape_keep_strangers_apart_from_each_other_and_from_every_fr
     known = styles([*OWN, *(f"v{i}" for i in range(100))])
     for theme in PALETTES:
         assert seen(known, theme, "shape") == (125, 125)
-    assert all(gcd(*pair) == 1 for pair in combinations(map(len, (PALETTES["light"], SHAPES, DASHES)), 2))
+    assert all(
+        gcd(*pair) == 1 for pair in combinations(map(len, (PALETTES["light"], SHAPES, DASHES)), 2)
+    )
     assert looks(["torch"], known, "dark")["colours"] == [PALETTES["dark"][2]]
     assert len(styles([f"v{i}" for i in range(200)])) == 200
 
 
 def test_every_framework_has_a_look_of_its_own_which_is_the_same_in_every_report():
-    assert {*OWN} == {*registry.OWN} and len(OWN) == len({*OWN}), "a new framework takes the next place in OWN"
+    assert {*OWN} == {*registry.OWN} and len(OWN) == len({*OWN}), (
+        "a new framework takes the next place in OWN"
+    )
     known = styles([*OWN])
     assert all(styles([name, "mine"])[name] == look for name, look in known.items())
     assert seen(known, "light", "shape") == seen(known, "dark", "shape") == (len(OWN), len(OWN))
@@ -36,8 +40,12 @@ def test_every_framework_has_a_look_of_its_own_which_is_the_same_in_every_report
     assert seen(first, "light") == seen(first, "dark") == seen(first, "shape") == (11, 11)
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "results").iterdir() if path.name != "published"))
-def test_in_a_committed_set_no_two_look_alike_and_a_variant_or_version_has_its_frameworks_colour(name):
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in (ROOT / "results").iterdir() if path.name != "published")
+)
+def test_in_a_committed_set_no_two_look_alike_and_a_variant_or_version_has_its_frameworks_colour(
+    name,
+):
     known = styles(read_results([ROOT / "results" / name]).table.variants)
     assert seen(known, "light", "shape") == (len(known), len(known))
     for variant, look in known.items():
@@ -47,19 +55,29 @@ def test_in_a_committed_set_no_two_look_alike_and_a_variant_or_version_has_its_f
 
 SEEN_AS = {
     "all cones": np.eye(3),
-    "no red ones": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
-    "no green ones": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
+    "no red ones": np.array(
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+    ),
+    "no green ones": np.array(
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
+    ),
 }
 """Linear RGB as it looks to somebody (Machado, Oliveira and Fernandes 2009)."""
 
 
 def lab(colours, sight) -> np.ndarray:
     """CIELAB (D65) of `#rrggbb` colours as `sight` has them."""
-    values = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
+    values = (
+        np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
+    )
     linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
     x, y, z = (np.clip(linear @ sight.T, 0, 1) @ to_xyz.T / [0.9505, 1, 1.089]).T
-    x, y, z = (np.where(part > 0.008856, np.cbrt(part), 7.787 * part + 16 / 116) for part in (x, y, z))
+    x, y, z = (
+        np.where(part > 0.008856, np.cbrt(part), 7.787 * part + 16 / 116) for part in (x, y, z)
+    )
     return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
 
 
@@ -74,6 +92,8 @@ def test_colours_stay_apart_for_everybody(theme, sight):
 @pytest.mark.parametrize("theme", PALETTES)
 def test_colours_stand_out_from_the_page(theme):
     lightness = lab((INKS[theme]["page"], *PALETTES[theme]), np.eye(3))[:, 0]
-    page, *colours = ((lightness + 16) / 116) ** 3  # luminance, as far as CIELAB's straight part near black is not reached
+    page, *colours = (
+        (lightness + 16) / 116
+    ) ** 3  # luminance, as far as CIELAB's straight part near black is not reached
     contrast = [(max(page, colour) + 0.05) / (min(page, colour) + 0.05) for colour in colours]
     assert min(contrast) >= 3, "what WCAG 2.1 asks of graphics"

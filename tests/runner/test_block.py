@@ -28,7 +28,9 @@ class Launcher:
         pass
 
     def start(self, planned, number, free_run):
-        self.alive_at_start.setdefault(planned.id, []).append([w.name for w in self.started if not w.ended])
+        self.alive_at_start.setdefault(planned.id, []).append(
+            [w.name for w in self.started if not w.ended]
+        )
         worker = next(worker for worker in self.workers if worker.name == planned.id)
         self.workers.remove(worker)
         if isinstance(worker, Missing):
@@ -70,7 +72,9 @@ def measure(monkeypatch):
         launcher = Launcher(*workers)
         launcher.started, launcher.measure = [], Launcher.measure.model_copy(update=changes)
         block = Block(launcher, number, "cpu", Random(1), lambda text: None)
-        ended = list(block.measure([Planned(name) for name in missing], [Planned(name) for name in together]))
+        ended = list(
+            block.measure([Planned(name) for name in missing], [Planned(name) for name in together])
+        )
         assert block.unfinished == [] and all(worker.ended for worker in launcher.started)
         return launcher, {one.planned.id: one for one in ended}
 
@@ -90,7 +94,9 @@ def test_members_are_alive_together_and_share_the_name_of_their_set(measure):
 
 
 def test_workers_that_failed_before_they_were_timed_are_no_strangers(measure):
-    _, ended = measure("abc", "", Worker("a"), Worker("b", phases=None, events=died("error")), Missing("c"))
+    _, ended = measure(
+        "abc", "", Worker("a"), Worker("b", phases=None, events=died("error")), Missing("c")
+    )
     assert ended["a"].monitor["workers"] == 4.0
     _, ended = measure("ab", "", Worker("a"), Worker("b", phases=None, events=[{"part": "import"}]))
     assert ended["a"].monitor["workers"] is None, "nobody knows what a killed one used"
@@ -99,17 +105,26 @@ def test_workers_that_failed_before_they_were_timed_are_no_strangers(measure):
 def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):
     _, ended = measure("ab", "c", Missing("a"), Worker("b"), Worker("c"))
     assert list(ended) == ["a", "b", "c"]
-    assert (ended["a"].folded["status"], ended["a"].folded["reason"]) == ("env_error", "no such image")
+    assert (ended["a"].folded["status"], ended["a"].folded["reason"]) == (
+        "env_error",
+        "no such image",
+    )
     _, ended = measure("a", "c", Worker("a", phases=None, events=died("unsupported")), Worker("c"))
     assert list(ended) == ["a"] and ended["a"].folded["status"] == "unsupported"
 
 
 def test_who_does_not_fit_is_timed_later_beside_the_fastest(measure):
     launcher, ended = measure(
-        "abcd", "", *(Worker(name, step=step) for name, step in zip("abcd", (3, 1, 2, 4), strict=True)), room=2
+        "abcd",
+        "",
+        *(Worker(name, step=step) for name, step in zip("abcd", (3, 1, 2, 4), strict=True)),
+        room=2,
     )
     assert launcher.alive_at_start == {"a": [[]], "b": [["a"]], "c": [["b"]], "d": [["b"]]}
-    passes = {id: [slot["pass"] for slot in one.folded["parts"]["step"]["timing"]["slots"]] for id, one in ended.items()}
+    passes = {
+        id: [slot["pass"] for slot in one.folded["parts"]["step"]["timing"]["slots"]]
+        for id, one in ended.items()
+    }
     assert passes == {"a": [0, 1], "b": list(range(6)), "c": [2, 3], "d": [4, 5]}
     assert len({one.live_set for one in ended.values()}) == 1
 

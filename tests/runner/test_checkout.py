@@ -8,8 +8,17 @@ from snnbench.runner.checkout import HERE, git_commit
 
 
 def git(folder, *arguments):
-    who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.com", "-c", "commit.gpgsign=false"]
-    ended = subprocess.run(["git", "-C", str(folder), *who, *arguments], capture_output=True, text=True, check=True)
+    who = [
+        "-c",
+        "user.name=nobody",
+        "-c",
+        "user.email=nobody@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+    ended = subprocess.run(
+        ["git", "-C", str(folder), *who, *arguments], capture_output=True, text=True, check=True
+    )
     return ended.stdout.strip()
 
 

@@ -12,14 +12,19 @@ def test_ranks_that_are_timed_need_a_core_each(snnbench, timed):
     config = snnbench.config(["torch"], grid=GRID, measure=f"timed = {str(timed).lower()}")
     alone, together = json.loads(snnbench("plan", "--config", config, "--json").stdout)["cases"]
     assert alone["reason"] is None and together["case"]["ranks"] == 1000
-    assert together["reason"] == ("1000 ranks need 1000 cores to be timed, and this run has 1" if timed else None)
+    assert together["reason"] == (
+        "1000 ranks need 1000 cores to be timed, and this run has 1" if timed else None
+    )
 
 
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
         ("ranks = [0]", "grid.ranks = 0: must be"),
-        ('parallel = ["time"]', "grid.parallel = ['time']: means nothing for one rank (grid.ranks); leave it out"),
+        (
+            'parallel = ["time"]',
+            "grid.parallel = ['time']: means nothing for one rank (grid.ranks); leave it out",
+        ),
         ('ranks = [2]\nparallel = ["space"]', "grid.parallel = 'space': must be"),
     ],
 )

@@ -18,7 +18,13 @@ from snnbench.runner.planning import PlannedCase
 FACTS = {"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]}
 PLANNED = PlannedCase(
     synthetic.record().typed_case,
-    AdapterInfo("a:B", "torch", version="2.13.0", source_sha256="c" * 64, closure={"numpy": "2.1", "torch": "2.13.0"}),
+    AdapterInfo(
+        "a:B",
+        "torch",
+        version="2.13.0",
+        source_sha256="c" * 64,
+        closure={"numpy": "2.1", "torch": "2.13.0"},
+    ),
     Home(FACTS, LocalExecutor()),
 )
 MEASURE = Measure(blocks=3)
@@ -37,8 +43,16 @@ def write(folder, *statuses):
     """Records of the first blocks, as the run that PLANNED and MEASURE describe would write them."""
     key = done_in(folder).key(PLANNED)
     for block, status in enumerate(statuses):
-        made_of = {"adapter": PLANNED.adapter.recorded, "environment": FACTS, "measure": MEASURE.model_dump()}
-        folder.write_record(synthetic.record(status=status, block=block).model_copy(update={"done_key": key, **made_of}))
+        made_of = {
+            "adapter": PLANNED.adapter.recorded,
+            "environment": FACTS,
+            "measure": MEASURE.model_dump(),
+        }
+        folder.write_record(
+            synthetic.record(status=status, block=block).model_copy(
+                update={"done_key": key, **made_of}
+            )
+        )
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -73,11 +87,31 @@ def test_of_a_case_that_cannot_run_nothing_is_left(folder):
 
 OTHERS = {
     "another way of measuring": (PLANNED, Measure(blocks=3, passes=9), "m1"),
-    "another adapter file": (replace(PLANNED, adapter=replace(PLANNED.adapter, source_sha256="d" * 64)), MEASURE, "m1"),
-    "other packages below it": (replace(PLANNED, adapter=replace(PLANNED.adapter, closure={"torch": "2.14.0"})), MEASURE, "m1"),
-    "another version": (replace(PLANNED, adapter=replace(PLANNED.adapter, version="2.14.0")), MEASURE, "m1"),
-    "another Python": (replace(PLANNED, home=Home({**FACTS, "python": "CPython 3.12.1"}, LocalExecutor())), MEASURE, "m1"),
-    "an image": (replace(PLANNED, home=Home({**FACTS, "image": {"digest": "i"}}, LocalExecutor())), MEASURE, "m1"),
+    "another adapter file": (
+        replace(PLANNED, adapter=replace(PLANNED.adapter, source_sha256="d" * 64)),
+        MEASURE,
+        "m1",
+    ),
+    "other packages below it": (
+        replace(PLANNED, adapter=replace(PLANNED.adapter, closure={"torch": "2.14.0"})),
+        MEASURE,
+        "m1",
+    ),
+    "another version": (
+        replace(PLANNED, adapter=replace(PLANNED.adapter, version="2.14.0")),
+        MEASURE,
+        "m1",
+    ),
+    "another Python": (
+        replace(PLANNED, home=Home({**FACTS, "python": "CPython 3.12.1"}, LocalExecutor())),
+        MEASURE,
+        "m1",
+    ),
+    "an image": (
+        replace(PLANNED, home=Home({**FACTS, "image": {"digest": "i"}}, LocalExecutor())),
+        MEASURE,
+        "m1",
+    ),
     "another machine": (PLANNED, MEASURE, "m2"),
 }
 
@@ -87,12 +121,17 @@ def test_what_differs_is_measured_again(folder, what):
     write(folder, "ok", "ok", "ok")
     planned, measure, machine = OTHERS[what]
     assert done_in(folder, measure, machine).left(planned).blocks == 3
-    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).blocks == 1, "more blocks measure only the new ones"
+    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).blocks == 1, (
+        "more blocks measure only the new ones"
+    )
 
 
 def test_a_package_that_the_framework_does_not_rest_on_changes_nothing(folder):
     write(folder, "ok", "ok", "ok")
-    more = replace(PLANNED, home=Home({**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()))
+    more = replace(
+        PLANNED,
+        home=Home({**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()),
+    )
     assert done_in(folder).left(more).state == "done"
 
 
@@ -122,7 +161,9 @@ def test_a_failure_says_how_it_ended_and_what_is_new_or_done_says_nothing(folder
     assert done_in(folder).left(PLANNED).again == ("it ended with crash",)
     write(folder, "ok", "ok", "ok")
     assert done_in(folder).left(PLANNED).again == ()
-    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).again == (), "more blocks are nothing again"
+    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).again == (), (
+        "more blocks are nothing again"
+    )
 
 
 def test_a_record_of_before_there_were_closures_says_that(folder):

@@ -35,7 +35,12 @@ def test_calls_go_to_the_worker_and_what_it_gives_to_the_judge():
     process, worker = JudgeWorker(), Worker()
     assert passed(proved(Judge(lambda: process), worker))
     assert [list(order) for order in worker.log] == [["call", "arguments", "dropped"]] * 2
-    assert process.log[0] == {"case": {}, "free_run": "free.npz", "prove": {"backward": True}, "folder": "arrays"}
+    assert process.log[0] == {
+        "case": {},
+        "free_run": "free.npz",
+        "prove": {"backward": True},
+        "folder": "arrays",
+    }
     assert process.log[1:] == [{"returned": {"value": None}}] * 2
 
 
@@ -82,7 +87,10 @@ def test_a_judge_that_dies_is_an_error_of_this_case_and_another_one_judges_the_n
     judge = Judge(lambda: waiting.pop(0))
     (event,) = proved(judge, Worker())
     assert (event["part"], event["status"]) == ("proof", "error")
-    assert event["reason"].startswith("the judge failed: exited with status 1") and "no such product" in event["reason"]
+    assert (
+        event["reason"].startswith("the judge failed: exited with status 1")
+        and "no such product" in event["reason"]
+    )
     assert first.ended and passed(proved(judge, Worker()))
 
 
@@ -105,10 +113,15 @@ def test_a_judge_without_time_leaves_the_case_without_time():
 
 
 def test_who_comes_to_its_end_without_a_proof_is_rejected():
-    events = [{"part": "proof", "status": "ok", "proof": {"passed": True}}, {"part": "end", "cpu_seconds": 0.0}]
+    events = [
+        {"part": "proof", "status": "ok", "proof": {"passed": True}},
+        {"part": "end", "cpu_seconds": 0.0},
+    ]
     folded = verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=True)
     assert (folded["status"], "proof" in folded) == ("check_failed", False)
-    assert verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=False)["status"] == "ok"
+    assert (
+        verdict(Outcome(exit_code=0, events=events), "cpu", [], proof_due=False)["status"] == "ok"
+    )
 
 
 def test_the_file_of_a_free_run_is_restored_before_the_judge_is_told_to_read_it():

@@ -23,11 +23,15 @@ class Folder:
 @pytest.fixture
 def launcher(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "problem_id", lambda case: case.id)
-    return Launcher(Folder(tmp_path), tmp_path / "scratch", Measure(), LocalExecutor(), 1 << 30, Shelf(None))
+    return Launcher(
+        Folder(tmp_path), tmp_path / "scratch", Measure(), LocalExecutor(), 1 << 30, Shelf(None)
+    )
 
 
 @pytest.mark.parametrize("harm", ["changed", "removed"])
-def test_a_problem_that_a_worker_changed_is_as_it_was_for_the_judge_and_for_the_next_worker(launcher, harm):
+def test_a_problem_that_a_worker_changed_is_as_it_was_for_the_judge_and_for_the_next_worker(
+    launcher, harm
+):
     path = launcher.folder.problems / "a.npz"
     path.write_bytes(b"the oracle's")
 

@@ -19,8 +19,17 @@ PATH = Path("free.npz")
 
 
 def live_set(*workers, **measure) -> LiveSet:
-    live = LiveSet(Measure(**{"threads": 1, **measure}), Monitor(), Judge(JudgeWorker), Canary, lambda text: None)
-    live.members += [Member.ready(Planned(worker.name), datetime.now(UTC), worker, PATH, [], worker.ready) for worker in workers]
+    live = LiveSet(
+        Measure(**{"threads": 1, **measure}),
+        Monitor(),
+        Judge(JudgeWorker),
+        Canary,
+        lambda text: None,
+    )
+    live.members += [
+        Member.ready(Planned(worker.name), datetime.now(UTC), worker, PATH, [], worker.ready)
+        for worker in workers
+    ]
     return live
 
 
@@ -42,12 +51,18 @@ def test_with_a_meter_the_energy_of_a_step_is_known_and_without_one_nothing_is_a
     live.meter = EnergyMeter("a meter", iter(range(1, 100)).__next__)
     live.time_passes(Random(1))
     timing, seconds = live.members[0].timing, worker.ready["step"]["seconds"]
-    assert timing["step"]["energy_j"] == pytest.approx(1 / round(1 / seconds)) and timing["step"]["energy_of"] == "a meter"
+    assert (
+        timing["step"]["energy_j"] == pytest.approx(1 / round(1 / seconds))
+        and timing["step"]["energy_of"] == "a meter"
+    )
     assert not any("energy_j" in timing[name] for name in PHASES if name != "step")
     live = live_set(other)
     live.time_passes(Random(1))
     assert "energy_j" not in live.members[0].timing["step"]
-    assert sum("burst" in order for order in worker.log) == sum("burst" in order for order in other.log) + 1
+    assert (
+        sum("burst" in order for order in worker.log)
+        == sum("burst" in order for order in other.log) + 1
+    )
 
 
 def test_the_order_within_a_pass_is_drawn_anew():
@@ -72,8 +87,13 @@ def test_every_phase_is_judged_once_by_a_slot_like_any_other_that_may_end_at_any
         judged = [at for at, order in enumerate(worker.log) if order.get("judge")]
         assert sorted(worker.log[at]["phase"] for at in judged) == sorted(PHASES)
         timed = [at for at, order in enumerate(worker.log) if set(order) == {"phase", "seed"}]
-        assert all(worker.log[at - 1]["phase"] == worker.log[at]["phase"] and at - 1 in timed for at in judged)
-        assert len({worker.log[at]["seed"] for at in timed}) == len(timed), "values are other ones each time"
+        assert all(
+            worker.log[at - 1]["phase"] == worker.log[at]["phase"] and at - 1 in timed
+            for at in judged
+        )
+        assert len({worker.log[at]["seed"] for at in timed}) == len(timed), (
+            "values are other ones each time"
+        )
         ends += [worker.stops[at - 1] for at in judged]
         assert {worker.stops[at] for at in timed if at + 1 not in judged} == {0.1}
         judged_before.add(next(at for at in judged if worker.log[at]["phase"] == "step"))
@@ -87,7 +107,9 @@ def test_the_judge_is_told_the_draw_by_the_harness():
     live.judge.recheck = lambda *given: told.append(given) or [{"part": "recheck", "status": "ok"}]
     live.time_passes(Random(1))
     ((_, _, _, phase, draw, request),) = told
-    seed = worker.log[next(at for at, order in enumerate(worker.log) if order.get("judge")) - 1]["seed"]
+    seed = worker.log[next(at for at, order in enumerate(worker.log) if order.get("judge")) - 1][
+        "seed"
+    ]
     assert (phase, draw, request) == ("inference", draw_of(seed, 6, "inference"), {"recheck": {}})
 
 
@@ -122,12 +144,18 @@ class Slowing(Worker):
     def order(self, order, stop_after=None):
         answer = super().order(order, stop_after)
         if answer and "slot" in answer:
-            answer["slot"] |= dict.fromkeys(("wall", "low", "high", "device"), self.step * (3 if self.slots > 2 else 1))
+            answer["slot"] |= dict.fromkeys(
+                ("wall", "low", "high", "device"), self.step * (3 if self.slots > 2 else 1)
+            )
         return answer
 
 
 def test_who_is_slow_in_most_passes_so_far_leaves_and_one_pass_is_not_most():
-    workers = Worker("a", phases=("step",)), Worker("b", 0.0025, phases=("step",)), Slowing("c", phases=("step",))
+    workers = (
+        Worker("a", phases=("step",)),
+        Worker("b", 0.0025, phases=("step",)),
+        Slowing("c", phases=("step",)),
+    )
     live = live_set(*workers, leave_beyond=2.0)
     live.time_passes(Random(1))
     slots = live.members[2].timing["step"]["slots"]
@@ -142,7 +170,9 @@ def test_a_phase_that_fails_is_not_timed_again_and_others_go_on():
     live.time_passes(Random(1))
     (member,) = live.members
     assert (len(passes_of(member, "backward")), len(passes_of(member, "step"))) == (0, 10)
-    assert {order["phase"] for order in member.worker.log if order.get("judge")} == {*PHASES} - {"backward"}
+    assert {order["phase"] for order in member.worker.log if order.get("judge")} == {*PHASES} - {
+        "backward"
+    }
 
 
 def test_a_worker_that_dies_takes_nobody_with_it():
@@ -163,37 +193,56 @@ def test_passes_of_a_second_set_go_on_behind_those_of_the_first():
     for member in live.all_but_the_fastest():
         live.end(member)
     live.time_passes(Random(1))
-    assert [(one.planned.id, passes_of(one, "step")) for one in live.members] == [("b", list(range(8)))]
+    assert [(one.planned.id, passes_of(one, "step")) for one in live.members] == [
+        ("b", list(range(8)))
+    ]
 
 
 def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
     live = live_set(Worker(phases=("step",), honest=False), Worker("b", phases=("step",)))
     live.time_passes(Random(1))
     (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
-    assert said["part"] == "step" and "says 1.00 ms a call, while the harness's own clock saw" in said["reason"]
+    assert (
+        said["part"] == "step"
+        and "says 1.00 ms a call, while the harness's own clock saw" in said["reason"]
+    )
     assert live.members[0].warm == {}
     assert len(passes_of(live.members[1], "step")) == 10
 
 
 def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeypatch):
-    monkeypatch.setattr("snnbench.runner.live_set.disturbance", lambda *facts: None)  # whatever else runs on this machine
-    live = live_set(Worker(phases=("step",), step=0.002, ending=3.0), Worker("b", phases=("step",), step=0.002, ending=1.2))
+    monkeypatch.setattr(
+        "snnbench.runner.live_set.disturbance", lambda *facts: None
+    )  # whatever else runs on this machine
+    live = live_set(
+        Worker(phases=("step",), step=0.002, ending=3.0),
+        Worker("b", phases=("step",), step=0.002, ending=1.2),
+    )
     live.time_passes(Random(1))
     (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
-    assert said["reason"] == "calls that may be judged take 6.00 ms, the others 2.00 ms: it tells them apart"
+    assert (
+        said["reason"]
+        == "calls that may be judged take 6.00 ms, the others 2.00 ms: it tells them apart"
+    )
     assert not live.members[0].warm and live.members[1].warm
 
 
-@pytest.mark.parametrize(("busy", "cores", "refused"), [(3.0, 1, True), (1.0, 1, False), (3.0, 2, False)])
-def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_for_everybody(monkeypatch, busy, cores, refused):
+@pytest.mark.parametrize(
+    ("busy", "cores", "refused"), [(3.0, 1, True), (1.0, 1, False), (3.0, 2, False)]
+)
+def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_for_everybody(
+    monkeypatch, busy, cores, refused
+):
     """The harness wakes up to end the slot, and may take the core of just that call. Only what the call itself computed tells a
     worker that works in such calls; threads that wait for each other on several cores compute while they wait."""
     monkeypatch.setattr("snnbench.runner.live_set.disturbance", lambda *facts: "preempted")
     live = live_set(Worker(phases=("step",), step=0.002, ending=30.0, busy=busy), threads=cores)
     live.time_passes(Random(1))
-    assert [event["status"] for event in live.members[0].judged if "status" in event and event["status"] != "ok"] == (
-        ["implausible"] if refused else []
-    )
+    assert [
+        event["status"]
+        for event in live.members[0].judged
+        if "status" in event and event["status"] != "ok"
+    ] == (["implausible"] if refused else [])
 
 
 @pytest.mark.parametrize(("calls", "share", "asked"), [(1, 0.9, 0), (1, 0.5, 1), (2, 0.9, 1)])
@@ -216,10 +265,14 @@ def test_what_the_judge_says_is_kept_and_a_phase_that_it_rejects_is_timed_no_mor
     assert {"right": False} in member.worker.log
 
 
-@pytest.mark.parametrize("junk", [{}, {"slot": 3, "cpu": 0.1}, {"slot": {"wall": "fast"}, "cpu": 0.1}, {"took": 1.0}])
+@pytest.mark.parametrize(
+    "junk", [{}, {"slot": 3, "cpu": 0.1}, {"slot": {"wall": "fast"}, "cpu": 0.1}, {"took": 1.0}]
+)
 def test_an_answer_that_makes_no_sense_costs_its_phase_only(junk):
     worker = Worker(phases=("forward", "step"))
-    worker.order = lambda order, *more, real=worker.order: junk if order.get("phase") == "forward" else real(order)
+    worker.order = lambda order, *more, real=worker.order: (
+        junk if order.get("phase") == "forward" else real(order)
+    )
     live = live_set(worker)
     live.time_passes(Random(1))
     (member,) = live.members
@@ -234,11 +287,15 @@ def test_times_of_the_device_are_asked_for_behind_every_slot_on_a_gpu_and_nowher
     live = live_set(Worker("gpu", device=told), Worker("cpu"))
     live.time_passes(Random(1))
     gpu, cpu = live.members
-    assert [{name: slot.get(name) for name in told} for slot in gpu.timing["step"]["slots"]] == [told] * 10
+    assert [{name: slot.get(name) for name in told} for slot in gpu.timing["step"]["slots"]] == [
+        told
+    ] * 10
     assert all("device_warm" not in slot for slot in cpu.timing["step"]["slots"])
     assert not any("device" in order for order in cpu.worker.log)
     for before, order in zip(gpu.worker.log, gpu.worker.log[1:], strict=False):
-        assert ("device" not in order) or (before["phase"] == order["phase"] and "burst" not in before)
+        assert ("device" not in order) or (
+            before["phase"] == order["phase"] and "burst" not in before
+        )
 
 
 def test_a_worker_that_can_tell_no_times_of_the_device_is_timed_without_them():
@@ -248,7 +305,9 @@ def test_a_worker_that_can_tell_no_times_of_the_device_is_timed_without_them():
     assert {event["status"] for event in live.members[0].judged} == {"ok"}
 
 
-@pytest.mark.parametrize("junk", [3, {"device": "fast"}, {"device": -1.0}, {"device": float("nan")}, {"warm": 1.0}])
+@pytest.mark.parametrize(
+    "junk", [3, {"device": "fast"}, {"device": -1.0}, {"device": float("nan")}, {"warm": 1.0}]
+)
 def test_times_of_the_device_that_make_no_sense_end_their_phase(junk):
     live = live_set(Worker(device=junk, phases=("step",)))
     live.time_passes(Random(1))

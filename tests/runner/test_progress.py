@@ -19,9 +19,13 @@ class Shown:
 
     def ends(self, name, status="ok", seconds=0.0, leaves=False, resumed=False):
         """The line about a case that ends: its counter, and what is left."""
-        one = record(name, status, None if status == "ok" else "why").model_copy(update={"duration_s": seconds})
+        one = record(name, status, None if status == "ok" else "why").model_copy(
+            update={"duration_s": seconds}
+        )
         self.tally.end(name, not resumed, leaves)
-        self.progress.show(Finished(one, resumed, self.tally.ended, self.tally.total, self.tally.to_measure))
+        self.progress.show(
+            Finished(one, resumed, self.tally.ended, self.tally.total, self.tally.to_measure)
+        )
         line = self.stream.getvalue().splitlines()[-1]
         return line.split()[0], line.partition(" · ")[2]
 
@@ -45,7 +49,9 @@ def test_what_was_done_before_is_in_no_estimate_either():
 def test_a_group_that_ends_at_once_counts_case_by_case():
     """Its workers are alive together, and all records come at its end."""
     run = Shown(dict.fromkeys("abcdef", 1), 1)
-    assert [run.ends(name, seconds=10.0)[1] for name in "abc"] == [f"about {seconds} s left" for seconds in (50, 40, 30)]
+    assert [run.ends(name, seconds=10.0)[1] for name in "abc"] == [
+        f"about {seconds} s left" for seconds in (50, 40, 30)
+    ]
 
 
 def test_the_total_never_falls_and_who_leaves_has_ended():
@@ -53,7 +59,9 @@ def test_the_total_never_falls_and_who_leaves_has_ended():
     assert run.ends("late", "timeout", 120.0, leaves=True)[0] == "[3/6]"
     assert [run.ends("torch")[0] for _ in range(3)] == ["[4/6]", "[5/6]", "[6/6]"]
     run.tally.add("torch", 2, 2)
-    assert [run.ends("torch")[0] for _ in range(2)] == ["[7/8]", "[8/8]"], "its blocks differ too much"
+    assert [run.ends("torch")[0] for _ in range(2)] == ["[7/8]", "[8/8]"], (
+        "its blocks differ too much"
+    )
 
 
 def test_while_there_is_work_some_time_is_left_and_then_nothing_is_said():

@@ -38,13 +38,43 @@ started = []
     ("text", "judge", "status", "reason"),
     [
         (f"{WAITS}{END}", Late, "timeout", "no end after 30 s, stopped in part 'import'"),
-        (f"{END}; os._exit(0)", LateForWhoEnds, "timeout", "no end after 30 s, stopped in part 'proof'"),
+        (
+            f"{END}; os._exit(0)",
+            LateForWhoEnds,
+            "timeout",
+            "no end after 30 s, stopped in part 'proof'",
+        ),
         ("os._exit(3)", LateForWhoEnds, "timeout", "no end after 30 s, stopped in part 'import'"),
-        (f"{WAITS}os._exit(3)", JudgeWorker, "crash", "exited with status 3 in part 'import' before it was through"),
-        (f"{WAITS}os.kill(os.getpid(), signal.SIGKILL)", JudgeWorker, "crash", "killed by SIGKILL in part 'import'"),
-        (f"{WAITS}{END}; os._exit(3)", JudgeWorker, "crash", "exited with status 3 in part 'proof' before it was through"),
-        (f"{WAITS}{END}; os.kill(os.getpid(), signal.SIGSEGV)", JudgeWorker, "crash", "killed by SIGSEGV in part 'proof'"),
-        (f"{WAITS}{END}; os._exit(0)", JudgeWorker, "check_failed", "its worker came to its end before the judge had proved it"),
+        (
+            f"{WAITS}os._exit(3)",
+            JudgeWorker,
+            "crash",
+            "exited with status 3 in part 'import' before it was through",
+        ),
+        (
+            f"{WAITS}os.kill(os.getpid(), signal.SIGKILL)",
+            JudgeWorker,
+            "crash",
+            "killed by SIGKILL in part 'import'",
+        ),
+        (
+            f"{WAITS}{END}; os._exit(3)",
+            JudgeWorker,
+            "crash",
+            "exited with status 3 in part 'proof' before it was through",
+        ),
+        (
+            f"{WAITS}{END}; os.kill(os.getpid(), signal.SIGSEGV)",
+            JudgeWorker,
+            "crash",
+            "killed by SIGSEGV in part 'proof'",
+        ),
+        (
+            f"{WAITS}{END}; os._exit(0)",
+            JudgeWorker,
+            "check_failed",
+            "its worker came to its end before the judge had proved it",
+        ),
     ],
 )
 def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, status, reason):
@@ -56,13 +86,20 @@ def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, st
     monkeypatch.setattr(checker, "_start", start)
     checker.judge = Judge(judge)
     case = SimpleNamespace(**vars(Planned("a")) | {"device": "cpu"})
-    planned = SimpleNamespace(status=None, case=case, home=SimpleNamespace(executor=None), task=lambda: case)
+    planned = SimpleNamespace(
+        status=None, case=case, home=SimpleNamespace(executor=None), task=lambda: case
+    )
     checked = checker.prove(planned)
     assert (checked.status, checked.reason) == (status, reason)
 
 
 def test_who_says_that_it_is_through_when_its_time_is_over_is_out_of_time():
     events = [{"part": "import", "status": "ok"}, {"part": "end", "cpu_seconds": 0.0}]
-    folded = verdict(Outcome(exit_code=0, timed_out=True, events=events, duration_s=30.0), "cpu", proof_due=True)
-    assert (folded["status"], folded["reason"]) == ("timeout", "no end after 30 s, stopped in part 'proof'")
+    folded = verdict(
+        Outcome(exit_code=0, timed_out=True, events=events, duration_s=30.0), "cpu", proof_due=True
+    )
+    assert (folded["status"], folded["reason"]) == (
+        "timeout",
+        "no end after 30 s, stopped in part 'proof'",
+    )
     assert verdict(Outcome(exit_code=3, events=events), "cpu")["status"] == "ok", "it owes no proof"

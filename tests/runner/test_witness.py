@@ -2,7 +2,14 @@
 
 import pytest
 
-from snnbench.runner.witness import LEAST_BURST_S, LEAST_SHARE, TRIES, Ending, contradiction, other_endings
+from snnbench.runner.witness import (
+    LEAST_BURST_S,
+    LEAST_SHARE,
+    TRIES,
+    Ending,
+    contradiction,
+    other_endings,
+)
 
 
 class Machine:
@@ -24,7 +31,10 @@ class Machine:
 def test_a_clock_at_half_speed_is_contradicted_and_a_right_one_is_not(call):
     assert Machine(call).contradiction() is None
     assert Machine(call, rate=0.5).contradiction() is not None
-    assert Machine(0.002, rate=0.5).contradiction() == "says 1.00 ms a call, while the harness's own clock saw 2.00 ms"
+    assert (
+        Machine(0.002, rate=0.5).contradiction()
+        == "says 1.00 ms a call, while the harness's own clock saw 2.00 ms"
+    )
 
 
 def test_a_burst_takes_about_what_was_asked_for_and_is_never_empty():
@@ -56,14 +66,18 @@ ONLY_JUDGED = {
     "in nearly all": endings(*[(0.0051, 0.0011)] * 8, *[(0.001, 0.001)] * 2),
     "a little": endings(*[(1.3, 1.0)] * 4),
     "on a busy machine": endings(*[(0.0051, 0.0011)] * 8, disturbed=True),
-    "half the time busy": endings(*[(0.0051, 0.0011)] * 2) + endings(*[(0.0051, 0.0011)] * 6, disturbed=True),
+    "half the time busy": endings(*[(0.0051, 0.0011)] * 2)
+    + endings(*[(0.0051, 0.0011)] * 6, disturbed=True),
 }
 
 
 @pytest.mark.parametrize("slots", ONLY_JUDGED)
 def test_who_works_only_where_it_may_be_judged_is_seen_through(slots):
     times = "1.30 s, the others 1.00 s" if slots == "a little" else "5.10 ms, the others 1.10 ms"
-    assert other_endings(ONLY_JUDGED[slots]) == f"calls that may be judged take {times}: it tells them apart"
+    assert (
+        other_endings(ONLY_JUDGED[slots])
+        == f"calls that may be judged take {times}: it tells them apart"
+    )
 
 
 RIGHT = {

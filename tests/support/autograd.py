@@ -43,15 +43,25 @@ def value_of(network, parameters, x):
         own, options, before = parameters.get(node.name, {}), node.options, values[node.inputs[0]]
         rows = before.flatten(0, 1)
         if node.kind == "neuron":
-            values[node.name] = loop(options["neuron"], before, own.get("recurrent"), options["potentials"])
+            values[node.name] = loop(
+                options["neuron"], before, own.get("recurrent"), options["potentials"]
+            )
             continue
         if node.kind in ("add", "mean_time"):
-            values[node.name] = before + values[node.inputs[1]] if node.kind == "add" else before.mean(0, keepdim=True)
+            values[node.name] = (
+                before + values[node.inputs[1]]
+                if node.kind == "add"
+                else before.mean(0, keepdim=True)
+            )
             continue
         window = [options.get(name) for name in ("kernel", "stride", "padding")]
         value = {
-            "linear": lambda rows=rows, own=own: functional.linear(rows, own["weight"], own.get("bias")),
-            "conv": lambda rows=rows, own=own, w=window: functional.conv2d(rows, own["weight"], own.get("bias"), w[1], w[2]),
+            "linear": lambda rows=rows, own=own: functional.linear(
+                rows, own["weight"], own.get("bias")
+            ),
+            "conv": lambda rows=rows, own=own, w=window: functional.conv2d(
+                rows, own["weight"], own.get("bias"), w[1], w[2]
+            ),
             "norm": lambda rows=rows, own=own, o=options: functional.batch_norm(
                 rows, None, None, own["weight"], own["bias"], training=True, eps=o["epsilon"]
             ),

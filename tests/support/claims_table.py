@@ -65,7 +65,17 @@ def claims_text(claims: list[Claim]) -> str:
         else:
             assert claim.needs, f"{claim.says}: neither measured nor needs"
             cells = ["", "", "", f"needs {claim.needs}"]
-        lines.append(line([plain(claim.system), plain(claim.says), plain(claim.published), *cells[:-1], plain(cells[-1])]))
+        lines.append(
+            line(
+                [
+                    plain(claim.system),
+                    plain(claim.says),
+                    plain(claim.published),
+                    *cells[:-1],
+                    plain(cells[-1]),
+                ]
+            )
+        )
     return "\n".join([*lines, ""])
 
 
@@ -83,8 +93,15 @@ def _decided(claim: Claim) -> list[str]:
         return [f"{both}:<br>{words}", conditions, quality, verdict]
     shown = times(table, pairs, how["faster"]) if timed else shares(pairs, how)
     verdict = claim.verdict([(one.low, one.high) for one in shown])
-    unit = "as fast" if timed else f"the {how.get('memory', 'bytes that are kept').replace('_', ' ')}"
-    return [f"{both}: {_range(claim, shown, unit, len(_names(how)) > 1)}", conditions, quality, verdict]
+    unit = (
+        "as fast" if timed else f"the {how.get('memory', 'bytes that are kept').replace('_', ' ')}"
+    )
+    return [
+        f"{both}: {_range(claim, shown, unit, len(_names(how)) > 1)}",
+        conditions,
+        quality,
+        verdict,
+    ]
 
 
 def _names(how: dict[str, Any]) -> list[str]:
@@ -99,7 +116,9 @@ def _range(claim: Claim, shown: Sequence[Shown], unit: str, named: bool) -> str:
     other = max(shown, key=lambda one: abs(log(one.figure / decisive.figure)))
 
     def where(one: Shown) -> str:
-        own = [f"`{one.pair.theirs.variant}`"] * named + differing(one.pair.ours, [each.pair.ours for each in shown])
+        own = [f"`{one.pair.theirs.variant}`"] * named + differing(
+            one.pair.ours, [each.pair.ours for each in shown]
+        )
         return f"{one.text} {unit} ({', '.join(own)})"
 
     rule = "one is enough, and the strongest is" if claim.up_to else "the weakest decides:"
@@ -111,11 +130,20 @@ def _growth(claim: Claim, shown: Sequence[Shown]) -> tuple[str, str]:
     lines, grown = [], []
     for name in dict.fromkeys(one.pair.theirs.variant for one in shown):
         own = sorted(
-            (one for one in shown if one.pair.theirs.variant == name), key=lambda one: one.pair.ours.values["time_steps"]
+            (one for one in shown if one.pair.theirs.variant == name),
+            key=lambda one: one.pair.ours.values["time_steps"],
         )
-        lines.append(f"`{name}`: " + ", ".join(f"{one.text} at T = {one.pair.ours.values['time_steps']}" for one in own))
-        grown += [(b.figure / a.figure, b.low / a.high, b.high / a.low, name, a, b) for a, b in pairwise(own)]
+        lines.append(
+            f"`{name}`: "
+            + ", ".join(f"{one.text} at T = {one.pair.ours.values['time_steps']}" for one in own)
+        )
+        grown += [
+            (b.figure / a.figure, b.low / a.high, b.high / a.low, name, a, b)
+            for a, b in pairwise(own)
+        ]
     figure, low, high, name, a, b = min(grown, key=lambda one: one[1])
     steps = " to ".join(str(end.pair.ours.values["time_steps"]) for end in (a, b))
-    lines.append(f"the weakest growth decides: {units.ratio(figure, low, high)}, `{name}` from T = {steps}")
+    lines.append(
+        f"the weakest growth decides: {units.ratio(figure, low, high)}, `{name}` from T = {steps}"
+    )
     return "<br>".join(lines), claim.verdict([one[1:3] for one in grown])

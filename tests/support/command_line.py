@@ -35,7 +35,10 @@ class Result:
 
     @property
     def records(self) -> list[dict]:
-        return [json.loads(path.read_text()) for path in sorted((self.folder / "records").glob("*.json"))]
+        return [
+            json.loads(path.read_text())
+            for path in sorted((self.folder / "records").glob("*.json"))
+        ]
 
     def record(self, framework: str) -> dict:
         (record,) = [record for record in self.records if record["case"]["framework"] == framework]
@@ -64,8 +67,13 @@ class Snnbench:
     def __init__(self, folder: Path):
         self.folder, self.notes = folder, folder / "notes"
         self.notes.mkdir()
-        own = {"SNNBENCH_TEST_NOTES": str(self.notes), "SNNBENCH_ENVIRONMENTS": str(folder / "environments")}
-        ours = {name: value for name, value in os.environ.items() if name not in OWN_OF_UV}  # tests say where packages are from
+        own = {
+            "SNNBENCH_TEST_NOTES": str(self.notes),
+            "SNNBENCH_ENVIRONMENTS": str(folder / "environments"),
+        }
+        ours = {
+            name: value for name, value in os.environ.items() if name not in OWN_OF_UV
+        }  # tests say where packages are from
         self.environment = {**ours, **own}
 
     def config(self, framework, adapters=(), grid="", measure="", name="odd") -> Path:
@@ -76,7 +84,9 @@ class Snnbench:
         overridden = {line.split(" =")[0] for line in measure.splitlines()}
         defaults = [line for line in SHORT.splitlines() if line.split(" =")[0] not in overridden]
         measure = "\n".join(["[measure]", *defaults, measure])
-        path.write_text(f"name = {json.dumps(name)}\nadapters = {json.dumps(references)}\n{grid}{measure}\n")
+        path.write_text(
+            f"name = {json.dumps(name)}\nadapters = {json.dumps(references)}\n{grid}{measure}\n"
+        )
         return path
 
     def __call__(self, *arguments, out: str | Path = "out") -> Result:
@@ -116,7 +126,9 @@ class Snnbench:
             text=True,
         )
 
-    def end(self, process: subprocess.Popen, out: str | Path = "out", timeout: float = 180) -> Result:
+    def end(
+        self, process: subprocess.Popen, out: str | Path = "out", timeout: float = 180
+    ) -> Result:
         stdout, stderr = process.communicate(timeout=timeout)
         return Result(process.returncode, stdout, stderr, self.folder / out)
 

@@ -4,11 +4,18 @@ import torch
 from torch import Tensor
 
 
-def counts_of(recordings: int, steps: int, *features: int, most: float = 3, seed: int = 0) -> list[Tensor]:
+def counts_of(
+    recordings: int, steps: int, *features: int, most: float = 3, seed: int = 0
+) -> list[Tensor]:
     """Frames (t, *features) with a mean of most/10 events a bin, t from 1 to `steps`."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, steps + 1, (recordings,), generator=generator)
-    return [torch.poisson(torch.full((int(t), *features), most / 10), generator=generator).to(torch.int16) for t in lengths]
+    return [
+        torch.poisson(torch.full((int(t), *features), most / 10), generator=generator).to(
+            torch.int16
+        )
+        for t in lengths
+    ]
 
 
 def dense(frames: list[Tensor], steps: int) -> Tensor:
@@ -36,7 +43,9 @@ def hostile(recordings: int, steps: int, channels: int) -> list[Tensor]:
     frames = [torch.zeros(0, channels), torch.zeros(steps, channels), torch.ones(steps, channels)]
     frames += counts_of(recordings - 3, steps, channels, seed=7)
     row = frames[2].view(-1)
-    for place, count in zip((0, 2047, 2048, 4095, 4096, -1, -2), (32, 33, 34, 65, 256, 300, 4000), strict=True):
+    for place, count in zip(
+        (0, 2047, 2048, 4095, 4096, -1, -2), (32, 33, 34, 65, 256, 300, 4000), strict=True
+    ):
         if place < len(row):
             row[place] = count
     return frames

@@ -21,14 +21,18 @@ UNTOUCHED = 77.0
 
 def guarded(like: torch.Tensor, dtype=None) -> torch.Tensor:
     """An output with the strides of `like` inside a larger buffer, filled with a number that must not change outside."""
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(like.shape, like.stride(), strict=True))
+    extent = 1 + sum(
+        (size - 1) * stride for size, stride in zip(like.shape, like.stride(), strict=True)
+    )
     buffer = torch.full((extent + 2 * GUARD,), UNTOUCHED, dtype=dtype or like.dtype)
     return buffer.as_strided(like.shape, like.stride(), GUARD)
 
 
 def assert_untouched(output: torch.Tensor | None) -> None:
     if output is not None:
-        buffer = output.as_strided((output.untyped_storage().nbytes() // output.element_size(),), (1,), 0).clone()
+        buffer = output.as_strided(
+            (output.untyped_storage().nbytes() // output.element_size(),), (1,), 0
+        ).clone()
         inside = torch.zeros_like(buffer, dtype=torch.bool)
         inside.as_strided(output.shape, output.stride(), GUARD).fill_(True)
         assert (buffer[~inside] == UNTOUCHED).all(), "something was written beside an output"
@@ -40,7 +44,9 @@ def dense_like(x: torch.Tensor, dtype=None) -> torch.Tensor:
 
 def currents(*shape: int, dtype=torch.float32, seed: int = 0) -> torch.Tensor:
     """Currents that make the neurons fire in about a third of the steps."""
-    return (torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.8 + 0.4).to(dtype)
+    return (torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.8 + 0.4).to(
+        dtype
+    )
 
 
 def channel(values_from: int, x: torch.Tensor, dim: int) -> torch.Tensor:
@@ -51,7 +57,9 @@ def channel(values_from: int, x: torch.Tensor, dim: int) -> torch.Tensor:
     return values.view(shape).expand(x.shape[1:])
 
 
-def forward_call(spec, x, spikes_dtype=torch.float32, bits=False, trace=True, checkpoints=True, **given) -> Forward:
+def forward_call(
+    spec, x, spikes_dtype=torch.float32, bits=False, trace=True, checkpoints=True, **given
+) -> Forward:
     spikes = dense_like(x, spikes_dtype)
     if bits:
         spikes = torch.empty(*x.shape[:-1], (x.shape[-1] + 7) // 8, dtype=torch.uint8)
@@ -75,12 +83,16 @@ def check_forward(spec, x, **options) -> Forward:
     reference.forward(expected)
     for name in ("spikes", "final_state", "trace", "checkpoints"):
         a, b = getattr(actual, name), getattr(expected, name)
-        assert (a is None and b is None) or torch.equal(a.nan_to_num(nan=5.5), b.nan_to_num(nan=5.5)), name
+        assert (a is None and b is None) or torch.equal(
+            a.nan_to_num(nan=5.5), b.nan_to_num(nan=5.5)
+        ), name
         assert_untouched(a)
     return expected
 
 
-def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", "sum_by_current"), **given) -> None:
+def check_backward(
+    spec, x, needed=("grad_currents", "grad_state", "sum_error", "sum_by_current"), **given
+) -> None:
     """Run a backward call by CUDA's source and by the reference in float64: results must agree."""
     channels = {name: given.get(name) for name in ("scale", "shift")}
     forward = forward_call(spec, x, **channels)
@@ -88,14 +100,20 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
     doubled = {name: double(value) for name, value in {**channels, **given}.items()}
     exact_forward = forward_call(spec, x.double(), **{name: doubled[name] for name in channels})
     exact_forward = replace(
-        exact_forward, checkpoints=exact_forward.checkpoints.double(), final_state=torch.empty(x.shape[1:]).double()
+        exact_forward,
+        checkpoints=exact_forward.checkpoints.double(),
+        final_state=torch.empty(x.shape[1:]).double(),
     )
     reference.forward(exact_forward)
-    assert torch.equal(forward.spikes, exact_forward.spikes.float()), "a threshold is met within rounding: choose another seed"
+    assert torch.equal(forward.spikes, exact_forward.spikes.float()), (
+        "a threshold is met within rounding: choose another seed"
+    )
 
     outputs = {
         "grad_currents": x,
-        **dict.fromkeys(("grad_state", "sum_error", "sum_by_current"), dense_like(x[0], torch.float32)),
+        **dict.fromkeys(
+            ("grad_state", "sum_error", "sum_by_current"), dense_like(x[0], torch.float32)
+        ),
     }
 
     def call(currents, checkpoints, inputs, dtype):
@@ -104,7 +122,10 @@ def check_backward(spec, x, needed=("grad_currents", "grad_state", "sum_error", 
             currents=currents,
             checkpoints=checkpoints,
             **inputs,
-            **{name: guarded(dense_like(like, dtype)) if name in needed else None for name, like in outputs.items()},
+            **{
+                name: guarded(dense_like(like, dtype)) if name in needed else None
+                for name, like in outputs.items()
+            },
         )
 
     actual, expected = (
@@ -137,10 +158,16 @@ def check_parts(whole: bool) -> None:
         launch.backward(each, cuda_emulation.launch)
     if whole:
         assert_untouched(call.grad_currents)
-        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(
+            call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True
+        )
     assert_untouched(parts)
-    for actual, expected in zip(parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True):
-        torch.testing.assert_close(actual.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part")
+    for actual, expected in zip(
+        parts, bf16_triple(alone.grad_currents.flatten(1)).parts, strict=True
+    ):
+        torch.testing.assert_close(
+            actual.flatten(1), expected, rtol=0, atol=0, equal_nan=True, msg="part"
+        )
 
 
 def double(value):

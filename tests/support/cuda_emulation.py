@@ -12,8 +12,20 @@ from functools import cache
 from pathlib import Path
 
 COMPILER = shutil.which("g++")
-OPTIONS = ("-std=c++17", "-O0", "-shared", "-fPIC", "-Wall", "-Werror", "-Wundef", "-Wno-unknown-pragmas", "-Wno-unused")
-OPTIONS += ("-Wno-maybe-uninitialized",)  # a chunk's steps beyond the end are neither loaded nor used
+OPTIONS = (
+    "-std=c++17",
+    "-O0",
+    "-shared",
+    "-fPIC",
+    "-Wall",
+    "-Werror",
+    "-Wundef",
+    "-Wno-unknown-pragmas",
+    "-Wno-unused",
+)
+OPTIONS += (
+    "-Wno-maybe-uninitialized",
+)  # a chunk's steps beyond the end are neither loaded nor used
 CONTRACTION_OFF = ("-ffp-contract=off",)
 
 

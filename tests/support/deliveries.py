@@ -8,11 +8,19 @@ from .command_line import Snnbench
 STRATEGIES = ["tonic:*", "frames:*"]
 
 
-def configured(snnbench: Snnbench, framework: list[str], adapters=(), grid="", name="delivery", **axes) -> Path:
+def configured(
+    snnbench: Snnbench, framework: list[str], adapters=(), grid="", name="delivery", **axes
+) -> Path:
     """A config of few synthetic recordings of SHD, two batches of them; `adapters` are references, `axes` other values than usual
     by key of the grid, `grid` further lines of it."""
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
-    usual = {"dataset": ["synthetic-shd"], "samples": [28], "time_steps": [50], "batch": [13], "device": ["cpu"]}
+    usual = {
+        "dataset": ["synthetic-shd"],
+        "samples": [28],
+        "time_steps": [50],
+        "batch": [13],
+        "device": ["cpu"],
+    }
     lines = [f"{key} = {json.dumps(value)}" for key, value in (usual | axes).items()]
     path = snnbench.folder / f"{name}.toml"
     path.write_text(

@@ -19,10 +19,15 @@ def apart(case, counts, double):
     """By number of devices: relative L2 errors by name of a forward, a backward, an inference and a step of `case` against one
     device, and `kept`, the bytes that a device keeps for backward over those of one alone. `double`: all in float64."""
     given = json.dumps({"case": case.as_dict(), "counts": counts, "double": double})
-    devices = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={max(counts)}", "JAX_PLATFORMS": "cpu"}
+    devices = {
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={max(counts)}",
+        "JAX_PLATFORMS": "cpu",
+    }
     environment = {**os.environ, **devices, "PYTHONPATH": "tests"}
     command = [sys.executable, "-m", "support.devices", given]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return {int(count): errors for count, errors in json.loads(done.stdout).items()}
 
@@ -39,11 +44,26 @@ def found(case):
     upstream = program.put_upstream(problem.upstream, result)
     back, inferred = program.backward(result, upstream), program.inference(x)
     stepped = program.step(x, upstream)
-    named = {"output": back.output, "inferred": inferred.output, "loss": back.loss, "input": back.input_gradient}
+    named = {
+        "output": back.output,
+        "inferred": inferred.output,
+        "loss": back.loss,
+        "input": back.input_gradient,
+    }
     named |= {f"spikes of {name}": spikes for name, spikes in back.borders.items()}
-    for kind, tree in (("gradient", back.gradients), ("updated", stepped.updated), ("running", stepped.running)):
-        named |= {f"{kind} of {node}.{name}": array for node, own in tree.items() for name, array in own.items()}
-    return {name: np.asarray(array, np.float64) for name, array in named.items() if array is not None}, kept
+    for kind, tree in (
+        ("gradient", back.gradients),
+        ("updated", stepped.updated),
+        ("running", stepped.running),
+    ):
+        named |= {
+            f"{kind} of {node}.{name}": array
+            for node, own in tree.items()
+            for name, array in own.items()
+        }
+    return {
+        name: np.asarray(array, np.float64) for name, array in named.items() if array is not None
+    }, kept
 
 
 def main(given):
@@ -59,7 +79,10 @@ def main(given):
     answer = {}
     for count in given["counts"]:
         own, kept = found(replace(case, ranks=count))
-        answer[count] = {name: float(np.linalg.norm(own[name] - right[name]) / np.linalg.norm(right[name])) for name in right}
+        answer[count] = {
+            name: float(np.linalg.norm(own[name] - right[name]) / np.linalg.norm(right[name]))
+            for name in right
+        }
         answer[count]["kept"] = kept / count / whole
     print(json.dumps(answer))
 

@@ -28,10 +28,14 @@ def spikes_of(problem, spec=None, change=lambda currents: currents):
     return run(spec or right_spec(problem), change(currents_of(problem)))[1].astype(np.float32)
 
 
-def gradients_of(problem, spikes, spec=None, change=lambda currents: currents, pull=lambda gradient: gradient):
+def gradients_of(
+    problem, spikes, spec=None, change=lambda currents: currents, pull=lambda gradient: gradient
+):
     spec = spec or right_spec(problem)
     v, _ = run(spec, change(currents_of(problem)), spikes)
-    by_current = pull(run_backward(spec, v, spikes, problem.upstream.astype(np.float64))).astype(np.float32)
+    by_current = pull(run_backward(spec, v, spikes, problem.upstream.astype(np.float64))).astype(
+        np.float32
+    )
     if not problem.parameters:
         return Gradients({}, by_current)
     weight = np.tensordot(by_current, problem.input, axes=([0, 1], [0, 1]))
@@ -41,7 +45,11 @@ def gradients_of(problem, spikes, spec=None, change=lambda currents: currents, p
 
 def called(problem, case, spikes, gradients=None):
     spikes = spikes if isinstance(spikes, dict) else {problem.last: spikes}
-    return problem, Call(problem.input, spikes, gradients=gradients), limits_of(case, problem.network)
+    return (
+        problem,
+        Call(problem.input, spikes, gradients=gradients),
+        limits_of(case, problem.network),
+    )
 
 
 def named(problem, case, spikes, gradients=None):

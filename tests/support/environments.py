@@ -66,8 +66,12 @@ def wheel_of(folder: Path, name: str, files: dict[str, str], version: str = "1.0
     with zipfile.ZipFile(path, "w") as wheel:
         for file, text in files.items():
             wheel.writestr(file, text)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{info}/RECORD", "")
     return path
 
@@ -91,7 +95,9 @@ def package_with(backend: str, folder: Path) -> Path:
     """A source package that is built by the given backend."""
     folder.mkdir(parents=True)
     (folder / "backend.py").write_text(backend)
-    (folder / "pyproject.toml").write_text('[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n')
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
     return folder
 
 
@@ -99,7 +105,12 @@ def steps(**installed) -> str:
     """Recipe steps by name, each `install` and further keys."""
     lines = []
     for name, (install, more) in installed.items():
-        lines += ["[[tiny.steps]]", f'name = "{name}"', f"install = {json.dumps([str(i) for i in install])}", more]
+        lines += [
+            "[[tiny.steps]]",
+            f'name = "{name}"',
+            f"install = {json.dumps([str(i) for i in install])}",
+            more,
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -123,7 +134,10 @@ def config_of(snnbench: Snnbench, frameworks=("tiny",), adapters=(), name="odd")
 
 def states(snnbench: Snnbench) -> dict[str, str]:
     """What `snnbench env list` says of each environment."""
-    return {entry["name"]: entry["state"] for entry in json.loads(snnbench("env", "list", "--json").stdout)}
+    return {
+        entry["name"]: entry["state"]
+        for entry in json.loads(snnbench("env", "list", "--json").stdout)
+    }
 
 
 def until(condition, seconds=60.0) -> None:

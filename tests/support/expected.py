@@ -48,7 +48,9 @@ def case_of(name: str, neuron="soft", **changes) -> Case:
     """A case of `framework:construction`, `neuron` by its name or as a spec."""
     framework, _, construction = name.partition(":")
     spec = twins()[neuron] if isinstance(neuron, str) else neuron
-    return Case(framework, construction or adapter_of(name).constructions[0], neuron=spec, **changes)
+    return Case(
+        framework, construction or adapter_of(name).constructions[0], neuron=spec, **changes
+    )
 
 
 def proved(name: str, neuron="soft", **changes):
@@ -67,4 +69,7 @@ def representatives(pairs: list[tuple[str, str]]) -> set[tuple[str, str]]:
         mine = [pair for pair in pairs if pair[0] == name]
         counts = {pair: sum(pair[1] == other for _, other in chosen) for pair in mine}
         chosen.add(min(mine, key=counts.__getitem__))
-    return chosen | {next(pair for pair in pairs if pair[1] == word) for word in {w for _, w in pairs} - {w for _, w in chosen}}
+    return chosen | {
+        next(pair for pair in pairs if pair[1] == word)
+        for word in {w for _, w in pairs} - {w for _, w in chosen}
+    }

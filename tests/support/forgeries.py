@@ -180,7 +180,9 @@ def the_slowest_block_is_left_out(forged):
 @forgery("blocks", "which its passes do not show")
 def the_fastest_is_said_to_have_left(forged):
     record = forged.timed("fused")
-    forged.records = [one for one in forged.records if one["case_id"] != record["case_id"] or one is record]
+    forged.records = [
+        one for one in forged.records if one["case_id"] != record["case_id"] or one is record
+    ]
     record["measure"]["leave_beyond"] = record["parts"]["step"]["timing"]["beyond"] = 1.2
     del slots(record)[1:]
 
@@ -201,7 +203,9 @@ def one_is_left_out_where_there_is_no_plan(forged):
 
 @forgery("unplanned", "was not planned")
 def a_case_from_elsewhere(forged):
-    forged.planned = {case: name for case, name in names_of(forged).items() if not name.startswith("norse")}
+    forged.planned = {
+        case: name for case, name in names_of(forged).items() if not name.startswith("norse")
+    }
 
 
 @forgery("unplanned", "its experiment's grid does not span it")
@@ -213,7 +217,11 @@ def an_experiment_of_other_sizes(forged):
 @forgery("schema", "is of a network of somebody's own, which is in no bundle")
 def a_network_of_their_own(forged):
     record = forged.timed("norse")
-    own = {name: value for name, value in record["case"].items() if name not in ("layers", "neurons", "bias")}
+    own = {
+        name: value
+        for name, value in record["case"].items()
+        if name not in ("layers", "neurons", "bias")
+    }
     record["case"] = {**own, "workload": "network", "network": "theirs@0123456789abcdef"}
     record["case_id"] = Case.from_dict(record["case"]).id
 
@@ -227,7 +235,9 @@ def the_best_of_two(forged):
 
 @forgery("copied", "to the nanosecond")
 def the_times_of_a_faster_one(forged):
-    forged.timed("norse")["parts"]["step"]["timing"] = forged.timed("fused")["parts"]["step"]["timing"]
+    forged.timed("norse")["parts"]["step"]["timing"] = forged.timed("fused")["parts"]["step"][
+        "timing"
+    ]
 
 
 @forgery("time", "step_s")
@@ -237,7 +247,16 @@ def a_claimed_time(forged):
 
 @forgery("time", "a result that no record has")
 def a_claim_of_nothing(forged):
-    forged.results.append({"case_id": "0" * 16, "variant": "mine", "set": "mine", "step_s": 1e-6, "rank_low": 1, "rank_high": 1})
+    forged.results.append(
+        {
+            "case_id": "0" * 16,
+            "variant": "mine",
+            "set": "mine",
+            "step_s": 1e-6,
+            "rank_low": 1,
+            "rank_high": 1,
+        }
+    )
 
 
 @forgery("rank", "rank_low = 1")

@@ -57,14 +57,21 @@ class Forged:
         """The file; `change` gets the lines behind the first one before they are hashed."""
         shared: dict[str, dict[str, Any]] = {name: {} for name in SHARED}
         records = []
-        for record in sorted(self.records, key=lambda one: (one["case_id"], one["block"], one["done_key"])):
+        for record in sorted(
+            self.records, key=lambda one: (one["case_id"], one["block"], one["done_key"])
+        ):
             values = dict(record)
             for name in SHARED:
                 key = hashlib.sha256(line(values[name]).encode()).hexdigest()[:12]
                 shared[name][key], values[name] = values[name], key
             records.append(line({"record": values}))
         results = sorted(line({"result": result}) for result in self.results)
-        lines = [line({"experiment": self.experiment, "planned": self.planned}), line({"shared": shared}), *results, *records]
+        lines = [
+            line({"experiment": self.experiment, "planned": self.planned}),
+            line({"shared": shared}),
+            *results,
+            *records,
+        ]
         change(lines)
         statuses = dict(sorted(Counter(record["status"] for record in self.records).items()))
         body = "".join(lines)
@@ -77,12 +84,16 @@ class Forged:
 
 def names_of(forged: Forged) -> dict[str, str]:
     """As a plan has them."""
-    return {record["case_id"]: full_name(Case.from_dict(record["case"])) for record in forged.records}
+    return {
+        record["case_id"]: full_name(Case.from_dict(record["case"])) for record in forged.records
+    }
 
 
 def claim_anew(forged: Forged) -> None:
     """As a forger does who computes the results of what was forged."""
-    forged.results = results_of(rows_of([RECORD.validate_python(record) for record in forged.records]))
+    forged.results = results_of(
+        rows_of([RECORD.validate_python(record) for record in forged.records])
+    )
 
 
 def slots(record: dict[str, Any], phase: str = "step") -> list[dict[str, Any]]:
@@ -97,7 +108,10 @@ def faster(record: dict[str, Any], factor: float, phase: str = "step") -> None:
             slot[name] = round(slot[name] * factor, 9)
         if slot["calls"] <= 8:
             quartiles = np.quantile(slot["samples"], [0.25, 0.5, 0.75])
-            slot |= {name: round(float(value), 9) for name, value in zip(("low", "wall", "high"), quartiles, strict=True)}
+            slot |= {
+                name: round(float(value), 9)
+                for name, value in zip(("low", "wall", "high"), quartiles, strict=True)
+            }
 
 
 def renamed(record: dict[str, Any], **changes: Any) -> None:

@@ -43,8 +43,22 @@ EVERY, REAL = 10_000, 200
 CONFIG = {
     "name": "fuzzed",
     "adapters": [f"{FAULTY / 'held.py'}:Held"],
-    "grid": {"framework": ["held"], "neurons": [41, 97], "time_steps": [37], "batch": [3], "device": ["cpu"], "neuron": ["soft"]},
-    "measure": {"blocks": 2, "passes": 3, "slot": "5ms", "timeout": "60s", "threads": 1, "host_memory": "4GiB"},
+    "grid": {
+        "framework": ["held"],
+        "neurons": [41, 97],
+        "time_steps": [37],
+        "batch": [3],
+        "device": ["cpu"],
+        "neuron": ["soft"],
+    },
+    "measure": {
+        "blocks": 2,
+        "passes": 3,
+        "slot": "5ms",
+        "timeout": "60s",
+        "threads": 1,
+        "host_memory": "4GiB",
+    },
 }
 
 
@@ -54,12 +68,24 @@ class Arena:
     def __init__(self, folder: Path):
         self.command = Snnbench(folder)
         self.folder, self.base, self.out = folder, folder / "base", folder / "out"
-        caches = os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")  # the page's scripts take two seconds to bundle
-        own = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "SNNBENCH_CACHE": str(caches)}
+        caches = os.environ.get("SNNBENCH_CACHE") or user_cache_path(
+            "snnbench"
+        )  # the page's scripts take two seconds to bundle
+        own = {
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "tmp"),
+            "SNNBENCH_CACHE": str(caches),
+        }
         self.command.environment |= own
         for name in ("home", "tmp", "victim/records", "victim/scratch", "compiled"):
             (folder / name).mkdir(parents=True)
-        for name in ("home/thesis.txt", "victim/settings", "victim/records/a.tmp", "victim/scratch/b.partial.npz", "compiled/c"):
+        for name in (
+            "home/thesis.txt",
+            "victim/settings",
+            "victim/records/a.tmp",
+            "victim/scratch/b.partial.npz",
+            "compiled/c",
+        ):
             (folder / name).write_text(f"{name} is somebody's")
         for number in range(4):
             one = record(("torch", "jax")[number % 2], block=number // 2, neurons=97)
@@ -74,8 +100,15 @@ class Arena:
     def seen(self) -> dict[str, bytes]:
         """Everything but the output folder, and what reports write into the folder that they are of."""
         own = (self.out, self.folder / "tmp", self.base / "results.csv", self.base / "report.html")
-        files = (path for path in self.folder.rglob("*") if not any(path == one or one in path.parents for one in own))
-        return {str(path.relative_to(self.folder)): path.read_bytes() if path.is_file() else b"" for path in files}
+        files = (
+            path
+            for path in self.folder.rglob("*")
+            if not any(path == one or one in path.parents for one in own)
+        )
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes() if path.is_file() else b""
+            for path in files
+        }
 
     @contextmanager
     def untouched(self):
@@ -94,7 +127,9 @@ class Arena:
 
 
 def checked(ended: Result, arguments: object) -> Result:
-    assert ended.exit_code in DOCUMENTED | {None}, f"{arguments!r}: exit code {ended.exit_code}: {ended.stderr[-2000:]}"
+    assert ended.exit_code in DOCUMENTED | {None}, (
+        f"{arguments!r}: exit code {ended.exit_code}: {ended.stderr[-2000:]}"
+    )
     assert "Traceback" not in ended.stderr, ended.stderr[-4000:]
     assert len(ended.stderr) <= 20_000, f"{arguments!r}: {len(ended.stderr)} letters on stderr"
     return ended
@@ -106,7 +141,14 @@ def config(arena: Arena, random: Random) -> None:
     text = _toml(CONFIG if random.random() < 0.3 else changed_tree(random, CONFIG, 1))
     path.write_bytes(changed_text(random, text) if random.random() < 0.4 else text)
     with patch.object(planning, "take_inventory", lambda *_: _inventory()):
-        arena.tried("plan", "--config", path, *(["--json"] if random.random() < 0.3 else []), "--out", arena.out)
+        arena.tried(
+            "plan",
+            "--config",
+            path,
+            *(["--json"] if random.random() < 0.3 else []),
+            "--out",
+            arena.out,
+        )
 
 
 @cache
@@ -116,7 +158,9 @@ def _inventory():
         (path := Path(folder) / "config.toml").write_bytes(_toml(CONFIG))
         experiment = load_config(path, [])
     return take_inventory(
-        experiment.adapters, Inquiry(frameworks=("held",), points=tuple(points(experiment, ["cpu", "cuda"]))), LocalExecutor()
+        experiment.adapters,
+        Inquiry(frameworks=("held",), points=tuple(points(experiment, ["cpu", "cuda"]))),
+        LocalExecutor(),
     )
 
 
@@ -128,7 +172,10 @@ def _toml(values: object) -> bytes:
     lines = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in plain.items()]
     for key, value in values.items():
         if isinstance(value, dict):
-            lines += [f"[{json.dumps(key)}]", *(f"{json.dumps(each)} = {json.dumps(one)}" for each, one in value.items())]
+            lines += [
+                f"[{json.dumps(key)}]",
+                *(f"{json.dumps(each)} = {json.dumps(one)}" for each, one in value.items()),
+            ]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -141,9 +188,9 @@ def records(arena: Arena, random: Random) -> None:
         path = theirs / "records" / name
         path.write_bytes(changed_json(random, json.loads(path.read_bytes())))
     if random.random() < 0.2:
-        (theirs / random.choice(["planned.json", "experiment.json", "environment-e.json"])).write_bytes(
-            changed_json(random, CONFIG)
-        )
+        (
+            theirs / random.choice(["planned.json", "experiment.json", "environment-e.json"])
+        ).write_bytes(changed_json(random, CONFIG))
     before = {path.name: path.read_bytes() for path in (theirs / "records").iterdir()}
     verb = random.choice(["report", "csv", "csv", "merge", "compare", "compare"])
     if verb == "merge":
@@ -154,17 +201,29 @@ def records(arena: Arena, random: Random) -> None:
         inside = {path.name for path in (arena.out).iterdir()}
         assert inside == {"theirs", "merged"}, inside
     elif verb == "compare":
-        arena.tried("compare", *random.sample([arena.base, theirs], 2), *random.choice([[], ["--json"], ["--markdown"]]))
+        arena.tried(
+            "compare",
+            *random.sample([arena.base, theirs], 2),
+            *random.choice([[], ["--json"], ["--markdown"]]),
+        )
     else:
-        form = [] if verb == "report" else ["--format", random.choice(["csv", "json", "markdown", "coverage"])]
+        form = (
+            []
+            if verb == "report"
+            else ["--format", random.choice(["csv", "json", "markdown", "coverage"])]
+        )
         arena.tried("report", theirs, *form)
-    assert before == {path.name: path.read_bytes() for path in (theirs / "records").iterdir()}, "a record was written"
+    assert before == {path.name: path.read_bytes() for path in (theirs / "records").iterdir()}, (
+        "a record was written"
+    )
 
 
 def events(arena: Arena, random: Random) -> None:
     """What a worker or an adapter may have written: it becomes a record that can be read back."""
     made = record("torch", neurons=97)
-    told = [{"part": name, **part.model_dump(exclude={"timing"})} for name, part in made.parts.items()]
+    told = [
+        {"part": name, **part.model_dump(exclude={"timing"})} for name, part in made.parts.items()
+    ]
     told += [
         {"part": "facts", "facts": made.facts},
         {"part": "memory", "memory": made.memory, "meaning": "x", "host_peak_bytes": 1},
@@ -178,7 +237,9 @@ def events(arena: Arena, random: Random) -> None:
     with arena.untouched():
         exit_code = random.choice([0, 0, 1, None])
         outcome = Outcome(
-            exit_code=exit_code, events=read_events(path.read_bytes()), output_tail=random.choice(["", "MemoryError", "\ud800"])
+            exit_code=exit_code,
+            events=read_events(path.read_bytes()),
+            output_tail=random.choice(["", "MemoryError", "\ud800"]),
         )
         folded = verdict(outcome, "cpu")
         assert folded["status"] in STATUSES and (folded["status"] == "ok" or folded["reason"])
@@ -189,9 +250,34 @@ def events(arena: Arena, random: Random) -> None:
         assert (back.status, unreadable) == (folded["status"], [])
 
 
-VERBS = ("run", "plan", "check", "adapters", "doctor", "report", "merge", "compare", "init", "env", "env create", "env list")
+VERBS = (
+    "run",
+    "plan",
+    "check",
+    "adapters",
+    "doctor",
+    "report",
+    "merge",
+    "compare",
+    "init",
+    "env",
+    "env create",
+    "env list",
+)
 OPTIONS = (
-    *("--config", "--out", "--set", "--only", "--shard", "--adapter", "--json", "--format", "--pair", "--factor", "--relative"),
+    *(
+        "--config",
+        "--out",
+        "--set",
+        "--only",
+        "--shard",
+        "--adapter",
+        "--json",
+        "--format",
+        "--pair",
+        "--factor",
+        "--relative",
+    ),
     *(
         "--strict",
         "--markdown",
@@ -210,12 +296,42 @@ OPTIONS = (
 
 def words(arena: Arena, random: Random) -> list[str]:
     """A command line that measures and installs nothing."""
-    values = ["nowhere", "base", "base/records", "fuzzed.toml", "out", "victim", "1/1", "0/0", "9/3", "-1", "1e999"]
+    values = [
+        "nowhere",
+        "base",
+        "base/records",
+        "fuzzed.toml",
+        "out",
+        "victim",
+        "1/1",
+        "0/0",
+        "9/3",
+        "-1",
+        "1e999",
+    ]
     values += ["torch", "jax"]
-    values += ["grid.neurons=[1]", "measure.blocks=0", "a=b=c", "framework=*", "csv", "json", "table"]
-    values += [text for text in HOSTILE_VALUES if isinstance(text, str) and "\x00" not in text and "\ud800" not in text]
+    values += [
+        "grid.neurons=[1]",
+        "measure.blocks=0",
+        "a=b=c",
+        "framework=*",
+        "csv",
+        "json",
+        "table",
+    ]
+    values += [
+        text
+        for text in HOSTILE_VALUES
+        if isinstance(text, str) and "\x00" not in text and "\ud800" not in text
+    ]
     verb = random.choice(VERBS)
-    line = [*verb.split(), *(random.choice(OPTIONS if random.random() < 0.5 else values) for _ in range(random.randint(0, 5)))]
+    line = [
+        *verb.split(),
+        *(
+            random.choice(OPTIONS if random.random() < 0.5 else values)
+            for _ in range(random.randint(0, 5))
+        ),
+    ]
     if verb in ("run", "check", "env create", "adapters", "doctor"):
         line.append("--nonsense")  # else some of them would start workers, for minutes
     return line
@@ -228,7 +344,9 @@ def command_lines(arena: Arena, random: Random) -> None:
     line = words(arena, random)
     checked(arena.command(*line), line)
     assert own.joinpath("settings").exists() and own.joinpath("records", "a.tmp").exists(), line
-    assert before == {path.name: path.read_bytes() for path in (arena.base / "records").iterdir()}, line
+    assert before == {
+        path.name: path.read_bytes() for path in (arena.base / "records").iterdir()
+    }, line
 
 
 def real_command_lines(arena: Arena, random: Random) -> None:
@@ -252,7 +370,11 @@ def tried(kind: str, count: int, number: int) -> None:
 
         @seed(number)
         @settings(
-            max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+            max_examples=count,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
         )
         @given(st.integers(0, 2**62))
         def check(example: int) -> None:

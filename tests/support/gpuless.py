@@ -17,7 +17,18 @@ def run_interpreted(cases: Path, marked: str) -> None:
     """Runs QUICK or SLOW tests of a file in a process of its own, because Triton decides on import whether it interprets."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", marked, str(cases)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "-m",
+            marked,
+            str(cases),
+        ],
         env={**inherited, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,

@@ -19,12 +19,18 @@ def history_text(table: Table) -> str:
             mark = ""
             if row.reason:
                 name = row.first.adapter["name"]
-                reason = row.reason.replace(f"{name} {row.first.adapter['version']}", name)  # many versions lack the same
+                reason = row.reason.replace(
+                    f"{name} {row.first.adapter['version']}", name
+                )  # many versions lack the same
                 mark = f"<sup>{notes.setdefault(reason, len(notes) + 1)}</sup>"
             ratio = "" if point["against"] is None else f" {units.ratio(point['against'])}"
             variant = "".join(row.case.framework_variant.partition(":")[1:])
-            cells.setdefault(point["version"] + variant, {})[neuron] = f"{point['word']}{ratio}{mark}"
+            cells.setdefault(point["version"] + variant, {})[neuron] = (
+                f"{point['word']}{ratio}{mark}"
+            )
     lines = [line(["version", *heads]), line([":--"] * (1 + len(heads)))]
-    lines += [line([version, *(own.get(head, "") for head in heads)]) for version, own in cells.items()]
+    lines += [
+        line([version, *(own.get(head, "") for head in heads)]) for version, own in cells.items()
+    ]
     below = [f"{number}. {plain(reason)}" for reason, number in notes.items()]
     return "\n".join([*lines, "", *below, ""])

@@ -67,8 +67,35 @@ HOSTILE_VALUES: tuple[Any, ...] = (
     *([], {}, [[]], [None], [1, "a"], {"": None}, {"a": {"b": []}}, DEEP),
 )
 TOKENS = (
-    *(b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"{", b"}", b"[", b"]", b'"', b",", b":", b"\n", b"\\ud800", b"NaN", b"-Infinity"),
-    *(b"9" * 5000, b"1e99999", b"[" * 3000, b"null", b"true", b"#", b"=", b"'", b"../", b"\xe2\x80\xae", b"\x1b[2J"),
+    *(
+        b"\x00",
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b'"',
+        b",",
+        b":",
+        b"\n",
+        b"\\ud800",
+        b"NaN",
+        b"-Infinity",
+    ),
+    *(
+        b"9" * 5000,
+        b"1e99999",
+        b"[" * 3000,
+        b"null",
+        b"true",
+        b"#",
+        b"=",
+        b"'",
+        b"../",
+        b"\xe2\x80\xae",
+        b"\x1b[2J",
+    ),
 )
 
 
@@ -84,7 +111,10 @@ def changed_tree(random: Random, tree: Any, times: int = 2) -> Any:
 def _change(random: Random, tree: Any) -> None:
     holder, key = tree, ""
     while isinstance(inner := holder[key], dict | list) and inner and random.random() < 0.85:
-        holder, key = inner, random.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
+        holder, key = (
+            inner,
+            random.choice(list(inner) if isinstance(inner, dict) else range(len(inner))),
+        )
     how = random.random()
     if how < 0.6 or holder is tree:
         holder[key] = deepcopy(random.choice(HOSTILE_VALUES))
@@ -98,9 +128,17 @@ def _change(random: Random, tree: Any) -> None:
         holder[random.choice(["", "x", "__class__", "\ud800", key + "s"])] = holder[key]
 
 
-def places(document: Any, here: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def places(
+    document: Any, here: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Every place in a document below its root, with the value there."""
-    entries = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    entries = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
     for key, value in entries:
         yield (*here, key), value
         yield from places(value, (*here, key))

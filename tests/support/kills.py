@@ -60,9 +60,19 @@ def run(arena: Arena, random: Random, framework: str = "held") -> None:
     with arena.untouched():
         found: dict[str, bytes] = {}
         for _ in range(2):
-            killed(arena.command, random.uniform(0.2, 6.0), "run", "--config", config, "--out", arena.out)
+            killed(
+                arena.command,
+                random.uniform(0.2, 6.0),
+                "run",
+                "--config",
+                config,
+                "--out",
+                arena.out,
+            )
             now = records(arena.out)
-            assert {name: now.get(name) for name in found} == found, "a finished record was lost or written again"
+            assert {name: now.get(name) for name in found} == found, (
+                "a finished record was lost or written again"
+            )
             found = now
         ended = arena.command("run", "--config", config, "--out", arena.out)
     now = records(arena.out)

@@ -42,7 +42,10 @@ def results(module, x):
     spikes = module(x)
     spikes.backward(UPSTREAM.to(spikes))
     bias = module.linear.bias
-    return [t.detach().double() for t in (spikes, x.grad, module.linear.weight.grad, *([] if bias is None else [bias.grad]))]
+    return [
+        t.detach().double()
+        for t in (spikes, x.grad, module.linear.weight.grad, *([] if bias is None else [bias.grad]))
+    ]
 
 
 def relative(actual, exact):

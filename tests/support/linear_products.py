@@ -26,7 +26,15 @@ class Problem:
     seed: int = 0
 
     def layer(self, **options) -> LinearLIF:
-        made = LinearLIF(self.inputs, self.neurons, self.bias, self.spec, input="spikes", input_counts=self.counts, **options)
+        made = LinearLIF(
+            self.inputs,
+            self.neurons,
+            self.bias,
+            self.spec,
+            input="spikes",
+            input_counts=self.counts,
+            **options,
+        )
         generator = torch.Generator().manual_seed(self.seed)
         scale = 1.5 / math.sqrt(self.inputs * self.rate) / (1 + self.counts / 4)
         with torch.no_grad():
@@ -38,10 +46,17 @@ class Problem:
         generator = torch.Generator().manual_seed(self.seed + 1)
         shape = (self.steps, self.batch, self.inputs)
         fired = torch.rand(shape, generator=generator) < self.rate
-        return (fired * torch.randint(1, self.counts + 1, shape, generator=generator)).to(self.dtype)
+        return (fired * torch.randint(1, self.counts + 1, shape, generator=generator)).to(
+            self.dtype
+        )
 
     def upstream(self) -> torch.Tensor:
-        return torch.randn(self.steps, self.batch, self.neurons, generator=torch.Generator().manual_seed(self.seed + 2))
+        return torch.randn(
+            self.steps,
+            self.batch,
+            self.neurons,
+            generator=torch.Generator().manual_seed(self.seed + 2),
+        )
 
 
 def results(layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -51,21 +66,34 @@ def results(layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor) -> dict[s
     spikes = layer(x)
     spikes.backward(upstream.to(spikes.dtype))
     by_bias = {} if layer.linear.bias is None else {"bias": layer.linear.bias.grad}
-    return {"spikes": spikes.detach(), "input": x.grad, "weight": layer.linear.weight.grad, **by_bias}
+    return {
+        "spikes": spikes.detach(),
+        "input": x.grad,
+        "weight": layer.linear.weight.grad,
+        **by_bias,
+    }
 
 
-def expected(layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor, absolute: bool = False) -> dict[str, torch.Tensor]:
+def expected(
+    layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor, absolute: bool = False
+) -> dict[str, torch.Tensor]:
     """The same from the reference's neuron on exact currents, with float64 products; if `absolute`, of absolute values."""
     weight = layer.linear.weight.detach()
     currents = (x.double() @ weight.double().t()).float().requires_grad_()
-    shift = None if layer.linear.bias is None else layer.linear.bias.detach().float().requires_grad_()
+    shift = (
+        None if layer.linear.bias is None else layer.linear.bias.detach().float().requires_grad_()
+    )
     spikes = lif(currents, layer.spec, shift=shift, backend="reference").spikes
     spikes.backward(upstream)
-    factors = [t.abs() if absolute else t for t in (currents.grad.double(), x.double(), weight.double())]
+    factors = [
+        t.abs() if absolute else t for t in (currents.grad.double(), x.double(), weight.double())
+    ]
     return {"spikes": spikes.detach(), **products(*factors, shift is not None)}
 
 
-def products(e: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: bool) -> dict[str, torch.Tensor]:
+def products(
+    e: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, bias: bool
+) -> dict[str, torch.Tensor]:
     """Gradients of the errors e (T, B, N)."""
     by_bias = {"bias": e.sum((0, 1))} if bias else {}
     return {"input": e @ weight, "weight": e.flatten(0, 1).t() @ x.flatten(0, 1), **by_bias}

@@ -33,13 +33,26 @@ def write_many(folder: Path, cases: int, blocks: int = 3, seed: int = 0) -> None
             if len(planned) == cases:
                 break
             random = Random(f"{seed} {len(planned)}")
-            case = {**originals_of_one[0]["case"], "time_steps": time_steps, "batch": batch, "neurons": neurons}
+            case = {
+                **originals_of_one[0]["case"],
+                "time_steps": time_steps,
+                "batch": batch,
+                "neurons": neurons,
+            }
             typed = Case.from_dict(case)
             planned[typed.id] = full_name(typed)
             pace = exp(random.gauss(0, 0.5))
             for original in originals_of_one:
-                record = {**original, "case": case, "case_id": typed.id, "live_set": f"{number:06x}{original['block']:06x}"}
-                record["parts"] = {name: _changed(name, part, random, pace) for name, part in original["parts"].items()}
+                record = {
+                    **original,
+                    "case": case,
+                    "case_id": typed.id,
+                    "live_set": f"{number:06x}{original['block']:06x}",
+                }
+                record["parts"] = {
+                    name: _changed(name, part, random, pace)
+                    for name, part in original["parts"].items()
+                }
                 _write(folder / "records", record)
         if len(planned) == cases:
             break

@@ -13,18 +13,29 @@ def memory_text(table: Table) -> str:
 
     One table for every comparison group. Only what was proved has figures; the others stand below with the reason.
     """
-    return "\n".join(_weights(title, [entry.row for entry in group]) for title, group in table.comparison_groups())
+    return "\n".join(
+        _weights(title, [entry.row for entry in group])
+        for title, group in table.comparison_groups()
+    )
 
 
 def _weights(title: str, rows: list[Row]) -> str:
     weighed = sorted((row for row in rows if row.proved and _extra(row) is not None), key=_extra)
     others = [row for row in rows if row not in weighed]
     phases = [phase for phase in PHASES if any(phase in row.first.memory for row in weighed)]
-    lines = [f"**{title}**", "", line(["framework", *phases]), line([":--", *["--:"] * len(phases)])]
+    lines = [
+        f"**{title}**",
+        "",
+        line(["framework", *phases]),
+        line([":--", *["--:"] * len(phases)]),
+    ]
     for row in weighed:
         sizes = [row.first.memory.get(phase, {}).get("extra_bytes") for phase in phases]
         lines.append(line([row.case.framework_variant, *map(units.size, sizes)]))
-    lines += ["", *(f"* {row.case.framework_variant}: {row.status}: {reason_of(row)}" for row in others)]
+    lines += [
+        "",
+        *(f"* {row.case.framework_variant}: {row.status}: {reason_of(row)}" for row in others),
+    ]
     return "\n".join([*lines, *(["", sentence] if (sentence := _leanest(weighed)) else []), ""])
 
 

@@ -17,11 +17,18 @@ def contract(case: Case) -> Network:
     return Network(
         (2, 9, 11),
         (
-            Node("conv1", "conv", (INPUT,), {"outputs": 4, "kernel": 3, "padding": 1, "bias": False}),
+            Node(
+                "conv1", "conv", (INPUT,), {"outputs": 4, "kernel": 3, "padding": 1, "bias": False}
+            ),
             Node("norm1", "norm", ("conv1",)),
             Node("neuron1", "neuron", ("norm1",), spiking),
             Node("pool1", "max_pool", ("neuron1",), {"kernel": 3, "stride": 2, "padding": 1}),
-            Node("conv2", "conv", ("pool1",), {"outputs": 4, "kernel": 3, "padding": 1, "bias": False}),
+            Node(
+                "conv2",
+                "conv",
+                ("pool1",),
+                {"outputs": 4, "kernel": 3, "padding": 1, "bias": False},
+            ),
             Node("norm2", "norm", ("conv2",)),
             Node("norm3", "norm", ("pool1",)),
             Node("add1", "add", ("norm2", "norm3")),
@@ -78,5 +85,14 @@ def network_of(case: Case) -> Network:
 
 def sized(workload: str, **changes) -> Case:
     """A case of a named network at its small odd sizes, in the common neuron."""
-    case = Case("torch", workload=workload, neuron=WIDEST, width=8, image=16, classes=10, norm=True, neurons=97)
+    case = Case(
+        "torch",
+        workload=workload,
+        neuron=WIDEST,
+        width=8,
+        image=16,
+        classes=10,
+        norm=True,
+        neurons=97,
+    )
     return WORKLOADS[workload].small_case(WORKLOADS[workload].canonical(case), **changes)

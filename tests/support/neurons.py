@@ -40,7 +40,9 @@ def gradients_of(function, *tensors):
     outputs = [o for o in function(*leaves) if o is not None]
     generator = torch.Generator().manual_seed(1)
     floats = [o for o in outputs if o.requires_grad]
-    upstream = [torch.randn(o.shape, generator=generator, dtype=torch.float64).to(o) for o in floats]
+    upstream = [
+        torch.randn(o.shape, generator=generator, dtype=torch.float64).to(o) for o in floats
+    ]
     return outputs, torch.autograd.grad(floats, leaves, upstream)
 
 

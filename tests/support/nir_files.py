@@ -16,13 +16,20 @@ Described = tuple[str, dict[str, Any]]
 """Type and arrays of a node."""
 
 
-def write_nir(path: Path, nodes: dict[str, Described], edges: Sequence[tuple[str, str]], version: str = "1.0.4") -> Path:
+def write_nir(
+    path: Path,
+    nodes: dict[str, Described],
+    edges: Sequence[tuple[str, str]],
+    version: str = "1.0.4",
+) -> Path:
     """A file of these nodes and edges, whatever they are."""
     with h5py.File(path, "w") as file:
         file["version"] = version
         top = file.create_group("node")
         top["type"] = "NIRGraph"
-        top.create_dataset("edges", data=np.array(edges, dtype=object).reshape(-1, 2), dtype=h5py.string_dtype())
+        top.create_dataset(
+            "edges", data=np.array(edges, dtype=object).reshape(-1, 2), dtype=h5py.string_dtype()
+        )
         group = top.create_group("nodes")
         for name, (kind, arrays) in nodes.items():
             group.create_group(name)["type"] = kind
@@ -35,7 +42,10 @@ def chain(*nodes: Described, shape: Sequence[int] = (5,)) -> dict[str, Any]:
     """Arguments of `write_nir`: an Input of this shape, the nodes named a, b, c, …, and an Output."""
     named = dict(zip("abcdefghijkl", nodes, strict=False))
     names = ["input", *named, "output"]
-    ends = {"input": ("Input", {"shape": np.array(shape)}), "output": ("Output", {"shape": np.array([1])})}
+    ends = {
+        "input": ("Input", {"shape": np.array(shape)}),
+        "output": ("Output", {"shape": np.array([1])}),
+    }
     return {"nodes": {**ends, **named}, "edges": list(pairwise(names))}
 
 
@@ -48,15 +58,24 @@ def affine(outputs: int, inputs: int, seed: int = 0, gain: float = 1.0) -> Descr
 def lif(features: int | None = None, **changed: Any) -> Described:
     """tau = 2 ms, r = 20, v_leak = 0, v_threshold = 1, each once or for every feature."""
     values = {"tau": 2e-3, "r": 20.0, "v_leak": 0.0, "v_threshold": 1.0} | changed
-    full = {key: np.float32(value) if features is None else np.full(features, value, "f4") for key, value in values.items()}
+    full = {
+        key: np.float32(value) if features is None else np.full(features, value, "f4")
+        for key, value in values.items()
+    }
     return "LIF", {**full, **{key: np.asarray(value, "f4") for key, value in changed.items()}}
 
 
-def spikes_of(nodes: Sequence[Described], x: np.ndarray, dt: float, decay: str, reset: str) -> list[np.ndarray]:
+def spikes_of(
+    nodes: Sequence[Described], x: np.ndarray, dt: float, decay: str, reset: str
+) -> list[np.ndarray]:
     """Spikes (T, B, *features) of every neuron of a chain on x, in float64, straight from NIR's equations in steps of dt."""
     found, value = [], x.astype(np.float64)
     for kind, arrays in nodes:
-        own = {key: np.asarray(array, np.float64) for key, array in arrays.items() if np.asarray(array).dtype.kind in "fiu"}
+        own = {
+            key: np.asarray(array, np.float64)
+            for key, array in arrays.items()
+            if np.asarray(array).dtype.kind in "fiu"
+        }
         if kind in ("Linear", "Affine"):
             value = value @ own["weight"].T + own.get("bias", 0)
         elif kind == "Conv2d":
@@ -73,7 +92,9 @@ def spikes_of(nodes: Sequence[Described], x: np.ndarray, dt: float, decay: str, 
     return found
 
 
-def _neuron(kind: str, own: dict[str, np.ndarray], currents: np.ndarray, dt: float, decay: str, reset: str) -> np.ndarray:
+def _neuron(
+    kind: str, own: dict[str, np.ndarray], currents: np.ndarray, dt: float, decay: str, reset: str
+) -> np.ndarray:
     def of(tau: np.ndarray) -> np.ndarray:
         return np.exp(-dt / tau) if decay == "exact" else 1 - dt / tau
 
@@ -97,11 +118,15 @@ def _neuron(kind: str, own: dict[str, np.ndarray], currents: np.ndarray, dt: flo
 def _convolved(x: np.ndarray, own: dict[str, np.ndarray]) -> np.ndarray:
     weight, pad, stride = own["weight"], int(own["padding"].flat[0]), int(own["stride"].flat[0])
     x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-    windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], axis=(2, 3))[:, :, ::stride, ::stride]
+    windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], axis=(2, 3))[
+        :, :, ::stride, ::stride
+    ]
     return np.einsum("bchwij,ocij->bohw", windows, weight) + own["bias"][:, None, None]
 
 
 def _pooled(x: np.ndarray, kernel: int, mean: bool) -> np.ndarray:
     height, width = (side // kernel for side in x.shape[-2:])
-    cut = x[..., : height * kernel, : width * kernel].reshape(*x.shape[:-2], height, kernel, width, kernel)
+    cut = x[..., : height * kernel, : width * kernel].reshape(
+        *x.shape[:-2], height, kernel, width, kernel
+    )
     return cut.mean((-3, -1)) if mean else cut.sum((-3, -1))

@@ -19,13 +19,17 @@ def _gains(case):
 
 def gains_of(case):
     """The gains of a case by neuron; the same for every framework, and computed once."""
-    return _gains(replace(case, framework="any", construction="default", mode="eager", device="cpu"))
+    return _gains(
+        replace(case, framework="any", construction="default", mode="eager", device="cpu")
+    )
 
 
 def problem_of(case, gains=None) -> Problem:
     """The problem of a case; `gains` are one number for all its neurons, or None: calibrated."""
     network = network_of(case)
-    return generate(case, network, dict.fromkeys(network.neurons, gains) if gains else gains_of(case))
+    return generate(
+        case, network, dict.fromkeys(network.neurons, gains) if gains else gains_of(case)
+    )
 
 
 def loaded(adapter, case):

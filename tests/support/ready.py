@@ -37,7 +37,9 @@ def _ready() -> dict[str, Case]:
 
 
 READY = _ready()
-TORCH = [name for name, case in READY.items() if isinstance(adapter_of(case.framework), TorchAdapter)]
+TORCH = [
+    name for name, case in READY.items() if isinstance(adapter_of(case.framework), TorchAdapter)
+]
 JAX = [name for name, case in READY.items() if on_jax(case.framework)]
 every_variant = pytest.mark.parametrize("name", READY)
 
@@ -46,7 +48,14 @@ def program_of(case):
     """Its network with weights that hand the inputs on as they are."""
     adapter_of(case.framework).prepare(case, 1)
     program = adapter_of(case.framework).program(case, network_of(case))
-    program.load({"linear1": {"weight": np.eye(case.neurons, dtype=np.float32), "bias": np.zeros(case.neurons, np.float32)}})
+    program.load(
+        {
+            "linear1": {
+                "weight": np.eye(case.neurons, dtype=np.float32),
+                "bias": np.zeros(case.neurons, np.float32),
+            }
+        }
+    )
     return program
 
 

@@ -38,7 +38,10 @@ def frames_of_tonic(folder: Path, case: Case) -> list[tuple[np.ndarray, int]]:
     pipeline = pipeline_of(data, case.time_steps)
     return [
         (frames.reshape(len(frames), -1), int(label))
-        for frames, label in ((pipeline(events), label) for events, label in (next(recordings) for _ in range(case.samples)))
+        for frames, label in (
+            (pipeline(events), label)
+            for events, label in (next(recordings) for _ in range(case.samples))
+        )
     ]
 
 
@@ -47,7 +50,9 @@ def pipeline_of(data: DataSet, steps: int) -> transforms.Compose:
     sensor, coarser = data.sensor, []
     if data.is_sound:
         sensor, coarser = (100, 1, 1), [transforms.Downsample(spatial_factor=100 / 700)]
-    framed = transforms.ToFrame(sensor_size=sensor, time_window=data.window_us(steps), include_incomplete=True)
+    framed = transforms.ToFrame(
+        sensor_size=sensor, time_window=data.window_us(steps), include_incomplete=True
+    )
     return transforms.Compose([*coarser, transforms.CropTime(max=data.longest_us), framed])
 
 

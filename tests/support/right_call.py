@@ -25,7 +25,10 @@ class Right:
         self.spikes = {name: array.astype(np.float32) for name, array in self.run.spikes.items()}
         self.limits = limits_of(case, network)
         given, of_input = oracle.backward(network, self.run, problem.upstream)
-        parameters = {n: {k: oracle.whole(a).astype(np.float32) for k, a in arrays.items()} for n, arrays in given.items()}
+        parameters = {
+            n: {k: oracle.whole(a).astype(np.float32) for k, a in arrays.items()}
+            for n, arrays in given.items()
+        }
         self.gradients = Gradients(parameters, oracle.whole(of_input).astype(np.float32))
 
     def verdict(self, gradients=True, **limits):
@@ -40,7 +43,10 @@ class Right:
     def flip(self, near, neuron="neuron1", count=1):
         """Flip decisions of the last step, which no later one follows, where v is nearest to `near`; their places."""
         last = self.run.potentials[neuron][-1]
-        places = [np.unravel_index(i, last.shape) for i in np.argsort(np.abs(last - near), axis=None)[:count]]
+        places = [
+            np.unravel_index(i, last.shape)
+            for i in np.argsort(np.abs(last - near), axis=None)[:count]
+        ]
         for b, n in places:
             self.spikes[neuron][-1, b, n] = 1 - self.spikes[neuron][-1, b, n]
         return [(self.case.time_steps - 1, int(b), int(n)) for b, n in places]

@@ -73,7 +73,12 @@ def functions(text: str) -> dict[str, list[Instruction]]:
             waiting = []
             listings[name].append((address, match[2], match[3], match[4].strip()))
     return {
-        name: [_instruction(*parts, {label: at for (owner, label), at in labels.items() if owner == name}) for parts in lines]
+        name: [
+            _instruction(
+                *parts, {label: at for (owner, label), at in labels.items() if owner == name}
+            )
+            for parts in lines
+        ]
         for name, lines in listings.items()
         if lines
     }
@@ -83,11 +88,15 @@ def parse(text: str) -> list[Instruction]:
     """The instructions of the only function in the text. Raises ValueError if there are several or none."""
     listings = functions(text)
     if len(listings) != 1:
-        raise ValueError(f"one function expected, the text has {len(listings)}: {', '.join(listings)}")
+        raise ValueError(
+            f"one function expected, the text has {len(listings)}: {', '.join(listings)}"
+        )
     return next(iter(listings.values()))
 
 
-def _instruction(address: int, predicate: str | None, name: str, operands: str, labels: dict[str, int]) -> Instruction:
+def _instruction(
+    address: int, predicate: str | None, name: str, operands: str, labels: dict[str, int]
+) -> Instruction:
     opcode, *modifiers = name.split(".")
     target = None
     if opcode in ("BRA", "BSSY", "CALL") and (match := _TARGET.search(operands)):
@@ -102,7 +111,10 @@ def loops(instructions: list[Instruction]) -> list[list[Instruction]]:
     if every way to the branch leads through its target.
     """
     index = {instruction.address: i for i, instruction in enumerate(instructions)}
-    after = [[index[a] for a in _successors(instructions, i) if a in index] for i in range(len(instructions))]
+    after = [
+        [index[a] for a in _successors(instructions, i) if a in index]
+        for i in range(len(instructions))
+    ]
     before = [[] for _ in instructions]
     for i, following in enumerate(after):
         for j in following:
@@ -136,7 +148,9 @@ def _successors(instructions: list[Instruction], i: int) -> list[int]:
     if instruction.opcode == "BSYNC":
         # Threads meet where the BSSY said; the last one whose region holds this BSYNC (slow paths lie outside of all).
         barrier = instruction.operands.split()[0]
-        opened = [o for o in instructions if o.opcode == "BSSY" and o.operands.startswith(f"{barrier},")]
+        opened = [
+            o for o in instructions if o.opcode == "BSSY" and o.operands.startswith(f"{barrier},")
+        ]
         around = [o.target for o in opened if o.address < instruction.address <= (o.target or 0)]
         return around[-1:] or [o.target for o in opened if o.target] or following
     return following
@@ -158,7 +172,11 @@ def time_loop(instructions: list[Instruction]) -> list[Instruction]:
     Raises ValueError if no loop does both.
     """
     both = [body for body in loops(instructions) if _has(body, LOADS) and _has(body, STORES)]
-    innermost = [body for body in both if not any(other is not body and set(other) < set(body) for other in both)]
+    innermost = [
+        body
+        for body in both
+        if not any(other is not body and set(other) < set(body) for other in both)
+    ]
     if not innermost:
         raise ValueError("no loop both loads from and stores to global memory")
     return innermost[0]
@@ -211,17 +229,25 @@ def uses_local_memory(instructions: list[Instruction]) -> bool:
 
 def widest_load(instructions: list[Instruction]) -> int:
     """Bits of the widest global load; 0 if there is none."""
-    return max((instruction.width for instruction in instructions if instruction.opcode in LOADS), default=0)
+    return max(
+        (instruction.width for instruction in instructions if instruction.opcode in LOADS),
+        default=0,
+    )
 
 
 def widest_store(instructions: list[Instruction]) -> int:
     """Bits of the widest global store; 0 if there is none."""
-    return max((instruction.width for instruction in instructions if instruction.opcode == "STG"), default=0)
+    return max(
+        (instruction.width for instruction in instructions if instruction.opcode == "STG"),
+        default=0,
+    )
 
 
 def usages(text: str) -> dict[str, Usage]:
     """By function, from the text of `cuobjdump -res-usage`."""
-    return {match[1]: Usage(*(int(match[i]) for i in range(2, 6))) for match in _USAGE.finditer(text)}
+    return {
+        match[1]: Usage(*(int(match[i]) for i in range(2, 6))) for match in _USAGE.finditer(text)
+    }
 
 
 def registers(text: str) -> int:
@@ -242,8 +268,12 @@ def tool(name: str) -> str | None:
 
 
 def disassemble(cubin: Path) -> str:
-    return subprocess.run([tool("cuobjdump"), "-sass", cubin], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [tool("cuobjdump"), "-sass", cubin], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def resource_usage(cubin: Path) -> str:
-    return subprocess.run([tool("cuobjdump"), "-res-usage", cubin], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [tool("cuobjdump"), "-res-usage", cubin], capture_output=True, text=True, check=True
+    ).stdout

@@ -11,7 +11,13 @@ def scaling_text(table: Table) -> str:
     for title, found in by_title(table).items():
         cells = [own for scaling in found for own in lines_of(scaling)]
         known = [at for at in range(len(HEAD)) if any(own[at] for own in cells)]
-        lines = [[HEAD[at] for at in known], [":--", *["--:"] * (len(known) - 1)], *([own[at] for at in known] for own in cells)]
+        lines = [
+            [HEAD[at] for at in known],
+            [":--", *["--:"] * (len(known) - 1)],
+            *([own[at] for at in known] for own in cells),
+        ]
         notes = [f"* {plain(note)}" for scaling in found for note in notes_of(scaling)]
-        texts.append("\n".join([f"**{title}**", "", *map(line, lines), *([""] if notes else []), *notes, ""]))
+        texts.append(
+            "\n".join([f"**{title}**", "", *map(line, lines), *([""] if notes else []), *notes, ""])
+        )
     return "\n".join(texts)

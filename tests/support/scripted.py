@@ -26,4 +26,8 @@ class Scripted(LocalExecutor):
     text: str = ""
 
     def start(self, arguments, variables, writes, memory_bytes):
-        return LocalWorker([sys.executable, "-c", START + self.text, arguments[-1]], {**os.environ, **variables}, memory_bytes)
+        return LocalWorker(
+            [sys.executable, "-c", START + self.text, arguments[-1]],
+            {**os.environ, **variables},
+            memory_bytes,
+        )

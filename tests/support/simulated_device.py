@@ -9,7 +9,9 @@ class SimulatedDevice:
     """`queue` of a program. A kernel takes `cold` seconds, or `warm` ones where the cache holds what it reads and writes, and
     those that its bytes take at `rates`, cold and warm. Where the queue has no room left the host waits, as CUDA's does."""
 
-    def __init__(self, cold=3e-6, warm=1e-6, cache_bytes=50 << 20, launch=LAUNCH_S, rates=(float("inf"),) * 2):
+    def __init__(
+        self, cold=3e-6, warm=1e-6, cache_bytes=50 << 20, launch=LAUNCH_S, rates=(float("inf"),) * 2
+    ):
         self.cold, self.warm, self.cache_bytes, self.launch_s = cold, warm, cache_bytes, launch
         self.rates = rates
         self.now = self.free = 5.0
@@ -34,7 +36,10 @@ class SimulatedDevice:
         while sum(self.cached.values()) > self.cache_bytes and len(self.cached) > 1:
             self.cached.popitem(last=False)
         hit = hit and size <= self.cache_bytes
-        self._ask(self.launch_s, self.warm + size / self.rates[1] if hit else self.cold + size / self.rates[0])
+        self._ask(
+            self.launch_s,
+            self.warm + size / self.rates[1] if hit else self.cold + size / self.rates[0],
+        )
 
     def hold(self, cycles):
         self._ask(self.launch_s, cycles / CYCLES_PER_S)

@@ -14,7 +14,9 @@ from .synthetic import blocks, record, unmeasured
 HARD = NEURONS["hard"]
 
 
-def source(records: list[Record], by: str = "neuro", note: str = "", name: str = "made-up") -> Source:
+def source(
+    records: list[Record], by: str = "neuro", note: str = "", name: str = "made-up"
+) -> Source:
     bundle = Bundle({"by": by, "note": note, "name": name}, records=records)
     bundle.header = header_of(bundle)
     return Source(bundle)
@@ -35,12 +37,17 @@ def loading() -> dict[str, Any]:
 
 def of_version(records: list[Record], version: str | None) -> list[Record]:
     """The same of another version of the framework."""
-    return [one.model_copy(update={"adapter": {**one.adapter, "version": version}}) for one in records]
+    return [
+        one.model_copy(update={"adapter": {**one.adapter, "version": version}}) for one in records
+    ]
 
 
 def on(records: list[Record], cpu: str) -> list[Record]:
     """The same on another processor."""
-    return [one.model_copy(update={"machine": {**one.machine, "cpu": cpu, "hash": cpu}}) for one in records]
+    return [
+        one.model_copy(update={"machine": {**one.machine, "cpu": cpu, "hash": cpu}})
+        for one in records
+    ]
 
 
 def three_by_three() -> list[Source]:
@@ -59,9 +66,21 @@ def three_by_three() -> list[Source]:
                 records += of_version(blocks("snntorch", step=times * slow, **case), version)
         level = {"neurons": 31, "noise": 0.02}
         records += blocks("spyx", step=1e-3, **level) + blocks("jax", step=1e-3, **level)
-        for version, passed in (("0.6.4", False), ("0.7.0", False), ("0.8.1", True), ("1.0.0", True)):
+        for version, passed in (
+            ("0.6.4", False),
+            ("0.7.0", False),
+            ("0.8.1", True),
+            ("1.0.0", True),
+        ):
             why = None if passed else "resets like `soft`, not `hard`"
-            ended = record("snntorch", "ok" if passed else "check_failed", why, passed=passed, neurons=61, neuron=HARD)
+            ended = record(
+                "snntorch",
+                "ok" if passed else "check_failed",
+                why,
+                passed=passed,
+                neurons=61,
+                neuron=HARD,
+            )
             records += of_version([ended], version)
         sources.append(source(on(records, cpu), note=f"machine {number}"))
     again = blocks("fused", step=1.1e-5 * 97, neurons=97, precision="fp32", noise=0.003)
@@ -71,12 +90,18 @@ def three_by_three() -> list[Source]:
 def two_of_a_name() -> list[Source]:
     """Two bundles of one experiment, of which the second has two machines of one kind: the second of them has a neuron and a
     precision that nobody else measured."""
-    here = [one for precision in ("fp32", "bf16") for one in blocks("torch", neurons=97, precision=precision)]
+    here = [
+        one
+        for precision in ("fp32", "bf16")
+        for one in blocks("torch", neurons=97, precision=precision)
+    ]
     there = blocks("norse", neurons=193)
     for neuron in ("none", "hard"):
         there += blocks("norse", neurons=193, neuron=NEURONS[neuron])
     for precision in ("fp32", "bf16"):
-        there += on_node(blocks("spyx", neurons=769, neuron=NEURONS["none"], precision=precision), "9" * 12)
+        there += on_node(
+            blocks("spyx", neurons=769, neuron=NEURONS["none"], precision=precision), "9" * 12
+        )
     return [source(here, by="one"), source(there, by="one")]
 
 
@@ -86,8 +111,14 @@ def neurons_by_precisions() -> Source:
     precisions = ("fp32", "bf16", "fp16")
     for number, neuron in enumerate(("soft", "hard", "none")):
         for place, precision in enumerate(precisions):
-            sizes = {"neurons": 97 + 64 * number << place, "time_steps": 37 << place, "batch": 3 << place}
-            same = {(NEURONS["soft"], other) for other in precisions} | {(NEURONS[neuron], precision)}
+            sizes = {
+                "neurons": 97 + 64 * number << place,
+                "time_steps": 37 << place,
+                "batch": 3 << place,
+            }
+            same = {(NEURONS["soft"], other) for other in precisions} | {
+                (NEURONS[neuron], precision)
+            }
             for spec, other in sorted(same, key=str):
                 records += blocks("torch", neuron=spec, precision=other, **sizes)
                 records += blocks("norse", step=0.009, neuron=spec, precision=other, **sizes)
@@ -102,7 +133,11 @@ def on_node(records: list[Record], node: str) -> list[Record]:
 def many_rows(count: int) -> Source:
     """At least so many cases of three blocks each, on one machine: ten variants in groups of many sizes."""
     records: list[Record] = []
-    names = [(name, mode) for name in ("fused", "jax", "torch", "norse", "sinabs") for mode in ("eager", "compile")]
+    names = [
+        (name, mode)
+        for name in ("fused", "jax", "torch", "norse", "sinabs")
+        for mode in ("eager", "compile")
+    ]
     for index in range(-(-count // len(names))):
         case = {
             "neurons": 97 << index % 5,
@@ -111,7 +146,12 @@ def many_rows(count: int) -> Source:
             "noise": 0.01,
         }
         for place, (name, mode) in enumerate(names):
-            records += blocks(name, step=1.37e-7 * case["time_steps"] * (case["neurons"] + 37.7 * place), mode=mode, **case)
+            records += blocks(
+                name,
+                step=1.37e-7 * case["time_steps"] * (case["neurons"] + 37.7 * place),
+                mode=mode,
+                **case,
+            )
     return source(records)
 
 

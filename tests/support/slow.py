@@ -9,7 +9,9 @@ def representatives(cases: Iterable, quick: Iterable[int]) -> list:
     """The cases for `parametrize`; those whose index is not in `quick` are marked slow."""
     quick = set(quick)
     return [
-        case if index in quick else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+        case
+        if index in quick
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
         for index, case in enumerate(cases)
     ]
 
@@ -19,4 +21,6 @@ def one_of_each(cases: Sequence[tuple]) -> list:
     places: dict = {}
     for index, (first, *_) in enumerate(cases):
         places.setdefault(first, []).append(index)
-    return representatives(cases, [own[turn % len(own)] for turn, own in enumerate(places.values())])
+    return representatives(
+        cases, [own[turn % len(own)] for turn, own in enumerate(places.values())]
+    )

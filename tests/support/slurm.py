@@ -19,7 +19,18 @@ from pathlib import Path
 import psutil
 
 DAEMONS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-NEEDED = "munged", "mungekey", "munge", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo"
+NEEDED = (
+    "munged",
+    "mungekey",
+    "munge",
+    "slurmctld",
+    "slurmd",
+    "sbatch",
+    "squeue",
+    "scancel",
+    "scontrol",
+    "sinfo",
+)
 PACKAGES = "Debian: slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge"
 TWO_GPUS = "/dev/null", "/dev/zero"
 
@@ -48,14 +59,18 @@ class Cluster:
     """Nodes n1, n2 … with `cpus` and `memory` MiB each, in partition `test`. `start` before use, `stop` after."""
 
     def __init__(self, nodes: int = 2, cpus: int = 2, memory: int = 8000, settings: str = ""):
-        self.folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))  # a socket's path may have 107 bytes
+        self.folder = Path(
+            tempfile.mkdtemp(prefix="slurm-", dir="/tmp")
+        )  # a socket's path may have 107 bytes
         self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
         self.conf, self.munge = self.folder / "slurm.conf", self.folder / "munge.sock"
         self.environment = {**os.environ, "PATH": DAEMONS, "SLURM_CONF": str(self.conf)}
         self.daemons: dict[str, subprocess.Popen] = {}
         controller, *ports = free_ports(nodes + 1)
         hostname = socket.gethostname().partition(".")[0]
-        each = f"NodeHostname={hostname} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:2"
+        each = (
+            f"NodeHostname={hostname} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:2"
+        )
         lines = [
             "ClusterName=tests",
             f"SlurmctldHost={hostname}(127.0.0.1)",
@@ -91,19 +106,29 @@ class Cluster:
             "SlurmdParameters=config_overrides",
             f"CommunicationParameters={_addresses(hostname)}",
             "GresTypes=gpu",
-            *(f"NodeName={name} {each} Port={port}" for name, port in zip(self.nodes, ports, strict=True)),
+            *(
+                f"NodeName={name} {each} Port={port}"
+                for name, port in zip(self.nodes, ports, strict=True)
+            ),
             "PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP",
             settings,
         ]
         self.conf.write_text("\n".join(lines) + "\n")
-        gpus = (f"NodeName={name} Name=gpu File={file}\n" for name in self.nodes for file in TWO_GPUS)
+        gpus = (
+            f"NodeName={name} Name=gpu File={file}\n" for name in self.nodes for file in TWO_GPUS
+        )
         (self.folder / "gres.conf").write_text("".join(gpus))
 
     def start(self) -> None:
         (self.folder / "state").mkdir()
         key = self.folder / "munge.key"
         subprocess.run(["mungekey", "-c", "-k", key], env=self.environment, check=True)
-        places = {"socket": self.munge, "pid-file": "munged.pid", "log-file": "munged.log", "seed-file": "munged.seed"}
+        places = {
+            "socket": self.munge,
+            "pid-file": "munged.pid",
+            "log-file": "munged.log",
+            "seed-file": "munged.seed",
+        }
         options = [f"--{name}={self.folder / place}" for name, place in places.items()]
         self._spawn("munged", "munged", "-F", "--force", f"--key-file={key}", *options)
         wait_for(lambda: self._answers("munge", "-S", self.munge, "-n"))
@@ -111,7 +136,9 @@ class Cluster:
         wait_for(lambda: self._answers("scontrol", "ping"))
         for name in self.nodes:
             self.start_node(name)
-        wait_for(lambda: len(self.states()) == len(self.nodes) and {*self.states().values()} == {"idle"})
+        wait_for(
+            lambda: len(self.states()) == len(self.nodes) and {*self.states().values()} == {"idle"}
+        )
 
     def start_node(self, name: str) -> None:
         self._spawn(name, "slurmd", "-D", "-f", self.conf, "-N", name)
@@ -123,7 +150,9 @@ class Cluster:
     def __call__(self, *command: object) -> str:
         """What a command of SLURM says. Raises CalledProcessError."""
         texts = list(map(str, command))
-        return subprocess.run(texts, env=self.environment, capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run(
+            texts, env=self.environment, capture_output=True, text=True, check=True, timeout=60
+        ).stdout
 
     def jobs(self) -> list[str]:
         """Numbers of the jobs that have not ended."""
@@ -132,7 +161,11 @@ class Cluster:
     def kill_node(self, name: str) -> None:
         """As if the machine died: its daemon and all that runs there, at once."""
         daemon = self.daemons.pop(name)
-        steps = [step for step in self._steps() if f"{self.folder}/slurmd-{name}.log" in _open_files(step)]
+        steps = [
+            step
+            for step in self._steps()
+            if f"{self.folder}/slurmd-{name}.log" in _open_files(step)
+        ]
         daemon.kill()
         for step in steps:
             kill_tree(step)
@@ -141,7 +174,12 @@ class Cluster:
     def stop(self) -> None:
         try:
             if "slurmctld" in self.daemons:
-                subprocess.run(["scancel", "--quiet", "-p", "test"], env=self.environment, capture_output=True, timeout=60)
+                subprocess.run(
+                    ["scancel", "--quiet", "-p", "test"],
+                    env=self.environment,
+                    capture_output=True,
+                    timeout=60,
+                )
                 wait_for(lambda: not self.jobs(), 20)
         finally:
             for daemon in reversed(self.daemons.values()):
@@ -152,7 +190,9 @@ class Cluster:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _answers(self, *command: object) -> bool:
-        ended = subprocess.run(list(map(str, command)), env=self.environment, capture_output=True, text=True)
+        ended = subprocess.run(
+            list(map(str, command)), env=self.environment, capture_output=True, text=True
+        )
         return ended.returncode == 0 and "DOWN" not in ended.stdout
 
     def _spawn(self, name: str, *command: object) -> None:

@@ -29,10 +29,21 @@ class Site:
         for name in ("sacct", "sacctmgr", "submitit"):
             self.shim(name, f'touch "{snnbench.notes}/asked-for-accounting"; exit 1')
 
-    def config(self, *frameworks: str, adapters=(), options=("--mem=3G",), prelude="", grid=SIZES, measure="", parts=2) -> Path:
+    def config(
+        self,
+        *frameworks: str,
+        adapters=(),
+        options=("--mem=3G",),
+        prelude="",
+        grid=SIZES,
+        measure="",
+        parts=2,
+    ) -> Path:
         """The odd config in two parts, by default of `held`, which may be held for long."""
         measure = f'timeout = "10m"\n{measure}'
-        path = self.snnbench.config(list(frameworks or ("held",)), list(adapters or ("held.py:Held",)), grid, measure)
+        path = self.snnbench.config(
+            list(frameworks or ("held",)), list(adapters or ("held.py:Held",)), grid, measure
+        )
         table = f"parts = {parts}\noptions = {json.dumps(list(options))}\nprelude = {json.dumps(prelude)}\n"
         path.write_text(f"{path.read_text()}\n[slurm]\n{table}")
         return path
@@ -79,7 +90,10 @@ class Site:
         mark, found = f"SNNBENCH_TEST_NOTES={self.snnbench.notes}\0".encode(), []
         for process in psutil.process_iter():
             try:
-                if process.pid != os.getpid() and mark in Path(f"/proc/{process.pid}/environ").read_bytes():
+                if (
+                    process.pid != os.getpid()
+                    and mark in Path(f"/proc/{process.pid}/environ").read_bytes()
+                ):
                     found.append(process)
             except OSError:
                 continue

@@ -21,17 +21,43 @@ NOISE = 0.004
 BLOCKS = 3
 
 
-def timing(seconds: float, block: int = 0, device: str = "cpu", passes: int = PASSES, noise: float = 0.0, seed: str = "") -> dict:
+def timing(
+    seconds: float,
+    block: int = 0,
+    device: str = "cpu",
+    passes: int = PASSES,
+    noise: float = 0.0,
+    seed: str = "",
+) -> dict:
     """Slots of one block from 100 s on, ten a second. The machine slows down by 1 % from pass to pass, for every case alike;
     `noise` is the spread of what a case has of its own."""
     random = Random(f"{seed} {block}")
     slots = []
     for number in range(passes):
         wall = seconds * (1 + 0.01 * (number % 5)) * exp(noise * random.gauss(0, 1))
-        spread = {"wall": wall, "low": 0.99 * wall, "high": 1.02 * wall, "enqueue": 0.5 * wall, "device": wall}
+        spread = {
+            "wall": wall,
+            "low": 0.99 * wall,
+            "high": 1.02 * wall,
+            "enqueue": 0.5 * wall,
+            "device": wall,
+        }
         calls = [wall * (1 + 0.01 * (i % 4)) for i in range(8)]
-        slots.append({"pass": number, "began": 100 + 0.1 * number, "calls": 8, "samples": calls, "elapsed": 0.1, **spread})
-    return {"device_clock": "process" if device == "cpu" else "events", "warm_up_calls": 3, "slots": slots}
+        slots.append(
+            {
+                "pass": number,
+                "began": 100 + 0.1 * number,
+                "calls": 8,
+                "samples": calls,
+                "elapsed": 0.1,
+                **spread,
+            }
+        )
+    return {
+        "device_clock": "process" if device == "cpu" else "events",
+        "warm_up_calls": 3,
+        "slots": slots,
+    }
 
 
 def record(
@@ -58,10 +84,19 @@ def record(
         parts[phase] = timed if good else {"status": status, "reason": reason}
     findings = [] if passed else [reason]
     errors = {"weight": 4.5e-7, "bias": 4.2e-7, "input": 4.8e-7}
-    stage = {"findings": findings, "wrong_decisions": 1e-6, "errors": errors, "firing_rate": 0.151, "grad_error": 4.8e-7}
+    stage = {
+        "findings": findings,
+        "wrong_decisions": 1e-6,
+        "errors": errors,
+        "firing_rate": 0.151,
+        "grad_error": 4.8e-7,
+    }
     stages = [{"name": f"own size, {case.precision}", "passed": passed, **stage}]
     size = case.neurons or case.width or case.samples or 1
-    weighed = {p: {"peak_bytes": size << 13, "extra_bytes": size << 11, "reserved_bytes": None} for p in USUAL_PHASES}
+    weighed = {
+        p: {"peak_bytes": size << 13, "extra_bytes": size << 11, "reserved_bytes": None}
+        for p in USUAL_PHASES
+    }
     return Record(
         snnbench="0.1.0",
         case_id=case.id,
@@ -74,14 +109,44 @@ def record(
         reason=reason,
         parts=parts,
         facts={"output_dtype": "float32", "spike_mismatch": 0.0, "compile_s": 0.1},
-        proof=None if block else {"passed": passed, "reason": None, "stages": stages, "gains": [1.134]},
+        proof=None
+        if block
+        else {"passed": passed, "reason": None, "stages": stages, "gains": [1.134]},
         memory={} if block else weighed,
         memory_meaning="XLA allocated" if framework == "jax" else "host resident",
-        adapter={"name": framework, "version": "1.0", "reference": "a:B", "source_sha256": "c" * 64},
-        environment={"name": "default", "hash": "e", "python": "CPython 3.11.7", "devices": ["cpu"]},
-        machine={"cpu": "AMD EPYC", "usable_threads": 2, "memory_bytes": 2**34, "gpus": [], "hash": machine},
-        measure={"blocks": BLOCKS, "passes": passes, "slot": 0.1, "timeout": 120.0, "host_memory": 2**34, "threads": 0},
-        monitor={"null_s": 0.12, "foreign_cores": 0.02, "watched": WATCHED, "canary": [0.03] * passes},
+        adapter={
+            "name": framework,
+            "version": "1.0",
+            "reference": "a:B",
+            "source_sha256": "c" * 64,
+        },
+        environment={
+            "name": "default",
+            "hash": "e",
+            "python": "CPython 3.11.7",
+            "devices": ["cpu"],
+        },
+        machine={
+            "cpu": "AMD EPYC",
+            "usable_threads": 2,
+            "memory_bytes": 2**34,
+            "gpus": [],
+            "hash": machine,
+        },
+        measure={
+            "blocks": BLOCKS,
+            "passes": passes,
+            "slot": 0.1,
+            "timeout": 120.0,
+            "host_memory": 2**34,
+            "threads": 0,
+        },
+        monitor={
+            "null_s": 0.12,
+            "foreign_cores": 0.02,
+            "watched": WATCHED,
+            "canary": [0.03] * passes,
+        },
         started_at="2026-11-20T13:31:34+00:00",
         duration_s=2.0,
         overhead_s=0.16,
@@ -90,8 +155,18 @@ def record(
 
 def unmeasured(framework: str, status: str, **case) -> Record:
     """What is left of a case that ended before anything was timed."""
-    empty = {"parts": {}, "facts": {}, "proof": None, "memory": {}, "memory_meaning": None, "overhead_s": None, "monitor": {}}
-    return record(framework, status, f"why {framework} is {status}", **case).model_copy(update=empty)
+    empty = {
+        "parts": {},
+        "facts": {},
+        "proof": None,
+        "memory": {},
+        "memory_meaning": None,
+        "overhead_s": None,
+        "monitor": {},
+    }
+    return record(framework, status, f"why {framework} is {status}", **case).model_copy(
+        update=empty
+    )
 
 
 def blocks(framework: str, count: int = BLOCKS, **fields) -> list[Record]:
@@ -118,19 +193,43 @@ def figure(table: Table, id: str) -> Figure:
 def example() -> list[Record]:
     """The shape of configs/example.toml: sizes and precisions, two neurons, one missing row, one framework that hardly scales."""
     records = []
-    speeds = {"fused": 1.0, "jax": 1.3, "torch": 2.2, "norse": 3.1, "spikingjelly": 2.6, "snntorch": 4.0}
+    speeds = {
+        "fused": 1.0,
+        "jax": 1.3,
+        "torch": 2.2,
+        "norse": 3.1,
+        "spikingjelly": 2.6,
+        "snntorch": 4.0,
+    }
     for neuron in ("soft", "hard"):
         for precision, gain in (("fp32", 1.0), ("bf16", 0.7)):
             for steps in (100, 500):
                 for size in (64, 256, 1024):
-                    case = {"neuron": NEURONS[neuron], "precision": precision, "time_steps": steps, "neurons": size}
+                    case = {
+                        "neuron": NEURONS[neuron],
+                        "precision": precision,
+                        "time_steps": steps,
+                        "neurons": size,
+                    }
                     for place, (name, slow) in enumerate(speeds.items()):
-                        issued, worked = 2e-5 * slow * steps, gain * (1 + 0.1 * place) * 4e-12 * steps * 16 * size**2
-                        records += blocks(name, step=issued + worked * (3 - slow / 2), noise=NOISE, **case)
+                        issued, worked = (
+                            2e-5 * slow * steps,
+                            gain * (1 + 0.1 * place) * 4e-12 * steps * 16 * size**2,
+                        )
+                        records += blocks(
+                            name, step=issued + worked * (3 - slow / 2), noise=NOISE, **case
+                        )
                     records.append(unmeasured("rockpool", "unsupported", **case))
                     slow = {"mode": "compile", **case}
-                    records += blocks("norse", step=1.1e-5 * steps + 5e-12 * steps * 16 * size**2, noise=NOISE, **slow)
-    records[-1] = record("norse", "timeout", "no end after 600 s, stopped in part 'backward'", mode="compile", **case)
+                    records += blocks(
+                        "norse",
+                        step=1.1e-5 * steps + 5e-12 * steps * 16 * size**2,
+                        noise=NOISE,
+                        **slow,
+                    )
+    records[-1] = record(
+        "norse", "timeout", "no end after 600 s, stopped in part 'backward'", mode="compile", **case
+    )
     return records[:-BLOCKS] + records[-1:]
 
 

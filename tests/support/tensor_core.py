@@ -22,7 +22,9 @@ def multiply(left, right, out, keep):
 def truncated(exact: torch.Tensor) -> torch.Tensor:
     """To float32, towards zero."""
     nearest = exact.float()
-    return torch.where(nearest.double().abs() > exact.abs(), torch.nextafter(nearest, torch.zeros(())), nearest)
+    return torch.where(
+        nearest.double().abs() > exact.abs(), torch.nextafter(nearest, torch.zeros(())), nearest
+    )
 
 
 def sequential(left, right):
@@ -36,7 +38,9 @@ def sequential(left, right):
 
 def joined(split: Split) -> torch.Tensor:
     """The float64 matrix that a split represents."""
-    total = sum(factor * part.double() for factor, part in zip(split.factors, split.parts, strict=True))
+    total = sum(
+        factor * part.double() for factor, part in zip(split.factors, split.parts, strict=True)
+    )
     return total if split.scale is None else total / split.scale.double()[:, None]
 
 
@@ -83,7 +87,9 @@ def matrix(kind: str, rows: int, inner: int, seed: int = 0) -> torch.Tensor:
     return z * {"tiny": 1e-6, "huge": 1e6}.get(kind, inner**-0.5)
 
 
-def spikes(rows: int, inner: int, rate: float = 0.3, counts: int = 1, paired: bool = False) -> torch.Tensor:
+def spikes(
+    rows: int, inner: int, rate: float = 0.3, counts: int = 1, paired: bool = False
+) -> torch.Tensor:
     """Spikes (rows, inner); `paired`: columns 2i and 2i + 1 fire together."""
     generator = torch.Generator().manual_seed(1)
     fired = (torch.rand(rows, inner, generator=generator) < rate).float()

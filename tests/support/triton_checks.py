@@ -21,12 +21,20 @@ def rounding_to_bfloat16(monkeypatch):
     def fixed(values, source, target, rounding):
         if (source, target) != (tl.float32, tl.bfloat16):
             return convert(values, source, target, rounding)
-        return torch.from_numpy(values.copy()).view(torch.float32).bfloat16().view(torch.uint16).numpy()
+        return (
+            torch.from_numpy(values.copy())
+            .view(torch.float32)
+            .bfloat16()
+            .view(torch.uint16)
+            .numpy()
+        )
 
     monkeypatch.setattr(interpreter, "_convert_float", fixed)
 
 
-def forward_call(spec, currents, spikes_dtype=torch.float32, bits=False, state=None, scale=None, shift=None) -> Forward:
+def forward_call(
+    spec, currents, spikes_dtype=torch.float32, bits=False, state=None, scale=None, shift=None
+) -> Forward:
     """A call that writes everything. Outputs start as NaN or 255, so that unwritten elements are noticed."""
     *outer, last = currents.shape
     spikes = (
@@ -45,7 +53,9 @@ def forward_call(spec, currents, spikes_dtype=torch.float32, bits=False, state=N
         bits=bits,
         final_state=torch.full(currents.shape[1:], math.nan),
         trace=torch.full_like(currents, math.nan),
-        checkpoints=torch.full_like(currents[:1], math.nan, dtype=torch.float32).expand(chunks, *currents.shape[1:]).clone(),
+        checkpoints=torch.full_like(currents[:1], math.nan, dtype=torch.float32)
+        .expand(chunks, *currents.shape[1:])
+        .clone(),
     )
 
 
@@ -67,7 +77,14 @@ def check_forward(call: Forward) -> Forward:
     launch.forward(call)
     for name in ("spikes", "trace", "final_state", "checkpoints"):
         if getattr(call, name) is not None:
-            torch.testing.assert_close(getattr(call, name), getattr(expected, name), rtol=0, atol=0, equal_nan=True, msg=name)
+            torch.testing.assert_close(
+                getattr(call, name),
+                getattr(expected, name),
+                rtol=0,
+                atol=0,
+                equal_nan=True,
+                msg=name,
+            )
     return call
 
 

@@ -6,14 +6,21 @@ from pathlib import Path
 class Visit:
     """A page that is open; what it complains about and asks for is in `heard`."""
 
-    def __init__(self, browser, url: str, width: int = 1400, scheme: str = "light", before=lambda page: None):
-        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
+    def __init__(
+        self, browser, url: str, width: int = 1400, scheme: str = "light", before=lambda page: None
+    ):
+        self.page = browser.new_page(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True
+        )
         self.heard: list[str] = []
         self.page.on("console", lambda said: self.heard.append(f"{said.type}: {said.text}"))
         self.page.on("pageerror", lambda error: self.heard.append(f"error: {error}"))
         self.page.on("dialog", lambda dialog: self.heard.append(f"dialog: {dialog.message}"))
         allowed = (url.rpartition("/")[0], "data:", "blob:")
-        self.page.on("request", lambda asked: None if asked.url.startswith(allowed) else self.heard.append(asked.url))
+        self.page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(allowed) else self.heard.append(asked.url),
+        )
         before(self.page)
         self.open(url)
 
@@ -24,11 +31,15 @@ class Visit:
     def draw(self, figure: str = "") -> None:
         """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all; what is drawn already stays."""
         selector = (f"[data-figure={figure}] " if figure else "") + ".plot:not(.drawn)"
-        self.page.evaluate("(s) => Promise.all([...document.querySelectorAll(s)].map(draw))", selector)
+        self.page.evaluate(
+            "(s) => Promise.all([...document.querySelectorAll(s)].map(draw))", selector
+        )
 
     def switch(self, scheme: str) -> None:
         """From light to dark or back, and waits until the page has laid out its figures anew."""
-        self.page.evaluate("dark.addEventListener('change', () => { document.body.dataset.switched = dark.matches; })")
+        self.page.evaluate(
+            "dark.addEventListener('change', () => { document.body.dataset.switched = dark.matches; })"
+        )
         self.page.emulate_media(color_scheme=scheme)
         self.page.wait_for_selector("body[data-switched]")
 
@@ -37,11 +48,17 @@ class Visit:
         self.page.evaluate("seen.disconnect()")
 
     def titles(self, figure: str) -> list[str]:
-        return self.page.locator(f"[data-figure={figure}] figcaption > span:first-child").all_inner_texts()
+        return self.page.locator(
+            f"[data-figure={figure}] figcaption > span:first-child"
+        ).all_inner_texts()
 
     def words(self, figure: str) -> list[str]:
         """The texts in a figure's first panel."""
-        return self.page.locator(f"[data-figure={figure}] .plot").first.locator("svg text").all_text_contents()
+        return (
+            self.page.locator(f"[data-figure={figure}] .plot")
+            .first.locator("svg text")
+            .all_text_contents()
+        )
 
     def table(self) -> dict[str, bool | int]:
         """Whether the table is wider than its frame, and how many different heights its lines have."""

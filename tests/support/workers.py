@@ -121,7 +121,9 @@ class JudgeWorker(Worker):
         if "gone" in order:
             return {"judged": []}
         if "returned" not in order or calls % 2:
-            self.part = self.part if "returned" in order else "proof" if "prove" in order else "recheck"
+            self.part = (
+                self.part if "returned" in order else "proof" if "prove" in order else "recheck"
+            )
             return {"call": ["program", "spikes", str(calls)], "arguments": [], "dropped": []}
         return {"judged": [*self.found, {"part": self.part, "status": "ok"}]}
 

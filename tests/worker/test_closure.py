@@ -16,11 +16,22 @@ def installed(tmp_path, monkeypatch):
         (tmp_path / f"{module}.py").touch()
         info = tmp_path / f"{name}-1.{len(requires)}.dist-info"
         info.mkdir()
-        lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.{len(requires)}", *(f"Requires-Dist: {r}" for r in requires)]
+        lines = [
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.{len(requires)}",
+            *(f"Requires-Dist: {r}" for r in requires),
+        ]
         (info / "METADATA").write_text("\n".join(lines) + "\n")
         (info / "RECORD").write_text(f"{module}.py,,\n")
 
-    make("a", "a", ["B_b (>=1.0) ; python_version > '3'", 'c ; extra == "more"', "for-other-systems; sys_platform == 'x'"])
+    make(
+        "a",
+        "a",
+        [
+            "B_b (>=1.0) ; python_version > '3'",
+            'c ; extra == "more"',
+            "for-other-systems; sys_platform == 'x'",
+        ],
+    )
     make("B_b", "b", ["a"])
     make("c", "c")
     make("odd", "odd_module")

@@ -20,14 +20,23 @@ from snnbench.worker.describe import describe_adapter
         ("distribution = 'torch'", version("torch")),
     ],
 )
-def test_an_adapter_from_outside_has_no_version_of_torch_unless_it_says_so(tmp_path, declared, told):
+def test_an_adapter_from_outside_has_no_version_of_torch_unless_it_says_so(
+    tmp_path, declared, told
+):
     file = tmp_path / "pulsar.py"
     body = ["name = 'pulsar'", declared, "def neuron(self, spec, features): ..."]
-    lines = ["from snnbench.adapters import TorchAdapter", "class Pulsar(TorchAdapter):", *(f"    {line}" for line in body)]
+    lines = [
+        "from snnbench.adapters import TorchAdapter",
+        "class Pulsar(TorchAdapter):",
+        *(f"    {line}" for line in body),
+    ]
     file.write_text("\n".join(lines))
     assert describe_adapter(f"{file}:Pulsar", Inquiry())["version"] == told
 
 
-@pytest.mark.parametrize(("name", "package"), [("torch", "torch"), ("jax", "jax"), ("norse", "norse"), ("fused", "snnbench")])
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [("torch", "torch"), ("jax", "jax"), ("norse", "norse"), ("fused", "snnbench")],
+)
 def test_a_built_in_one_has_that_of_its_package(name, package):
     assert describe_adapter(BUILT_IN[name], Inquiry())["version"] == version(package)

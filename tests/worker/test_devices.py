@@ -17,8 +17,13 @@ int cuDeviceGetCount(int *count) { *count = 1; return 0; }
 def test_a_cuda_device_is_seen(snnbench):
     source = snnbench.folder / "driver.c"
     source.write_text(DRIVER)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", snnbench.folder / "libcuda.so.1", source], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", snnbench.folder / "libcuda.so.1", source], check=True
+    )
     snnbench.environment["LD_LIBRARY_PATH"] = str(snnbench.folder)
-    assert json.loads(snnbench("doctor", "--json").stdout)["environment"]["devices"] == ["cpu", "cuda"]
+    assert json.loads(snnbench("doctor", "--json").stdout)["environment"]["devices"] == [
+        "cpu",
+        "cuda",
+    ]
     snnbench.environment["CUDA_VISIBLE_DEVICES"] = ""
     assert json.loads(snnbench("doctor", "--json").stdout)["environment"]["devices"] == ["cpu"]

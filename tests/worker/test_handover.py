@@ -16,10 +16,14 @@ from snnbench.measure.phases import Draw
 from snnbench.worker.handover import Reference, decode, encode
 
 KINDS = ("float32", "float64", "int8", "uint8", "bool", "float16")
-ARRAYS = st.sampled_from(KINDS).flatmap(lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0)))
+ARRAYS = st.sampled_from(KINDS).flatmap(
+    lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0))
+)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 PLAIN = SCALARS | ARRAYS | st.builds(Reference, st.text()) | st.builds(Draw, *[st.integers(0)] * 4)
-VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=7)
+VALUES = st.recursive(
+    PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=7
+)
 FIXED = FixedPoint("exact", 0.25, -1.0, 1.0, 0.01, 0.1, nan)
 
 
@@ -36,7 +40,11 @@ def sent(value, folder):
 
 def same(one, other):
     if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        return (
+            one.dtype == other.dtype
+            and one.shape == other.shape
+            and one.tobytes() == other.tobytes()
+        )
     if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):

@@ -26,7 +26,10 @@ class Worker:
     """The other end of the judge's channel: carries its calls out at once, and has `orders` for it in between."""
 
     def __init__(self, folder, *orders, **given):
-        self.serving, self.objects = Serving(None, folder, f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"), given
+        self.serving, self.objects = (
+            Serving(None, folder, f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"),
+            given,
+        )
         self.orders_left, self.answers, self.most, self.gone = list(orders), [], 0, False
 
     def answer(self, answer):
@@ -36,7 +39,11 @@ class Worker:
         for name in answer["dropped"]:
             self.objects.pop(name, None)
         order = json.loads(json.dumps(answer))
-        self.returned = {"gone": True} if self.gone else {"returned": self.serving._carried_out(order, self.objects)}
+        self.returned = (
+            {"gone": True}
+            if self.gone
+            else {"returned": self.serving._carried_out(order, self.objects)}
+        )
         self.most = max(self.most, len(self.objects))
 
     def order(self):
@@ -55,7 +62,11 @@ def judged(folder, order, adapter, **given):
     return said["judged"], worker
 
 
-@pytest.mark.parametrize("reference", [FAULTY / "numpy_network.py:NumpyNetwork", WRONG / "constants.py:DecayOff"], ids=str)
+@pytest.mark.parametrize(
+    "reference",
+    [FAULTY / "numpy_network.py:NumpyNetwork", WRONG / "constants.py:DecayOff"],
+    ids=str,
+)
 def test_a_proof_from_afar_is_the_same_proof(tmp_path, reference):
     adapter = registry.load(str(reference))
     ((event,), worker) = judged(tmp_path, {"prove": {"backward": True}}, adapter)
@@ -85,7 +96,9 @@ def test_a_recheck_from_afar_sees_what_was_timed(tmp_path, phase, stale):
     told = {"answer": encode(answer, tmp_path / "arrays"), "input_scale": 1.0}
     draw = astuple(draw_of(1, int(stale), phase))
     order = {"recheck": told, "phase": phase, "draw": draw, "free_run": str(tmp_path / "free.npz")}
-    events, worker = judged(tmp_path / "arrays", order, adapter, program=program, phases=phases, result=result)
+    events, worker = judged(
+        tmp_path / "arrays", order, adapter, program=program, phases=phases, result=result
+    )
     assert events[0]["part"] == "recheck" and events[0]["status"] == "ok"
     assert [event["status"] for event in events[1:]] == (["check_failed"] if stale else [])
     assert worker.most <= 8
@@ -94,17 +107,29 @@ def test_a_recheck_from_afar_sees_what_was_timed(tmp_path, phase, stale):
 def test_what_a_call_raises_is_raised_as_its_kind(tmp_path):
     class Raises:
         def forward(self, error):
-            raise {"a": Unsupported, "b": BuildFailed, "c": MemoryError, "d": ZeroDivisionError}[error]("why")
+            raise {"a": Unsupported, "b": BuildFailed, "c": MemoryError, "d": ZeroDivisionError}[
+                error
+            ]("why")
 
     program = Remote(Link(Worker(tmp_path, program=Raises()), tmp_path), "program")
-    for name, kind in (("a", "Unsupported"), ("b", "BuildFailed"), ("c", "MemoryError"), ("d", "ZeroDivisionError")):
+    for name, kind in (
+        ("a", "Unsupported"),
+        ("b", "BuildFailed"),
+        ("c", "MemoryError"),
+        ("d", "ZeroDivisionError"),
+    ):
         with pytest.raises(Exception, match="why") as raised:
             program.forward(name)
         assert type(raised.value).__name__ == kind
-    assert isinstance(_error("Unsupported", "why"), Unsupported) and isinstance(_error("BuildFailed", "why"), BuildFailed)
+    assert isinstance(_error("Unsupported", "why"), Unsupported) and isinstance(
+        _error("BuildFailed", "why"), BuildFailed
+    )
 
 
-@pytest.mark.parametrize("junk", ["spikes", None, {"neuron1": np.zeros((3, 3), np.float32)}, {"neuron1": "none"}, object()])
+@pytest.mark.parametrize(
+    "junk",
+    ["spikes", None, {"neuron1": np.zeros((3, 3), np.float32)}, {"neuron1": "none"}, object()],
+)
 def test_spikes_of_any_form_end_as_this_case_alone(tmp_path, junk):
     adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
 
@@ -129,7 +154,12 @@ def test_nothing_goes_on_when_the_worker_has_ended(tmp_path):
     worker.gone = True
     with pytest.raises(Gone):
         Link(worker, tmp_path).call("adapter", "fixed_point", CASE)
-    order = {"case": CASE.as_dict(), "folder": str(tmp_path), "free_run": None, "prove": {"backward": True}}
+    order = {
+        "case": CASE.as_dict(),
+        "folder": str(tmp_path),
+        "free_run": None,
+        "prove": {"backward": True},
+    }
     worker.orders_left = [order]
     serve(worker)
     assert worker.answers[-1] == {"judged": []}
@@ -137,7 +167,9 @@ def test_nothing_goes_on_when_the_worker_has_ended(tmp_path):
 
 def test_the_judge_imports_no_adapter():
     source = "import json, sys, snnbench.worker.judging; print(json.dumps([*sys.modules]))"
-    ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True
+    )
     ours = [name for name in json.loads(ended.stdout) if name.startswith("snnbench.adapters.")]
     assert {name.split(".")[2] for name in ours} == {"base"}
 
@@ -150,4 +182,6 @@ def test_an_adapter_that_wants_to_leave_is_told_of_by_name(tmp_path, leaving):
 
     serving = Serving(None, tmp_path, f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
     order = {"call": ["adapter", "prepare", "0"], "arguments": [None], "dropped": []}
-    assert serving._carried_out(order, {"adapter": Leaves()}) == {"raised": [leaving.__name__, "plain"]}
+    assert serving._carried_out(order, {"adapter": Leaves()}) == {
+        "raised": [leaving.__name__, "plain"]
+    }

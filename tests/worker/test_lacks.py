@@ -45,7 +45,9 @@ def test_what_a_version_lacks_is_named(code):
     assert isinstance(error, Unsupported) and str(error) == SENTENCES[code]
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "raise ValueError('no')", "Leaky()", "raise MemoryError"])
+@pytest.mark.parametrize(
+    "code", ["1 / 0", "raise ValueError('no')", "Leaky()", "raise MemoryError"]
+)
 def test_other_errors_are_none_of_it(code):
     error = raised(code, Leaky=Leaky)
     assert lack(error, "fractions@0.9.4") is error

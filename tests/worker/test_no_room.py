@@ -45,7 +45,9 @@ def carried_out(value, folder):
     return serving._carried_out(order, {"program": SimpleNamespace(spikes=lambda: value)})
 
 
-def test_what_a_worker_serves_is_nobody_s_error_and_an_adapter_s_own_full_disk_is_its_own(full, monkeypatch):
+def test_what_a_worker_serves_is_nobody_s_error_and_an_adapter_s_own_full_disk_is_its_own(
+    full, monkeypatch
+):
     monkeypatch.setattr("snnbench.worker.serving.BY_HARNESS", ())
     with pytest.raises(NoRoom):
         carried_out(np.ones(97), full)
@@ -56,7 +58,14 @@ def test_what_a_worker_serves_is_nobody_s_error_and_an_adapter_s_own_full_disk_i
 def test_events_without_room_are_answered_for(tmp_path):
     answers, job = tmp_path / "answers", tmp_path / "job.json"
     answers.touch()
-    given = {"parent": os.getpid(), "memory_bytes": 1 << 34, "events": "/dev/full", "answers": str(answers)}
+    given = {
+        "parent": os.getpid(),
+        "memory_bytes": 1 << 34,
+        "events": "/dev/full",
+        "answers": str(answers),
+    }
     job.write_text(json.dumps(given))
-    done = subprocess.run([sys.executable, "-m", "snnbench.worker", "null", str(job)], capture_output=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-m", "snnbench.worker", "null", str(job)], capture_output=True, timeout=60
+    )
     assert done.returncode == 1 and json.loads(answers.read_text()) == {"no_room": True}

@@ -72,7 +72,9 @@ def error_of(tmp_path, attempt, timeout=30):
     """What a worker's process knew of its attempts when it imported an adapter that makes this one."""
     (tmp_path / "mine.py").write_text(SWALLOWED.format(attempt=attempt))
     job = Inquiry((f"{tmp_path / 'mine.py'}:Mine",)).as_dict()
-    outcome = launch("describe", job, tmp_path / "scratch", timeout, 4 << 30, worker_environment("cpu", 1))
+    outcome = launch(
+        "describe", job, tmp_path / "scratch", timeout, 4 << 30, worker_environment("cpu", 1)
+    )
     return outcome.answer("describe")["adapters"][0]["error"]
 
 
@@ -104,14 +106,21 @@ def test_a_worker_gets_the_surroundings_it_is_promised(tmp_path):
     look = "import os, resource; ATTEMPTS.extend([os.environ[k] for k in ('OMP_NUM_THREADS', 'JAX_PLATFORMS', 'PIP_NO_INDEX',"
     look += " 'CUDA_VISIBLE_DEVICES', 'TMPDIR')] + [resource.getrlimit(resource.RLIMIT_DATA)[0], os.getsid(0) == os.getpid()])"
     error = error_of(tmp_path, look)
-    assert "attempts: ['1', 'cpu', '1', '', '" in error and f"/temporary', {4 << 30}, True]" in error
-    assert f", '{tmp_path / 'scratch'}/describe-" in error and list((tmp_path / "scratch").iterdir()) == []
+    assert (
+        "attempts: ['1', 'cpu', '1', '', '" in error and f"/temporary', {4 << 30}, True]" in error
+    )
+    assert (
+        f", '{tmp_path / 'scratch'}/describe-" in error
+        and list((tmp_path / "scratch").iterdir()) == []
+    )
 
 
 def test_the_proof_alone_does_not_pass_who_tries(snnbench):
     """`run` finds the attempt at its end (tests/end_to_end/test_faults.py); `check` must not call the same adapter right."""
     sizes = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
-    ended = snnbench("check", "--adapter", f"{FAULTY / 'forbidden.py'}:CallsHome", "--neuron", "soft", *sizes)
+    ended = snnbench(
+        "check", "--adapter", f"{FAULTY / 'forbidden.py'}:CallsHome", "--neuron", "soft", *sizes
+    )
     assert ended.exit_code == 3
     assert "tried to start a network connection to 192.0.2.1:80" in ended.stdout
 
@@ -134,8 +143,12 @@ def test_no_framework_tries_anything_when_imported(tmp_path):
 def test_no_built_in_framework_tries_anything(snnbench):
     """All of them for real, at a tiny size: imported, proved, weighed and timed."""
     grid = 'neurons = [11]\ntime_steps = [13]\nbatch = [2]\ndevice = ["cpu"]'
-    cannot = dict.fromkeys([name for name, entry in EXPECTED.items() if "reason" in entry], "unsupported")
-    ended = snnbench.run(snnbench.config(["all", *cannot], grid=grid, measure='budget = "20ms"\ntimeout = "2m"'))
+    cannot = dict.fromkeys(
+        [name for name, entry in EXPECTED.items() if "reason" in entry], "unsupported"
+    )
+    ended = snnbench.run(
+        snnbench.config(["all", *cannot], grid=grid, measure='budget = "20ms"\ntimeout = "2m"')
+    )
     statuses = {record["case"]["framework"]: record["status"] for record in ended.records}
     assert statuses == {name: "ok" for name in installed_here()} | cannot
     assert not any("sandbox" in record["parts"] for record in ended.records)

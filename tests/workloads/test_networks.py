@@ -39,17 +39,31 @@ def case_for(name, workload, neuron):
 
 @pytest.mark.parametrize("workload", PUBLISHED)
 def test_at_the_published_sizes_a_network_has_the_published_parameters(workload):
-    width, image, classes = (128, 32, 10) if "cifar" in workload else (64, 28 if "mnist" in workload else 224, 1000)
+    width, image, classes = (
+        (128, 32, 10) if "cifar" in workload else (64, 28 if "mnist" in workload else 224, 1000)
+    )
     classes = 10 if "mnist" in workload else classes
-    case = Case("torch", workload=workload, width=width, image=image, classes=classes, norm=True, neurons=1000)
+    case = Case(
+        "torch",
+        workload=workload,
+        width=width,
+        image=image,
+        classes=classes,
+        norm=True,
+        neurons=1000,
+    )
     network = workload_of(case).network(workload_of(case).canonical(case))
-    count = sum(math.prod(shape) for shapes in network.parameters.values() for shape in shapes.values())
+    count = sum(
+        math.prod(shape) for shapes in network.parameters.values() for shape in shapes.values()
+    )
     assert (round(count / 1e6, 2), len(network.neurons)) == PUBLISHED[workload]
     assert network.shapes[network.output.name] == (classes,)
 
 
 def test_every_network_is_listed_once():
-    assert {each.name for each in NETWORKS} >= set(PUBLISHED) and len(WORKLOADS) == len({*WORKLOADS})
+    assert {each.name for each in NETWORKS} >= set(PUBLISHED) and len(WORKLOADS) == len(
+        {*WORKLOADS}
+    )
 
 
 OWN = {  # own layers, and a network in the named subset that they are not refused for
@@ -67,7 +81,10 @@ PAIRS = [
 ]
 QUICK = representatives([pair for pair in PAIRS if pair[0] not in OWN]) | {*OWN.items()}
 """Each framework and each network once; the deep ones with layers that are called once for all steps, which takes less."""
-MATRIX = [pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else pytest.mark.slow) for pair in PAIRS]
+MATRIX = [
+    pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else pytest.mark.slow)
+    for pair in PAIRS
+]
 
 
 @pytest.mark.frameworks
@@ -76,7 +93,9 @@ def test_a_named_network_is_proved(name, workload):
     neuron = "soft" if "rockpool" in name else WIDEST
     case, adapter = case_for(name, workload, neuron), adapter_of(name.partition(":")[0])
     reason, network = refusal_of(adapter, case), network_of(case)
-    if workload == "recurrent-lif" and (name.endswith(":layers") or not HERE[name.partition(":")[0]].get("recurrent")):
+    if workload == "recurrent-lif" and (
+        name.endswith(":layers") or not HERE[name.partition(":")[0]].get("recurrent")
+    ):
         assert "recurrent" in reason
         return
     if name in CHAINS and any(node.kind in ("norm", "add") for node in network.nodes):
@@ -91,13 +110,19 @@ def test_a_named_network_is_proved(name, workload):
 @pytest.mark.parametrize(
     ("name", "workload"),
     [
-        pytest.param(name, f"cifar-{size}", marks=() if (name, size) == ("norse:layers", "small") else pytest.mark.slow)
+        pytest.param(
+            name,
+            f"cifar-{size}",
+            marks=() if (name, size) == ("norse:layers", "small") else pytest.mark.slow,
+        )
         for name in CHAINS
         for size in ("small", "medium", "large")
     ],
 )
 def test_a_chain_without_norms_is_proved(name, workload):
-    proof = proof_of(adapter_of(name.partition(":")[0]), replace(case_for(name, workload, WIDEST), norm=False))
+    proof = proof_of(
+        adapter_of(name.partition(":")[0]), replace(case_for(name, workload, WIDEST), norm=False)
+    )
     assert proof.passed, proof.reason
 
 
@@ -110,7 +135,10 @@ def test_a_network_is_proved_on_every_kind_of_input(input):
 
 def test_images_are_the_same_at_every_step_and_events_are_few():
     case = sized("conv-lif")
-    inputs = {kind: draw_input(replace(case, input=kind), workload_of(case).network(case), 2) for kind in INPUTS}
+    inputs = {
+        kind: draw_input(replace(case, input=kind), workload_of(case).network(case), 2)
+        for kind in INPUTS
+    }
     assert np.ptp(inputs["images"], axis=0).max() == 0
     assert 0.02 < inputs["events"].mean() < 0.04 and 0.45 < inputs["rate"].mean() < 0.55
     assert {tuple(np.unique(inputs[kind])) for kind in SPIKES} == {(0.0, 1.0)}

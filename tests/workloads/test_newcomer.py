@@ -35,8 +35,16 @@ def vgg_recurrent(case):
 
 def test_a_network_of_one_function_is_proved():
     assert len(inspect.getsource(vgg_recurrent.network).splitlines()) <= 25
-    case = vgg_recurrent.canonical(Case("torch", workload=vgg_recurrent.name, neuron=WIDEST, **SMALL))
-    proof = prove(adapter_of("torch"), case, vgg_recurrent, calibrate(case, vgg_recurrent.network(case)), wait_for_writers)
+    case = vgg_recurrent.canonical(
+        Case("torch", workload=vgg_recurrent.name, neuron=WIDEST, **SMALL)
+    )
+    proof = prove(
+        adapter_of("torch"),
+        case,
+        vgg_recurrent,
+        calibrate(case, vgg_recurrent.network(case)),
+        wait_for_writers,
+    )
     assert proof.passed, proof.reason
     assert proof.stages[-1].name == "own size, fp32"
     assert set(proof.stages[-1].verdict.errors) == {"weight", "bias", "recurrent", "input"}

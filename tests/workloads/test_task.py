@@ -11,7 +11,16 @@ from snnbench.core.case import INPUTS, Case
 from snnbench.workloads import workload_of
 from snnbench.workloads.task import SHARES, batch_of
 
-MLP = Case("any", workload="mnist-mlp", neurons=97, image=9, classes=7, time_steps=37, batch=300, loss="cross-entropy")
+MLP = Case(
+    "any",
+    workload="mnist-mlp",
+    neurons=97,
+    image=9,
+    classes=7,
+    time_steps=37,
+    batch=300,
+    loss="cross-entropy",
+)
 IMAGES = replace(MLP, workload="cifar-small", width=4, image=11)
 
 
@@ -20,12 +29,22 @@ def batch(case, number=0):
     return batch_of(case, workload_of(case).network(case), number)
 
 
-@given(st.sampled_from([MLP, IMAGES]), st.sampled_from(INPUTS), st.integers(0, 50), st.integers(1, 5))
+@given(
+    st.sampled_from([MLP, IMAGES]), st.sampled_from(INPUTS), st.integers(0, 50), st.integers(1, 5)
+)
 def test_a_batch_is_the_same_for_everybody_and_no_two_are_alike(case, kind, number, size):
     case = replace(case, input=kind, batch=size, time_steps=3)
-    (x, labels), (again, same) = batch(case, number), batch(replace(case, framework="other", mode="compile"), number)
+    (x, labels), (again, same) = (
+        batch(case, number),
+        batch(replace(case, framework="other", mode="compile"), number),
+    )
     assert np.array_equal(x, again) and np.array_equal(labels, same) and x.dtype == np.float32
-    assert x.shape[:2] == (3, size) and labels.shape == (size,) and labels.min() >= 0 and labels.max() < 7
+    assert (
+        x.shape[:2] == (3, size)
+        and labels.shape == (size,)
+        and labels.min() >= 0
+        and labels.max() < 7
+    )
     assert not np.array_equal(x, batch(case, number + 1)[0])
     assert not np.array_equal(x, batch(replace(case, seed=1), number)[0])
 

@@ -9,14 +9,29 @@ from ...core.case import PRECISIONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped, machine_of
 from ...report.coverage import CONDITIONS, FLAGS, axis_of, reason_of
-from .source import MEANINGS, Source, framework_of, kind_of_row, mark_of, slug, undecided, version_of
+from .source import (
+    MEANINGS,
+    Source,
+    framework_of,
+    kind_of_row,
+    mark_of,
+    slug,
+    undecided,
+    version_of,
+)
 
 OF_A_STEP = 6
 """Significant digits of the time of a step: of four, rounded once more to three, some would not be those of a report."""
 TOTAL = 10_000
 """Parts of a whole in which intervals are told."""
 HEADS = {
-    **{"workload": "network", "neurons": "neurons", "time_steps": "time steps", "batch": "batch", "device": "on"},
+    **{
+        "workload": "network",
+        "neurons": "neurons",
+        "time_steps": "time steps",
+        "batch": "batch",
+        "device": "on",
+    },
     **{"threads": "cores", "loosened": "proved", "source": "measured by"},
 }
 """How an axis is called above its choices, where the report's heading is too short."""
@@ -44,20 +59,38 @@ def label_of(entries: Sequence[tuple[Source, list[Row]]]) -> str:
     return machine_label(entries[0][1][0].first.machine)
 
 
-def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int, int]) -> dict[str, Any]:
+def data_of(
+    entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int, int]
+) -> dict[str, Any]:
     """What the scripts know of one kind of machine."""
     variants, versions, reasons = _Numbers(), _Numbers(), _Numbers()
     names = _sources(entries)
     members = [
-        (source, group, _conditions(group[0], names[source.bundle.digest, machine_of(group[0].first)]))
+        (
+            source,
+            group,
+            _conditions(group[0], names[source.bundle.digest, machine_of(group[0].first)]),
+        )
         for source, rows in entries
         for group in grouped(rows, comparison_group).values()
     ]
     axes = _axes([conditions for _, _, conditions in members])
     columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
-    others, groups, counts, known = list[list[float]](), list[list[int]](), list[int](), dict[int, int]()
+    others, groups, counts, known = (
+        list[list[float]](),
+        list[list[int]](),
+        list[int](),
+        dict[int, int](),
+    )
     for number, (_, group, conditions) in enumerate(members):
-        groups.append([axis["values"].index(conditions[axis["name"]][0]) if axis["name"] in conditions else -1 for axis in axes])
+        groups.append(
+            [
+                axis["values"].index(conditions[axis["name"]][0])
+                if axis["name"] in conditions
+                else -1
+                for axis in axes
+            ]
+        )
         shown = sorted((row for row in group if row.sound), key=_by_speed)
         counts.append(len(shown))
         for row in shown:
@@ -69,12 +102,21 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
             if not row.sound:
                 names_of = variants[row.case.framework_variant], versions[version_of(row)]
                 weighed = _kibibytes(row) if row.status == "ok" and row.proved else 0
-                others.append([number, *names_of, reasons[f"{row.status}: {reason_of(row)}"], weighed])
-    frameworks = {row.case.framework_variant: framework_of(row) for _, group, _ in members for row in group}
-    notes = [undecided(group) if any(row.standing for row in group) else UNRANKED for _, group, _ in members]
+                others.append(
+                    [number, *names_of, reasons[f"{row.status}: {reason_of(row)}"], weighed]
+                )
+    frameworks = {
+        row.case.framework_variant: framework_of(row) for _, group, _ in members for row in group
+    }
+    notes = [
+        undecided(group) if any(row.standing for row in group) else UNRANKED
+        for _, group, _ in members
+    ]
     return {
         "label": label_of(entries),
-        "first": max(range(len(groups)), key=lambda number: (not notes[number], counts[number], -number)),
+        "first": max(
+            range(len(groups)), key=lambda number: (not notes[number], counts[number], -number)
+        ),
         "notes": notes,
         "axes": axes,
         "groups": groups,
@@ -91,7 +133,9 @@ def data_of(entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int,
         "reasons": list(reasons),
         "flags": [words for words, _ in FLAGS.values()],
         "sources": {
-            names[source.bundle.digest, machine_of(row.first)]: _about(source) for source, rows in entries for row in rows
+            names[source.bundle.digest, machine_of(row.first)]: _about(source)
+            for source, rows in entries
+            for row in rows
         },
     }
 
@@ -123,7 +167,11 @@ def _sources(entries: Sequence[tuple[Source, list[Row]]]) -> dict[tuple[str, tup
 
 def _about(source: Source) -> dict[str, Any]:
     header = source.bundle.header
-    return {"by": source.by, "date": source.date, **{name: header[name] for name in ("note", "sha256", "snnbench")}}
+    return {
+        "by": source.by,
+        "date": source.date,
+        **{name: header[name] for name in ("note", "sha256", "snnbench")},
+    }
 
 
 def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
@@ -136,7 +184,10 @@ def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
             text = value.label() if name == "neuron" else str(value) if count else axis.say(value)
             found[name] = text, float(value) if count else None
     threads = row.first.measure["threads"]
-    found["threads"] = {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores"), float(threads)
+    found["threads"] = (
+        {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores"),
+        float(threads),
+    )
     found["loosened"] = ", ".join(row.loosened) or "by all rules", None
     found["source"] = source, None
     return found
@@ -144,7 +195,10 @@ def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
 
 def _axes(conditions: Sequence[Mapping[str, tuple[str, float | None]]]) -> list[dict[str, Any]]:
     """The axes of the groups with their values; those with one value are told and not asked."""
-    names = [*ORDER, *(name for name in (*CONDITIONS, "threads", "loosened", "source") if name not in ORDER)]
+    names = [
+        *ORDER,
+        *(name for name in (*CONDITIONS, "threads", "loosened", "source") if name not in ORDER),
+    ]
     axes = []
     for name in names:
         values = dict(one[name] for one in conditions if name in one)
@@ -175,7 +229,9 @@ def _id(conditions: Mapping[str, tuple[str, float | None]]) -> str:
 
 
 def _by_speed(row: Row) -> tuple[bool, float]:
-    return row.standing is None, row.standing.place if row.standing else row.estimates["step"].seconds
+    return row.standing is None, row.standing.place if row.standing else row.estimates[
+        "step"
+    ].seconds
 
 
 def _row(row: Row, variants: _Numbers, versions: _Numbers) -> Iterable[float]:

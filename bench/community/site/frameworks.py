@@ -41,8 +41,12 @@ def cell_of(rows: Sequence[Row]) -> Cell:
     if verdict == PROVED:
         proved = {row.case.precision for row in rows if row.proved}
         return ", ".join(name for name in PRECISIONS if name in proved), "good", ""
-    reason = next((reason_of(row) for row in rows if row.status == "check_failed"), "") or reason_of(rows[0])
-    word, kind = {"not offered": ("–", ""), "not tried": (verdict, "muted")}.get(verdict, (verdict, "bad"))
+    reason = next(
+        (reason_of(row) for row in rows if row.status == "check_failed"), ""
+    ) or reason_of(rows[0])
+    word, kind = {"not offered": ("–", ""), "not tried": (verdict, "muted")}.get(
+        verdict, (verdict, "bad")
+    )
     return word, kind, reason
 
 
@@ -60,22 +64,33 @@ def in_words(verdicts: Mapping[str, str]) -> str:
     """
     if len(verdicts) > 1 and verdicts.get("") in UNTOLD:
         verdicts = {version: verdict for version, verdict in verdicts.items() if version}
-    runs = [(verdict, list(versions)) for verdict, versions in groupby(verdicts, key=lambda version: verdicts[version])]
+    runs = [
+        (verdict, list(versions))
+        for verdict, versions in groupby(verdicts, key=lambda version: verdicts[version])
+    ]
     if len(runs) == 1:
         ((verdict, versions),) = runs
         if versions == [""] and verdict in UNTOLD:
             return verdict
-        return f"{verdict} in {versions[0] or 'an unknown version'}" + (f" – {versions[-1]}" if len(versions) > 1 else "")
+        return f"{verdict} in {versions[0] or 'an unknown version'}" + (
+            f" – {versions[-1]}" if len(versions) > 1 else ""
+        )
     first, *middle, last = runs
     words = [f"{first[0]} ≤ {first[1][-1] or 'unknown'}"]
-    words += [f"{verdict} {versions[0]}" + (f" – {versions[-1]}" if len(versions) > 1 else "") for verdict, versions in middle]
+    words += [
+        f"{verdict} {versions[0]}" + (f" – {versions[-1]}" if len(versions) > 1 else "")
+        for verdict, versions in middle
+    ]
     return ", ".join([*words, f"{last[0]} ≥ {last[1][0]}"])
 
 
 def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
     """By kind of neuron, how its cases ended with the newest version that was tried; `native` is another neuron in each
     framework."""
-    kinds = grouped([row for row in rows if not row.case.native], lambda row: neuron_kind(row.first.case.get("neuron")))
+    kinds = grouped(
+        [row for row in rows if not row.case.native],
+        lambda row: neuron_kind(row.first.case.get("neuron")),
+    )
     return {kind: endings_of(list(by_versions(same).values())[-1]) for kind, same in kinds.items()}
 
 
@@ -84,9 +99,13 @@ def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     own = [row for row in rows if framework_of(row) == name]
     plain = [row for row in own if not row.case.native]
     neurons, versions = neurons_of(plain), by_versions(plain)
-    tried = {neuron: by_versions([row for row in plain if neuron_of(row) == neuron]) for neuron in neurons}
+    tried = {
+        neuron: by_versions([row for row in plain if neuron_of(row) == neuron])
+        for neuron in neurons
+    }
     verdicts = {
-        neuron: {version: verdict_of(endings_of(some)) for version, some in found.items()} for neuron, found in tried.items()
+        neuron: {version: verdict_of(endings_of(some)) for version, some in found.items()}
+        for neuron, found in tried.items()
     }
     cells = {
         version: [cell_of([row for row in same if neuron_of(row) == neuron]) for neuron in neurons]
@@ -106,6 +125,8 @@ def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
     found = []
     for reason, same in grouped(rows, reason_of).items():
         variants = sorted({row.first.typed_case.framework_variant for row in same})
-        named = ", ".join(variants[:4]) + (f" and {len(variants) - 4} more" if len(variants) > 4 else "")
+        named = ", ".join(variants[:4]) + (
+            f" and {len(variants) - 4} more" if len(variants) > 4 else ""
+        )
         found.append((reason, f"{named}: {len(same)} case{'s' * (len(same) > 1)}"))
     return sorted(found)

@@ -26,7 +26,11 @@ MOST_MACHINES = 50
 def site_files(sources: Sequence[Source]) -> dict[str, str]:
     """The text of each file by its path in the site. At least one source must have a record."""
     templates = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     rows = [row for source in sources for row in source.rows]
     by_kind, confirmed = kinds(sources), confirmations(sources)
@@ -35,11 +39,18 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     shared = {"version": __version__, "counts": counts, "meanings": MEANINGS}
 
     def page(template: str, here: str, **values: Any) -> str:
-        return templates.get_template(template).render(up="../" * here.count("/"), here=here, **shared, **values) + "\n"
+        return (
+            templates.get_template(template).render(
+                up="../" * here.count("/"), here=here, **shared, **values
+            )
+            + "\n"
+        )
 
     machines = [
         {"kind": kind, "label": label, "rows": sum(len(own) for _, own in entries)}
-        for (kind, entries), label in zip(by_kind.items(), _labels([*by_kind.values()]), strict=True)
+        for (kind, entries), label in zip(
+            by_kind.items(), _labels([*by_kind.values()]), strict=True
+        )
     ]
     listed = machines[:MOST_MACHINES]
     files = {name: (HERE / name).read_text(encoding="utf-8") for name in STATIC}
@@ -53,7 +64,11 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     for machine, (kind, entries) in zip(machines, by_kind.items(), strict=True):
         files[f"data/{kind}.js"] = script(kind, data_of(entries, confirmed))
         where = f"machine/{kind}.html"
-        about = {"label": machine["label"], "facts": _facts(entries[0][1][0]), "sources": [source for source, _ in entries]}
+        about = {
+            "label": machine["label"],
+            "facts": _facts(entries[0][1][0]),
+            "sources": [source for source, _ in entries],
+        }
         files[where] = page("machine.html.j2", where, kind=kind, **about)
     held = comparisons(sources)
     for name in names:
@@ -61,11 +76,22 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         badge = badge_of(newest_endings(own))
         where = f"framework/{slug(name)}.html"
         about = {"name": name, "page": slug(name), "mark": mark_of(name), "badge": badge["message"]}
-        files[where] = page("framework.html.j2", where, **about, **framework_page(name, own), standings=standings(own, held))
-        files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = json.dumps(badge) + "\n", badge_svg(badge)
+        files[where] = page(
+            "framework.html.j2",
+            where,
+            **about,
+            **framework_page(name, own),
+            standings=standings(own, held),
+        )
+        files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = (
+            json.dumps(badge) + "\n",
+            badge_svg(badge),
+        )
     neurons, lines = _coverage(rows, names)
     files["coverage.html"] = page("coverage.html.j2", "coverage.html", neurons=neurons, lines=lines)
-    files["method.html"] = page("method.html.j2", "method.html", agree=AGREE, flags=list(FLAGS.values()), sources=sources)
+    files["method.html"] = page(
+        "method.html.j2", "method.html", agree=AGREE, flags=list(FLAGS.values()), sources=sources
+    )
     return files | {".nojekyll": ""}
 
 
@@ -83,7 +109,11 @@ def _facts(row: Row) -> list[tuple[str, str]]:
     machine = row.first.machine
     gpus = [f"{gpu['name']}, driver {gpu['driver']}" for gpu in machine["gpus"]]
     cores = f"{machine.get('cores') or 'unknown'} cores, {machine['usable_threads']} threads usable"
-    facts = [("CPU", machine["cpu"]), ("cores", cores), ("memory", f"{machine['memory_bytes'] / 2**30:.0f} GiB")]
+    facts = [
+        ("CPU", machine["cpu"]),
+        ("cores", cores),
+        ("memory", f"{machine['memory_bytes'] / 2**30:.0f} GiB"),
+    ]
     return [*facts, *(("GPU", gpu) for gpu in gpus), ("system", machine.get("system") or "unknown")]
 
 

@@ -63,8 +63,14 @@ def undecided(group: Sequence[Row]) -> str:
     """Why nobody of a comparison is shown to be the fastest; empty if somebody is. Times of which so much was disturbed say
     nothing, also where nobody else is there."""
     leading = [row for row in group if row.standing and row.standing.best == 1]
-    notes = [row.standing.note.replace(": ", ", ") for row in leading if row.standing and row.standing.note][:1]
-    return ", ".join([*notes, *(["disturbed"] if any("disturbed" in row.quality for row in leading) else [])])
+    notes = [
+        row.standing.note.replace(": ", ", ")
+        for row in leading
+        if row.standing and row.standing.note
+    ][:1]
+    return ", ".join(
+        [*notes, *(["disturbed"] if any("disturbed" in row.quality for row in leading) else [])]
+    )
 
 
 def mark_of(framework: str) -> str:
@@ -74,7 +80,10 @@ def mark_of(framework: str) -> str:
 
 def in_order(frameworks: Iterable[str]) -> list[str]:
     """The known ones first, in the order of their colours in reports."""
-    return sorted(set(frameworks), key=lambda name: (COLOURED.index(name) if name in COLOURED else len(COLOURED), name))
+    return sorted(
+        set(frameworks),
+        key=lambda name: (COLOURED.index(name) if name in COLOURED else len(COLOURED), name),
+    )
 
 
 def by_version(text: str) -> tuple[bool, Version, str]:
@@ -92,7 +101,9 @@ def slug(name: str) -> str:
     ('rockpool-jax', 'vil-2d68a1')
     """
     plain = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:40]
-    return plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:6]}".lstrip("-")
+    return (
+        plain if plain == name else f"{plain}-{sha256(name.encode()).hexdigest()[:6]}".lstrip("-")
+    )
 
 
 def confirmations(sources: Sequence[Source]) -> dict[int, int]:
@@ -101,13 +112,22 @@ def confirmations(sources: Sequence[Source]) -> dict[int, int]:
     for source in sources:
         for row in source.rows:
             if row.sound and source.bundle.by:
-                key = (kind_of_row(row), row.first.case_id, version_of(row), str(row.first.measure["threads"]))
+                key = (
+                    kind_of_row(row),
+                    row.first.case_id,
+                    version_of(row),
+                    str(row.first.measure["threads"]),
+                )
                 known.setdefault(key, []).append((source.by, row))
     found = {}
     for same in known.values():
         for by, row in same:
             seconds = row.estimates["step"].seconds
-            others = {who for who, one in same if who != by and 1 / AGREE <= one.estimates["step"].seconds / seconds <= AGREE}
+            others = {
+                who
+                for who, one in same
+                if who != by and 1 / AGREE <= one.estimates["step"].seconds / seconds <= AGREE
+            }
             if others:
                 found[id(row)] = len(others)
     return found

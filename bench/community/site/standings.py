@@ -18,9 +18,13 @@ def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
     """Who is ranked in the comparison of each row, by `id` of the row. Rows of undecided comparisons are left out."""
     found: dict[int, Held] = {}
     for source in sources:
-        for group in grouped([row for row in source.rows if row.standing], comparison_group).values():
+        for group in grouped(
+            [row for row in source.rows if row.standing], comparison_group
+        ).values():
             if not undecided(group):
-                found |= dict.fromkeys(map(id, group), frozenset((framework_of(row), *_own(row)) for row in group))
+                found |= dict.fromkeys(
+                    map(id, group), frozenset((framework_of(row), *_own(row)) for row in group)
+                )
     return found
 
 
@@ -30,13 +34,29 @@ def standings(rows: Sequence[Row], held: Mapping[int, Held]) -> list[dict[str, A
     ranked = [row for row in rows if row.standing]
     lines = [
         _line(kind, own, beside, same)
-        for (kind, own, beside), same in grouped(ranked, lambda row: (kind_of_row(row), _own(row), held.get(id(row)))).items()
+        for (kind, own, beside), same in grouped(
+            ranked, lambda row: (kind_of_row(row), _own(row), held.get(id(row)))
+        ).items()
     ]
-    return sorted(lines, key=lambda line: (line["machine"], line["variant"], by_version(line["version"]), line["against"]))
+    return sorted(
+        lines,
+        key=lambda line: (
+            line["machine"],
+            line["variant"],
+            by_version(line["version"]),
+            line["against"],
+        ),
+    )
 
 
-def _line(kind: str, own: tuple[str, str], beside: Held | None, rows: Sequence[Row]) -> dict[str, Any]:
-    against, hint = _against(framework_of(rows[0]), beside) if beside else ("not decided", "as the comparisons say")
+def _line(
+    kind: str, own: tuple[str, str], beside: Held | None, rows: Sequence[Row]
+) -> dict[str, Any]:
+    against, hint = (
+        _against(framework_of(rows[0]), beside)
+        if beside
+        else ("not decided", "as the comparisons say")
+    )
     figures = {"first": "", "median": "", "span": ""}
     if beside and len(beside) > 1:
         known = [row.standing for row in rows if row.standing]
@@ -44,7 +64,12 @@ def _line(kind: str, own: tuple[str, str], beside: Held | None, rows: Sequence[R
         figures["first"] = f"{sum(standing.best == 1 for standing in known)} of {len(known)}"
         figures["median"] = f"{median(ratios):.2f}"
         figures["span"] = f"{ratios[0]:.2f} – {ratios[-1]:.2f}" if len(ratios) > 1 else ""
-    where = {"kind": kind, "machine": machine_label(rows[0].first.machine), "variant": own[0], "version": own[1]}
+    where = {
+        "kind": kind,
+        "machine": machine_label(rows[0].first.machine),
+        "variant": own[0],
+        "version": own[1],
+    }
     return {**where, "against": against, "hint": hint, "count": len(rows), **figures}
 
 
@@ -58,7 +83,9 @@ def _against(name: str, held: Held) -> tuple[str, str]:
     counted = f"{more} more" + f" in {variants} variants" * (variants > len(others))
     words = [*named, *([counted] if more else []), *(["others of its own"] if own else [])]
     hint = ", ".join(" ".join(filter(None, one[1:])) for one in sorted(held))
-    return (", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1] if words else "nobody else"), hint
+    return (
+        ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1] if words else "nobody else"
+    ), hint
 
 
 def _own(row: Row) -> tuple[str, str]:

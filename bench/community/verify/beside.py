@@ -21,12 +21,18 @@ def unlike(bundles: Mapping[str, Bundle]) -> Iterator[tuple[str, str]]:
     """The name of a bundle, and a remark on a time of it that is unlike that of an earlier one, beside what both have."""
     known: dict[str, dict[Key, Row]] = {}
     for name, bundle in bundles.items():
-        own = {_key(row): row for row in rows_of(list(bundle.records)) if row.sound and not row.case.native}
+        own = {
+            _key(row): row
+            for row in rows_of(list(bundle.records))
+            if row.sound and not row.case.native
+        }
         for other, rows in known.items():
             shared = [key for key in own if key in rows]
             if len(shared) >= FEWEST:
                 for key, factor in zip(
-                    shared, _factors([own[key] for key in shared], [rows[key] for key in shared]), strict=True
+                    shared,
+                    _factors([own[key] for key in shared], [rows[key] for key in shared]),
+                    strict=True,
                 ):
                     if max(factor, 1 / factor) >= FAR:
                         yield name, _in_words(own[key], rows[key], factor, other)
@@ -35,7 +41,12 @@ def unlike(bundles: Mapping[str, Bundle]) -> Iterator[tuple[str, str]]:
 
 def _key(row: Row) -> Key:
     first = row.first
-    return machine_kind(first.machine), first.case_id, first.adapter["version"] or "", first.measure["threads"]
+    return (
+        machine_kind(first.machine),
+        first.case_id,
+        first.adapter["version"] or "",
+        first.measure["threads"],
+    )
 
 
 def _factors(own: list[Row], others: list[Row]) -> list[float]:

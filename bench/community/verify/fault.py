@@ -54,7 +54,9 @@ class Fault:
     cause: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.where}: {self.text}" if self.where else f"{self.kind}: {self.text}"
+        return (
+            f"{self.kind}: {self.where}: {self.text}" if self.where else f"{self.kind}: {self.text}"
+        )
 
 
 MACHINES = "machine"
@@ -63,7 +65,12 @@ MACHINES = "machine"
 
 def cause_of(name: str, values: Mapping[str, Any]) -> str:
     """What faults about something that records share have in common, by the field's name and its values."""
-    known = {"machine": ("hash",), "adapter": ("name", "version"), "environment": ("hash",), "measure": ()}[name]
+    known = {
+        "machine": ("hash",),
+        "adapter": ("name", "version"),
+        "environment": ("hash",),
+        "measure": (),
+    }[name]
     return " ".join([name, *(str(values.get(key)) for key in known)])
 
 
@@ -75,5 +82,8 @@ def folded(faults: Sequence[Fault]) -> list[tuple[Fault, int]]:
     known = [cause for cause in caused if cause.startswith(f"{MACHINES} ")]
     if MACHINES in caused and known:
         caused[known[0]] += caused.pop(MACHINES)
-    told = [(min(same, key=lambda fault: fault.kind not in PLAIN), len(same) - 1) for same in caused.values()]
+    told = [
+        (min(same, key=lambda fault: fault.kind not in PLAIN), len(same) - 1)
+        for same in caused.values()
+    ]
     return sorted(told, key=lambda one: -one[1])

@@ -19,7 +19,13 @@ LEAST_SHARE = 0.2
 """Of what is left to them, that calls with their preparation fill on a CPU: least were 30 %, of calls of 0.14 ms."""
 MOST_UNEXPLAINED = 2.5
 """Seconds beyond the others' preparation for each second of calls: at most 1.5 were seen."""
-PREPARED_BY = {"forward": (), "inference": (), "step": (), "backward": ("forward",), "optimizer": ("forward", "backward")}
+PREPARED_BY = {
+    "forward": (),
+    "inference": (),
+    "step": (),
+    "backward": ("forward",),
+    "optimizer": ("forward", "backward"),
+}
 """Phases that run outside the clock before each call of a phase."""
 
 
@@ -44,12 +50,16 @@ class Filling:
 
     def unexplained(self, preparation: float) -> float:
         """Seconds for each second of calls, if a call takes so many of preparation."""
-        return float(np.median((self.left - self.filled - self.calls * max(preparation, 0.0)) / self.filled))
+        return float(
+            np.median((self.left - self.filled - self.calls * max(preparation, 0.0)) / self.filled)
+        )
 
 
 def unfilled(records: Sequence[Record]) -> Iterator[Fault]:
     """Phases whose calls fill too little of their slots, of all or beside other frameworks of their comparison."""
-    timed = [(record, phase) for record in records for phase in record.parts if phase in PREPARED_BY]
+    timed = [
+        (record, phase) for record in records for phase in record.parts if phase in PREPARED_BY
+    ]
     for (*_, phase), same in grouped(timed, _comparison).items():
         fillings = [filling for record, phase in same if (filling := _filling(record, phase))]
         for one in fillings:
@@ -61,11 +71,11 @@ def unfilled(records: Sequence[Record]) -> Iterator[Fault]:
                 yield Fault("unfilled", where, f"{told}: at least {LEAST_SHARE:.0%} is plausible")
                 continue
             name = one.record.case["framework"]
-            others = [other.unclocked for other in fillings if other.record.case["framework"] != name]
+            others = [
+                other.unclocked for other in fillings if other.record.case["framework"] != name
+            ]
             if others and (times := one.unexplained(max(others))) > MOST_UNEXPLAINED:
-                text = (
-                    f"beside what others prepare {times:.1f} times as much is left, and at most {MOST_UNEXPLAINED:g} is plausible"
-                )
+                text = f"beside what others prepare {times:.1f} times as much is left, and at most {MOST_UNEXPLAINED:g} is plausible"
                 yield Fault("unfilled", where, f"{told}: {text}")
 
 
@@ -77,7 +87,11 @@ def _comparison(told: tuple[Record, str]) -> tuple[str, int, str, str]:
 def _filling(record: Record, phase: str) -> Filling | None:
     """None where nothing was timed undisturbed, or where nobody knows what passed or what prepared it."""
     timing = record.timing(phase)
-    slots = [slot for slot in timing.slots if slot.elapsed is not None and not slot.disturbed] if timing else []
+    slots = (
+        [slot for slot in timing.slots if slot.elapsed is not None and not slot.disturbed]
+        if timing
+        else []
+    )
     before = [record.timing(name) for name in PREPARED_BY[phase]]
     if not slots or any(one is None or not len(one.slots) for one in before):
         return None

@@ -62,7 +62,12 @@ class Claimed(TypedDict, total=False):
 
 HEADER, CLAIMED = TypeAdapter[Any](Header), TypeAdapter[Any](Claimed)
 PLAN = TypeAdapter(dict[CaseId, Text])
-FIRST_WORDS = {"case_id": "case id", "status": "status", "proof.passed:": "verdict", "proof.passed": "verdict"}
+FIRST_WORDS = {
+    "case_id": "case id",
+    "status": "status",
+    "proof.passed:": "verdict",
+    "proof.passed": "verdict",
+}
 """How a refused record's sentence begins, and the kind of fault that it tells."""
 
 
@@ -76,12 +81,26 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
     try:
         header: dict[str, Any] = understood(HEADER, _parsed(header_line))
     except ValueError as error:
-        raise NoBundle(f"its first line is not that of a bundle of format {FORMAT}: {error}") from None
+        raise NoBundle(
+            f"its first line is not that of a bundle of format {FORMAT}: {error}"
+        ) from None
     bundle, faults = Bundle(header), list[Fault]()
     if len(text) > MOST_BYTES:
-        faults.append(Fault("size", "", f"{len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are allowed"))
+        faults.append(
+            Fault(
+                "size",
+                "",
+                f"{len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are allowed",
+            )
+        )
     if hash_of(header, body) != header["sha256"]:
-        faults.append(Fault("content", "", "it is not what was bundled: the hash of its lines is not the one in the first line"))
+        faults.append(
+            Fault(
+                "content",
+                "",
+                "it is not what was bundled: the hash of its lines is not the one in the first line",
+            )
+        )
     shared: dict[str, Any] = {name: {} for name in SHARED}
     for number, written in enumerate(body.splitlines(), start=2):
         try:
@@ -89,7 +108,11 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
         except ValueError as error:
             faults.append(Fault("form", f"line {number}", str(error)))
     if len(bundle.records) > MOST_RECORDS:
-        faults.append(Fault("size", "", f"{len(bundle.records)} records, and at most {MOST_RECORDS} are allowed"))
+        faults.append(
+            Fault(
+                "size", "", f"{len(bundle.records)} records, and at most {MOST_RECORDS} are allowed"
+            )
+        )
     if line(header) != header_line + "\n" or (body and not body.endswith("\n")):
         faults.append(Fault("form", "line 1", "is not spelled as snnbench spells it"))
     return bundle, [*faults, *_counts(bundle), *_order(bundle.records)]
@@ -114,22 +137,36 @@ def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> 
     if not isinstance(value, dict):
         raise ValueError("is no object, in braces")
     if line(value) != written + "\n":
-        yield Fault("form", f"line {number}", "is not spelled as snnbench spells it: keys in order, once each, and no spaces")
+        yield Fault(
+            "form",
+            f"line {number}",
+            "is not spelled as snnbench spells it: keys in order, once each, and no spaces",
+        )
     if value.keys() == {"experiment", "planned"}:
         bundle.experiment, bundle.planned = value["experiment"], understood(PLAN, value["planned"])
         if not isinstance(bundle.experiment, dict) or not bundle.experiment.keys() <= {*EXPERIMENT}:
-            yield Fault("private", f"line {number}", f"experiment has more than {', '.join(EXPERIMENT)}")
-    elif value.keys() == {"shared"} and isinstance(value["shared"], dict) and value["shared"].keys() == {*SHARED}:
+            yield Fault(
+                "private", f"line {number}", f"experiment has more than {', '.join(EXPERIMENT)}"
+            )
+    elif (
+        value.keys() == {"shared"}
+        and isinstance(value["shared"], dict)
+        and value["shared"].keys() == {*SHARED}
+    ):
         shared |= value["shared"]
     elif value.keys() == {"result"}:
         bundle.results.append(understood(CLAIMED, value["result"]))
     elif value.keys() == {"record"} and isinstance(value["record"], dict):
         yield from _take_record(bundle, shared, number, value["record"])
     else:
-        raise ValueError(f"holds neither a plan, nor what is shared, nor a result, nor a record, but {shown(sorted(value))}")
+        raise ValueError(
+            f"holds neither a plan, nor what is shared, nor a result, nor a record, but {shown(sorted(value))}"
+        )
 
 
-def _take_record(bundle: Bundle, shared: dict[str, Any], number: int, written: dict[str, Any]) -> Iterator[Fault]:
+def _take_record(
+    bundle: Bundle, shared: dict[str, Any], number: int, written: dict[str, Any]
+) -> Iterator[Fault]:
     values, where = dict(written), f"line {number}"
     for name in SHARED:
         key = values.get(name)
@@ -137,7 +174,9 @@ def _take_record(bundle: Bundle, shared: dict[str, Any], number: int, written: d
         if not isinstance(key, str) or not isinstance(known.get(key), dict):
             raise ValueError(f"{name} = {shown(key)}: the line of what is shared has no such entry")
         if (own := hashlib.sha256(line(known[key]).encode()).hexdigest()[:12]) != key:
-            text = f"its {name} was changed: the entry {key} of what records share has the hash {own}"
+            text = (
+                f"its {name} was changed: the entry {key} of what records share has the hash {own}"
+            )
             yield Fault("content", where, text, cause_of(name, known[key]))
         values[name] = known[key]
     try:
@@ -148,9 +187,17 @@ def _take_record(bundle: Bundle, shared: dict[str, Any], number: int, written: d
         return
     bundle.records.append(record)
     if record_values(record) != values:
-        yield Fault("form", where, f"{_first_difference(values, record_values(record))} is not spelled as snnbench spells it")
+        yield Fault(
+            "form",
+            where,
+            f"{_first_difference(values, record_values(record))} is not spelled as snnbench spells it",
+        )
     elif (public := scrubbed(record, placeless)) != values:
-        yield Fault("private", where, f"{_first_difference(values, public)} says more than may leave a machine")
+        yield Fault(
+            "private",
+            where,
+            f"{_first_difference(values, public)} says more than may leave a machine",
+        )
 
 
 def _first_difference(given: Any, right: Any) -> str:
@@ -158,17 +205,32 @@ def _first_difference(given: Any, right: Any) -> str:
     if isinstance(given, dict) and isinstance(right, dict):
         for key in {**given, **right}:
             if given.get(key) != right.get(key):
-                return f"{key}.{rest}" if (rest := _first_difference(given.get(key), right.get(key))) else str(key)
+                return (
+                    f"{key}.{rest}"
+                    if (rest := _first_difference(given.get(key), right.get(key)))
+                    else str(key)
+                )
     if isinstance(given, list) and isinstance(right, list) and len(given) == len(right):
-        index = next(index for index, pair in enumerate(zip(given, right, strict=True)) if pair[0] != pair[1])
-        return f"{index}.{rest}" if (rest := _first_difference(given[index], right[index])) else str(index)
+        index = next(
+            index for index, pair in enumerate(zip(given, right, strict=True)) if pair[0] != pair[1]
+        )
+        return (
+            f"{index}.{rest}"
+            if (rest := _first_difference(given[index], right[index]))
+            else str(index)
+        )
     return ""
 
 
 def _counts(bundle: Bundle) -> Iterator[Fault]:
     header, records = bundle.header, bundle.records
     statuses = dict(Counter(record.status for record in records))
-    kinds = sorted({machine_kind(machine) for machine in {machine_of(one): one.machine for one in records}.values()})
+    kinds = sorted(
+        {
+            machine_kind(machine)
+            for machine in {machine_of(one): one.machine for one in records}.values()
+        }
+    )
     for name, given, right in (
         ("records", header["records"], len(records)),
         ("statuses", header["statuses"], statuses),

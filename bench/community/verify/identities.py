@@ -26,20 +26,38 @@ def identities(record: Record, where: str) -> Iterator[Fault]:
     right = done_key(record.measure, record.adapter, record.environment, record.machine)
     if record.done_key != right:
         text = f"done_key = {record.done_key!r}: that of its own versions, files and settings is {right}"
-        yield Fault("done key", where, text, next((fault.cause for fault in others if fault.cause), f"key {right}"))
+        yield Fault(
+            "done key",
+            where,
+            text,
+            next((fault.cause for fault in others if fault.cause), f"key {right}"),
+        )
     yield from others
 
 
 def _machine(record: Record, where: str) -> Iterator[Fault]:
     machine = record.machine
     facts = {name: machine.get(name) for name in HASHED}
-    if machine["hash"] != (own := hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]):
+    if machine["hash"] != (
+        own := hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+    ):
         text = f"it was not measured on the machine that stands there ({machine['cpu']}): machine.hash = {machine['hash']!r}, and"
-        yield Fault("machine", where, f"{text} that of this CPU, memory and GPUs is {own}", cause_of("machine", machine))
+        yield Fault(
+            "machine",
+            where,
+            f"{text} that of this CPU, memory and GPUs is {own}",
+            cause_of("machine", machine),
+        )
     if record.case["device"] != "cpu" and not machine["gpus"] and record.status == "ok":
-        yield Fault("machine", where, f"it ran on {record.case['device']}, and its machine has no GPU")
+        yield Fault(
+            "machine", where, f"it ran on {record.case['device']}, and its machine has no GPU"
+        )
     if record.measure["threads"] > machine["usable_threads"] and record.status == "ok":
-        yield Fault("machine", where, f"it used {record.measure['threads']} threads of {machine['usable_threads']}")
+        yield Fault(
+            "machine",
+            where,
+            f"it used {record.measure['threads']} threads of {machine['usable_threads']}",
+        )
 
 
 def _versions(record: Record, where: str) -> Iterator[Fault]:
@@ -51,9 +69,15 @@ def _versions(record: Record, where: str) -> Iterator[Fault]:
         yield Fault("version", where, text, cause_of("adapter", record.adapter))
     try:
         if Version(record.snnbench) > Version(__version__):
-            text = f"it is of snnbench {record.snnbench}, and this is {__version__}: verify with that"
+            text = (
+                f"it is of snnbench {record.snnbench}, and this is {__version__}: verify with that"
+            )
             yield Fault("version", where, text, f"snnbench {record.snnbench}")
     except InvalidVersion:
         yield Fault("version", where, f"snnbench = {shown(record.snnbench)}: is no version")
     if not PYTHON.match(record.environment["python"]):
-        yield Fault("version", where, f"environment.python = {shown(record.environment['python'])}: is no Python")
+        yield Fault(
+            "version",
+            where,
+            f"environment.python = {shown(record.environment['python'])}: is no Python",
+        )

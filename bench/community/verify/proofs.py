@@ -31,11 +31,20 @@ def _status(record: Record, where: str) -> Iterator[Fault]:
     told = {name: part.status for name, part in record.parts.items() if part.status}
     if told and record.status != (right := worst(told.values())):
         guilty = next(name for name, status in told.items() if status == right)
-        yield Fault("status", where, f"status = {record.status!r}: its part {guilty} makes it {right}")
+        yield Fault(
+            "status", where, f"status = {record.status!r}: its part {guilty} makes it {right}"
+        )
     if record.status not in ("ok", "pruned") and not record.reason:
         yield Fault("status", where, f"status = {record.status!r}: says no reason")
-    if record.status in RESULTS and record.proof and not record.proof["passed"] and not record.typed_case.native:
-        yield Fault("status", where, f"status = {record.status!r}: its proof failed, which is check_failed")
+    if (
+        record.status in RESULTS
+        and record.proof
+        and not record.proof["passed"]
+        and not record.typed_case.native
+    ):
+        yield Fault(
+            "status", where, f"status = {record.status!r}: its proof failed, which is check_failed"
+        )
     timed = any(part.timing and len(part.timing.slots) for part in record.parts.values())
     if timed and not record.block and not record.proof:
         yield Fault("unproved", where, "its first block has times and no proof")
@@ -51,7 +60,11 @@ def _verdict(record: Record, where: str) -> Iterator[Fault]:
             yield Fault("verdict", where, f"stage {stage['name']!r} is said to have {said}")
         errors = [error for error in stage["errors"].values() if error is not None]
         if stage["grad_error"] != max(errors, default=None):
-            yield Fault("verdict", where, f"stage {stage['name']!r}: grad_error is not the largest of its errors")
+            yield Fault(
+                "verdict",
+                where,
+                f"stage {stage['name']!r}: grad_error is not the largest of its errors",
+            )
 
 
 def _stages(record: Record, where: str) -> Iterator[Fault]:
@@ -64,7 +77,11 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
     given = [stage["name"] for stage in record.proof["stages"]]
     if case.workload == DATA:
         if given != [stage_of(case)]:
-            yield Fault("stages", where, f"its proof has the stages {', '.join(given)}, not {stage_of(case)}")
+            yield Fault(
+                "stages",
+                where,
+                f"its proof has the stages {', '.join(given)}, not {stage_of(case)}",
+            )
         return
     expected = list(stages_of(case, workload_of(case), None))
     if "fixed point" in loosened:
@@ -73,7 +90,11 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
         return
     if given != (names := [name for name, _, _ in expected]):
         lacking = [name for name in names if name not in given]
-        what = f"lacks the stage {lacking[0]!r}" if lacking else f"has the stages {', '.join(given)}, not {', '.join(names)}"
+        what = (
+            f"lacks the stage {lacking[0]!r}"
+            if lacking
+            else f"has the stages {', '.join(given)}, not {', '.join(names)}"
+        )
         yield Fault("stages", where, f"its proof {what}")
         return
     for stage, (name, judged, network) in zip(record.proof["stages"], expected, strict=True):
@@ -81,22 +102,36 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
         for size in SIZES:
             right = getattr(judged, size)
             if (said := told.get(size, right)) != right:
-                yield Fault("stages", where, f"stage {name!r}: {size} = {said!r}: is proved at {right!r}")
+                yield Fault(
+                    "stages", where, f"stage {name!r}: {size} = {said!r}: is proved at {right!r}"
+                )
         if not case.native:
-            yield from _numbers(stage, name, limits_of(judged, network), case.spec.surrogate == ABRUPT, where)
+            yield from _numbers(
+                stage, name, limits_of(judged, network), case.spec.surrogate == ABRUPT, where
+            )
 
 
-def _numbers(stage: Mapping[str, Any], name: str, limits: Mapping[str, Limits], abrupt: bool, where: str) -> Iterator[Fault]:
+def _numbers(
+    stage: Mapping[str, Any], name: str, limits: Mapping[str, Limits], abrupt: bool, where: str
+) -> Iterator[Fault]:
     most = {
         "wrong_decisions": max(limit.decisions for limit in limits.values()),
         "distance": max(limit.distance for limit in limits.values()),
     }
     for key, allowed in most.items():
         if (stage.get(key) or 0.0) > allowed:
-            yield Fault("tolerance", where, f"stage {name!r}: {key} = {stage[key]:.3g}: at most {allowed:.3g} pass")
+            yield Fault(
+                "tolerance",
+                where,
+                f"stage {name!r}: {key} = {stage[key]:.3g}: at most {allowed:.3g} pass",
+            )
     for key, error in stage["errors"].items():
-        allowed = max(limit.bias_gradient if key == "bias" else limit.gradient for limit in limits.values())
-        if abrupt or key == "decay" or name.endswith(TRAINING):  # what rounding decides there may be unseen of a gradient
+        allowed = max(
+            limit.bias_gradient if key == "bias" else limit.gradient for limit in limits.values()
+        )
+        if (
+            abrupt or key == "decay" or name.endswith(TRAINING)
+        ):  # what rounding decides there may be unseen of a gradient
             allowed += MOST_UNSEEN
         if error is None or error > allowed:
             text = f"stage {name!r}: the error of the gradient of {key} is {error}: at most {allowed:.3g} pass"

@@ -26,7 +26,9 @@ def spanned_by(bundle: Bundle) -> dict[str, str]:
     if not bundle.experiment:
         return {}
     try:
-        return _spanned(bundle, {name: value for name, value in bundle.experiment.items() if name != MEASURED})
+        return _spanned(
+            bundle, {name: value for name, value in bundle.experiment.items() if name != MEASURED}
+        )
     except Exception:  # of another version, or anybody's: its records are judged without a plan
         return {}
 
@@ -36,7 +38,9 @@ def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
         return {}
     experiment = Experiment.model_validate(values)
     known = [record.typed_case for record in bundle.records]
-    of_data = dict.fromkeys((case.framework, case.construction, case.mode, case.workload == DATA) for case in known)
+    of_data = dict.fromkeys(
+        (case.framework, case.construction, case.mode, case.workload == DATA) for case in known
+    )
     cases = (
         replace(point, framework=framework, construction=construction, mode=mode)
         for point in points(experiment, sorted({case.device for case in known}))
@@ -44,4 +48,8 @@ def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
         if data == (point.workload == DATA)
     )
     of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
-    return {case.id: full_name(case) for case in cases if not any(excludes(entry, case) for entry in of_variants)}
+    return {
+        case.id: full_name(case)
+        for case in cases
+        if not any(excludes(entry, case) for entry in of_variants)
+    }

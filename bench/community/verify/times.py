@@ -29,7 +29,11 @@ LEAST_FLOOR = 1 / 50
 
 def least_seconds(slot: Slot) -> float:
     """What the calls of a slot took at least: where not every call is kept, half of them the median, a quarter the quartile."""
-    return sum(slot.samples) if slot.calls <= MOST_SAMPLES else slot.calls * (slot.wall / 2 + slot.low / 4)
+    return (
+        sum(slot.samples)
+        if slot.calls <= MOST_SAMPLES
+        else slot.calls * (slot.wall / 2 + slot.low / 4)
+    )
 
 
 def times(record: Record, where: str, now: datetime) -> Iterator[Fault]:
@@ -44,15 +48,24 @@ def times(record: Record, where: str, now: datetime) -> Iterator[Fault]:
         for number, slot in enumerate(part.timing.slots):
             yield from _slot(slot, f"{place}, slot {number + 1}")
             if slot.began <= before:
-                yield Fault("overlap", f"{place}, slot {number + 1}", "it began before the slot in front of it had ended")
+                yield Fault(
+                    "overlap",
+                    f"{place}, slot {number + 1}",
+                    "it began before the slot in front of it had ended",
+                )
             before = slot.began + least_seconds(slot)
             total += least_seconds(slot)
         yield from _balance(part.timing.slots, place)
-        yield from _alike([sample for slot in part.timing.slots for sample in slot.samples if sample >= 1e-6], place)
+        yield from _alike(
+            [sample for slot in part.timing.slots for sample in slot.samples if sample >= 1e-6],
+            place,
+        )
         yield from _floor(record, phase, place)
     if total > record.duration_s:
         yield Fault(
-            "elapsed", where, f"its calls took {total:.3g} s at least, and its process lived for {record.duration_s:.3g} s"
+            "elapsed",
+            where,
+            f"its calls took {total:.3g} s at least, and its process lived for {record.duration_s:.3g} s",
         )
     yield from _memory(record, where)
 
@@ -66,10 +79,18 @@ def _memory(record: Record, where: str) -> Iterator[Fault]:
         if peak is None or extra is None:
             continue
         if extra > peak:
-            yield Fault("memory", f"{where}, {phase}", f"extra_bytes = {extra}: is more than peak_bytes = {peak}")
+            yield Fault(
+                "memory",
+                f"{where}, {phase}",
+                f"extra_bytes = {extra}: is more than peak_bytes = {peak}",
+            )
         elif phase != "optimizer" and peak - extra < border:
             told = f"peak_bytes = {peak} beside extra_bytes = {extra}"
-            yield Fault("memory", f"{where}, {phase}", f"{told}: input and output alone take {border} at least")
+            yield Fault(
+                "memory",
+                f"{where}, {phase}",
+                f"{told}: input and output alone take {border} at least",
+            )
 
 
 def _slot(slot: Slot, where: str) -> Iterator[Fault]:
@@ -77,13 +98,25 @@ def _slot(slot: Slot, where: str) -> Iterator[Fault]:
     if len(samples) != most:
         yield Fault("samples", where, f"has {len(samples)} of {slot.calls} calls, and not {most}")
     elif not slot.low <= slot.wall <= slot.high:
-        yield Fault("statistics", where, f"its median, {slot.wall:.9f} s, is not between its quartiles")
+        yield Fault(
+            "statistics", where, f"its median, {slot.wall:.9f} s, is not between its quartiles"
+        )
     elif slot.calls <= MOST_SAMPLES:
-        for name, given, right in zip(("low", "wall", "high"), _of(slot), np.quantile(samples, [0.25, 0.5, 0.75]), strict=True):
+        for name, given, right in zip(
+            ("low", "wall", "high"), _of(slot), np.quantile(samples, [0.25, 0.5, 0.75]), strict=True
+        ):
             if abs(given - right) > NANOSECOND:
-                yield Fault("statistics", where, f"{name} = {given:.9f}: that of its {slot.calls} calls is {right:.9f}")
+                yield Fault(
+                    "statistics",
+                    where,
+                    f"{name} = {given:.9f}: that of its {slot.calls} calls is {right:.9f}",
+                )
     if slot.elapsed is not None and least_seconds(slot) > slot.elapsed:
-        yield Fault("elapsed", where, f"its calls took {least_seconds(slot):.3g} s at least, and {slot.elapsed:.3g} s passed")
+        yield Fault(
+            "elapsed",
+            where,
+            f"its calls took {least_seconds(slot):.3g} s at least, and {slot.elapsed:.3g} s passed",
+        )
 
 
 def _of(slot: Slot) -> tuple[float, float, float]:
@@ -92,12 +125,19 @@ def _of(slot: Slot) -> tuple[float, float, float]:
 
 def _balance(slots: Sequence[Slot], where: str) -> Iterator[Fault]:
     """Of slots with more calls than are kept, these lie above the median as often as below it."""
-    pairs = [(sample, slot.wall) for slot in slots if slot.calls > MOST_SAMPLES for sample in slot.samples]
+    pairs = [
+        (sample, slot.wall)
+        for slot in slots
+        if slot.calls > MOST_SAMPLES
+        for sample in slot.samples
+    ]
     below = sum(sample < wall for sample, wall in pairs)
     if len(pairs) >= FEWEST and not LEAST_SHARE <= below / len(pairs) <= 1 - LEAST_SHARE:
         side = "below" if below > len(pairs) / 2 else "above"
         yield Fault(
-            "statistics", where, f"of {len(pairs)} kept calls {max(below, len(pairs) - below)} are {side} their slots' medians"
+            "statistics",
+            where,
+            f"of {len(pairs)} kept calls {max(below, len(pairs) - below)} are {side} their slots' medians",
         )
 
 
@@ -105,7 +145,9 @@ def _alike(calls: Sequence[float], where: str) -> Iterator[Fault]:
     if len(calls) >= FEWEST:
         ((seconds, count),) = Counter(calls).most_common(1)
         if count > MOST_ALIKE * len(calls):
-            yield Fault("samples", where, f"{count} of {len(calls)} calls took exactly {seconds:.9f} s")
+            yield Fault(
+                "samples", where, f"{count} of {len(calls)} calls took exactly {seconds:.9f} s"
+            )
 
 
 def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
@@ -119,17 +161,26 @@ def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
     seconds, allowed = shortest(slots, part.timing.device_clock), ALLOWED[case.device.split(":")[0]]
     if seconds < allowed * part.floor_s:
         yield Fault(
-            "floor", where, f"{seconds:.3e} s is below {allowed:g} of its floor of {part.floor_s:.3e} s: that is implausible"
+            "floor",
+            where,
+            f"{seconds:.3e} s is below {allowed:g} of its floor of {part.floor_s:.3e} s: that is implausible",
         )
     rates = record.ceilings
     if case.native or not rates.get("bytes_per_s"):
         return
-    work = mandatory(case, workload_of(case).network(case), phase, 0.0 if case.input in SPIKES else 1.0)
-    own = max(work.bytes / (rates["bytes_per_s"] or np.inf), work.flops / (rates.get("flops_per_s") or np.inf))
+    work = mandatory(
+        case, workload_of(case).network(case), phase, 0.0 if case.input in SPIKES else 1.0
+    )
+    own = max(
+        work.bytes / (rates["bytes_per_s"] or np.inf),
+        work.flops / (rates.get("flops_per_s") or np.inf),
+    )
     undisturbed = [slot for slot in part.timing.slots if not slot.disturbed]
     if part.floor_s < LEAST_FLOOR * own and undisturbed:  # ceilings of a busy machine are too low
         yield Fault(
-            "floor", where, f"floor_s = {part.floor_s:.3e}: its own ceilings give {own:.3e} s, and no machine is 50 times faster"
+            "floor",
+            where,
+            f"floor_s = {part.floor_s:.3e}: its own ceilings give {own:.3e} s, and no machine is 50 times faster",
         )
 
 
@@ -146,5 +197,9 @@ def started_together(records: Sequence[Record]) -> Iterator[Fault]:
         spans.sort()
         for (_, ended, first), (began, _, second) in pairwise(spans):
             if began < ended and first != second:
-                yield Fault("overlap", first, f"a slot of it was timed while one of {second} was: they are timed in turns")
+                yield Fault(
+                    "overlap",
+                    first,
+                    f"a slot of it was timed while one of {second} was: they are timed in turns",
+                )
                 break

@@ -46,10 +46,14 @@ def verify(paths: Sequence[Path], now: datetime | None = None) -> list[Verdict]:
     """The verdict on each bundle file, alone and beside the others. Raises NoBundle for a file that is none, OSError."""
     now = now or datetime.now(UTC)
     verdicts = {str(path): _verdict(path, now) for path in paths}
-    for name, other, fault in copied({name: verdict.bundle.records for name, verdict in verdicts.items()}):
+    for name, other, fault in copied(
+        {name: verdict.bundle.records for name, verdict in verdicts.items()}
+    ):
         if name != other:
             verdicts[name].faults.append(fault)
-    for name, remark in unlike({name: verdict.bundle for name, verdict in verdicts.items() if verdict.sound}):
+    for name, remark in unlike(
+        {name: verdict.bundle for name, verdict in verdicts.items() if verdict.sound}
+    ):
         verdicts[name].remarks.append(remark)
     return list(verdicts.values())
 
@@ -81,16 +85,26 @@ def _verdict(path: Path, now: datetime) -> Verdict:
 def _as_far_as_it_goes(check: Iterator[Fault], record: Record, where: str) -> Iterator[Fault]:
     """A case that this version cannot build is a fault, and no end of the verification."""
     if record.case.get("network"):
-        yield Fault("schema", where, "is of a network of somebody's own, which is in no bundle: nobody can compute it again")
+        yield Fault(
+            "schema",
+            where,
+            "is of a network of somebody's own, which is in no bundle: nobody can compute it again",
+        )
         return
     if (record.case.get("layers") or 0) > MOST_LAYERS:
-        yield Fault("schema", where, f"layers = {record.case['layers']}: nobody computes more than {MOST_LAYERS}")
+        yield Fault(
+            "schema",
+            where,
+            f"layers = {record.case['layers']}: nobody computes more than {MOST_LAYERS}",
+        )
         return
     try:
         yield from check
     except Exception as error:
         yield Fault(
-            "schema", where, f"{record.case['workload']!r} of these sizes cannot be built: {type(error).__name__}: {error}"
+            "schema",
+            where,
+            f"{record.case['workload']!r} of these sizes cannot be built: {type(error).__name__}: {error}",
         )
 
 
@@ -101,9 +115,19 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
         known = "its cases are held against its experiment's grid, which cannot tell whether a framework was left out"
         yield f"it has no plan: {known if planned_of(bundle) else 'whether cases were left out cannot be told'}"
     if names := left_out(bundle):
-        said = f"{len(names)} planned cases are not in it, such as" if len(names) > 1 else "1 planned case is not in it,"
+        said = (
+            f"{len(names)} planned cases are not in it, such as"
+            if len(names) > 1
+            else "1 planned case is not in it,"
+        )
         yield f"{said} {names[0]}: it is a part of the run"
-    theirs = sorted({record.adapter["name"] for record in records if record.adapter["reference"] not in OWN.values()})
+    theirs = sorted(
+        {
+            record.adapter["name"]
+            for record in records
+            if record.adapter["reference"] not in OWN.values()
+        }
+    )
     if theirs:
         yield f"adapters that are not snnbench's own, of which only a hash is known: {', '.join(theirs)}"
     if others := Counter(record.snnbench for record in records if record.snnbench != __version__):
@@ -114,7 +138,11 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
     first = [record for record in records if not record.block and record.timing("step")]
     if few := [record for record in first if record.measure["blocks"] < FEWEST_BLOCKS]:
         yield f"{len(few)} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: no rank of them is decided finely"
-    if failed := Counter(one.status for one in records if one.status in ("error", "crash", "import_error", "build_error")):
+    if failed := Counter(
+        one.status
+        for one in records
+        if one.status in ("error", "crash", "import_error", "build_error")
+    ):
         yield f"failures: {', '.join(f'{count} {status}' for status, count in sorted(failed.items()))}"
     if not bundle.by:
         yield "nobody says who measured it (bundle --by)"

@@ -27,7 +27,12 @@ class Coo(Naive):
         )
         for frames, labels in loader:
             for one, label in zip(frames, labels, strict=True):
-                self.kept.append((one.squeeze(1).to_sparse().coalesce().to(self.device), label.byte().to(self.device)))
+                self.kept.append(
+                    (
+                        one.squeeze(1).to_sparse().coalesce().to(self.device),
+                        label.byte().to(self.device),
+                    )
+                )
 
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:
         loader = DataLoader(
@@ -38,14 +43,23 @@ class Coo(Naive):
             collate_fn=collation.PadTensors(batch_first=True),
         )
         for number, (kept, labels) in enumerate(loader):
-            frames, shifts = self.filled(kept.to_dense()), epoch.part(number, self.case.batch).shifts
+            frames, shifts = (
+                self.filled(kept.to_dense()),
+                epoch.part(number, self.case.batch).shifts,
+            )
             if shifts:
-                frames = shifted(frames, torch.tensor(shifts, device=self.device), self.data.features[-1])
+                frames = shifted(
+                    frames, torch.tensor(shifts, device=self.device), self.data.features[-1]
+                )
             yield frames, labels.long().to(self.device)
 
     def disk_bytes(self) -> int:
         return 0
 
     def device_bytes(self) -> int:
-        kept = (part for frames, label in self.kept for part in (frames.indices(), frames.values(), label))
+        kept = (
+            part
+            for frames, label in self.kept
+            for part in (frames.indices(), frames.values(), label)
+        )
         return sum(part.nbytes for part in kept)

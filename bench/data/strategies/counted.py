@@ -45,12 +45,16 @@ class Counted(Strategy):
         bins = (t - t[0]) // window
         count = max(1, -(-int(t[-1] - t[0]) // window))
         kept = np.searchsorted(bins, count)
-        return np.bincount(bins[:kept] * channels + places[:kept], minlength=count * channels).reshape(count, channels)
+        return np.bincount(
+            bins[:kept] * channels + places[:kept], minlength=count * channels
+        ).reshape(count, channels)
 
     def dense(self, frames: Iterator[np.ndarray], out: np.ndarray) -> None:
         """Fill `out` (N, T, channels), zeros and of type uint8, with frames. Raises Unsupported for a count that it does not
         hold."""
         for row, one in zip(out, frames, strict=True):
             if one.max(initial=0) > MOST:
-                raise Unsupported(f"a frame counts {one.max()} events in one place, and uint8 holds {MOST}")
+                raise Unsupported(
+                    f"a frame counts {one.max()} events in one place, and uint8 holds {MOST}"
+                )
             row[: len(one)] = one

@@ -16,14 +16,18 @@ class DiskCache(Naive):
 
     @cached_property
     def items(self) -> Any:
-        return DiskCachedDataset(self.recordings, cache_path=str(self.built_once("frames", self._fill)))
+        return DiskCachedDataset(
+            self.recordings, cache_path=str(self.built_once("frames", self._fill))
+        )
 
     def build(self) -> None:
         self.built_once("frames", self._fill)
 
     def _fill(self, path: Path) -> None:
         cached = DiskCachedDataset(self.recordings, cache_path=str(path))
-        most = self.shape[0] * self.shape[1] * 2 * 17 // 16 + (1 << 16)  # int16 that nothing compresses, and HDF5's own
+        most = self.shape[0] * self.shape[1] * 2 * 17 // 16 + (
+            1 << 16
+        )  # int16 that nothing compresses, and HDF5's own
         for number in range(self.case.samples):
             full_disk.ensure_room(path, most)
             cached[number]

@@ -37,8 +37,12 @@ class Memmap(Counted):
 
     def build(self) -> None:
         path = self.built_once("frames", self._write)
-        frames = np.memmap(path / "frames.u8", np.uint8, "r", shape=(self.case.samples, *self.shape))
-        self.items = Mapped(frames, torch.from_numpy(np.load(path / "labels.npy")), self.data.features[-1])
+        frames = np.memmap(
+            path / "frames.u8", np.uint8, "r", shape=(self.case.samples, *self.shape)
+        )
+        self.items = Mapped(
+            frames, torch.from_numpy(np.load(path / "labels.npy")), self.data.features[-1]
+        )
 
     def _write(self, folder: Path) -> None:
         folder.mkdir()
@@ -62,7 +66,9 @@ class Memmap(Counted):
             collate_fn=lambda batch: batch,
         )
         for frames, labels in loader:
-            frames, labels = (each.to(self.device, non_blocking=self.case.pinned) for each in (frames, labels))
+            frames, labels = (
+                each.to(self.device, non_blocking=self.case.pinned) for each in (frames, labels)
+            )
             yield frames.float(), labels
 
     def disk_bytes(self) -> int:

@@ -28,7 +28,10 @@ class Naive(Strategy):
     @cached_property
     def recordings(self) -> Any:
         """tonic's data set, whose items are frames (t, polarities, [y,] x), int16, and labels."""
-        data, sensor = self.data, (self.data.channels, 1, 1) if self.data.is_sound else self.data.sensor
+        data, sensor = (
+            self.data,
+            (self.data.channels, 1, 1) if self.data.is_sound else self.data.sensor,
+        )
         window = data.window_us(self.case.time_steps)
         frames = transforms.ToFrame(sensor_size=sensor, time_window=window, include_incomplete=True)
         steps = [transforms.CropTime(max=data.longest_us), frames]
@@ -36,15 +39,21 @@ class Naive(Strategy):
             return self._of_a_camera(transforms.Compose(steps))
         fewer = transforms.Downsample(spatial_factor=data.channels / data.sensor[0])
         given = {"split": "train"} if data.name == "ssc" else {"train": True}
-        return getattr(datasets, data.name.upper())(str(self.folder), transform=transforms.Compose([fewer, *steps]), **given)
+        return getattr(datasets, data.name.upper())(
+            str(self.folder), transform=transforms.Compose([fewer, *steps]), **given
+        )
 
     def _of_a_camera(self, steps: Any) -> Any:
         """tonic's class, in which nothing but its count of files is skipped: it would fetch the whole data set where ours is
         smaller. Its order of files is that of the folder where it does not sort."""
         of, order = CAMERAS[self.data.name]
-        uncounted = type(of.__name__, (of,), {"_check_exists": lambda self: True})  # it looks for a folder of its own name
+        uncounted = type(
+            of.__name__, (of,), {"_check_exists": lambda self: True}
+        )  # it looks for a folder of its own name
         items = uncounted(str(self.folder), train=True, transform=steps)
-        pairs = sorted(zip(items.data, items.targets, strict=True), key=lambda pair: order.place(Path(pair[0])))
+        pairs = sorted(
+            zip(items.data, items.targets, strict=True), key=lambda pair: order.place(Path(pair[0]))
+        )
         items.data, items.targets = ([*column] for column in zip(*pairs, strict=True))
         return items
 
@@ -64,8 +73,15 @@ class Naive(Strategy):
             collate_fn=collation.PadTensors(batch_first=True),
         )
         for frames, labels in loader:
-            frames, labels = (each.to(self.device, non_blocking=self.case.pinned) for each in (frames, labels))
+            frames, labels = (
+                each.to(self.device, non_blocking=self.case.pinned) for each in (frames, labels)
+            )
             yield self.filled(frames), labels
 
     def disk_bytes(self) -> int:
-        return sum(map(bytes_below, opened(self.case.dataset, self.folder, self.case.samples).files(self.case.samples)))
+        return sum(
+            map(
+                bytes_below,
+                opened(self.case.dataset, self.folder, self.case.samples).files(self.case.samples),
+            )
+        )

@@ -53,7 +53,9 @@ class Strategy(ABC):
         flat = frames.reshape(len(frames), frames.shape[1], self.shape[1])
         return torch.nn.functional.pad(flat, (0, 0, 0, self.shape[0] - frames.shape[1]))
 
-    def resident(self, epoch: Epoch, batch: Callable[[Tensor, Tensor | None], Batch]) -> Iterator[Batch]:
+    def resident(
+        self, epoch: Epoch, batch: Callable[[Tensor, Tensor | None], Batch]
+    ) -> Iterator[Batch]:
         """The batches of a strategy that keeps everything on the device: `batch` makes one of the numbers (B,) of its recordings
         and their shifts (B,), None without augmentation."""
         size = self.case.batch
@@ -84,4 +86,8 @@ class Strategy(ABC):
 
 def bytes_below(path: Path) -> int:
     """Bytes of a file, or of all files below a folder."""
-    return sum(each.stat().st_size for each in ([path] if path.is_file() else path.rglob("*")) if each.is_file())
+    return sum(
+        each.stat().st_size
+        for each in ([path] if path.is_file() else path.rglob("*"))
+        if each.is_file()
+    )

@@ -26,5 +26,10 @@ class Tonic(Loading):
         from .memory_cache import MemoryCache
         from .naive import Naive
 
-        named: dict[str, type[Strategy]] = {"naive": Naive, "disk": DiskCache, "memory": MemoryCache, "coo": Coo}
+        named: dict[str, type[Strategy]] = {
+            "naive": Naive,
+            "disk": DiskCache,
+            "memory": MemoryCache,
+            "coo": Coo,
+        }
         return named[case.construction](case, folder, cache)

@@ -25,7 +25,9 @@ class Uint8(Counted):
 
     def _batch(self, chosen: Tensor, by: Tensor | None) -> Batch:
         frames = self.frames.index_select(0, chosen)
-        return (frames if by is None else shifted(frames, by, self.data.features[-1])).float(), self.labels[chosen]
+        return (
+            frames if by is None else shifted(frames, by, self.data.features[-1])
+        ).float(), self.labels[chosen]
 
     def device_bytes(self) -> int:
         return self.frames.nbytes + self.labels.nbytes

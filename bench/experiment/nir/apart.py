@@ -21,9 +21,13 @@ def read_apart(path: Path, seconds: float = READING_S) -> NirGraph:
     reads it."""
     command = [sys.executable, "-P", "-c", READ, str(path)]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds
+        )
     except subprocess.TimeoutExpired:
-        raise NetworkFault(f"is no NIR file that HDF5 can read: it does not come to an end in {seconds:g} s") from None
+        raise NetworkFault(
+            f"is no NIR file that HDF5 can read: it does not come to an end in {seconds:g} s"
+        ) from None
     if done.returncode:
         raise NetworkFault("is no NIR file that HDF5 can read: it ended the process that read it")
     found = pickle.loads(done.stdout)

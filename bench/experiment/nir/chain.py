@@ -5,7 +5,20 @@ from collections import Counter
 from ..network import NetworkFault
 from .file import NirGraph, NirNode
 
-KNOWN = ("Input", "Output", "Linear", "Affine", "Conv2d", "SumPool2d", "AvgPool2d", "Flatten", "Scale", "LIF", "IF", "CubaLIF")
+KNOWN = (
+    "Input",
+    "Output",
+    "Linear",
+    "Affine",
+    "Conv2d",
+    "SumPool2d",
+    "AvgPool2d",
+    "Flatten",
+    "Scale",
+    "LIF",
+    "IF",
+    "CubaLIF",
+)
 """Types of nodes that are imported."""
 WHY_NOT = {
     "NIRGraph": "a graph within the graph, such as a recurrent layer, is not imported",
@@ -23,8 +36,13 @@ def chain_of(graph: NirGraph) -> list[NirNode]:
     is not imported, and for a graph that is no chain; it names the node."""
     for node in graph.nodes.values():
         if node.type not in KNOWN:
-            raise NetworkFault(f"node {node.name}: {WHY_NOT.get(node.type, f'the type {node.type} is not imported')}")
-    ends = {kind: [node.name for node in graph.nodes.values() if node.type == kind] for kind in ("Input", "Output")}
+            raise NetworkFault(
+                f"node {node.name}: {WHY_NOT.get(node.type, f'the type {node.type} is not imported')}"
+            )
+    ends = {
+        kind: [node.name for node in graph.nodes.values() if node.type == kind]
+        for kind in ("Input", "Output")
+    }
     for kind, names in ends.items():
         if len(names) != 1:
             raise NetworkFault(f"has {len(names)} nodes of type {kind}; exactly one is imported")
@@ -50,10 +68,15 @@ def _check_edges(graph: NirGraph) -> None:
                 raise NetworkFault(f"node {name}: an edge names it, and there is no such node")
         if count > 1:
             raise NetworkFault(f"node {edge[1]}: reads {edge[0]} {count} times")
-    reads, read = Counter(target for _, target in graph.edges), Counter(source for source, _ in graph.edges)
+    reads, read = (
+        Counter(target for _, target in graph.edges),
+        Counter(source for source, _ in graph.edges),
+    )
     for node in graph.nodes.values():
         if (count := reads[node.name]) != (wanted := int(node.type != "Input")):
-            raise NetworkFault(f"node {node.name}: reads {count} nodes, not {wanted}; only chains are imported, with every edge")
+            raise NetworkFault(
+                f"node {node.name}: reads {count} nodes, not {wanted}; only chains are imported, with every edge"
+            )
         if (count := read[node.name]) != (wanted := int(node.type != "Output")):
             raise NetworkFault(
                 f"node {node.name}: {count} nodes read it, not {wanted}; only chains are imported, with every edge"

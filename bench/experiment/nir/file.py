@@ -47,7 +47,14 @@ def read_nir(path: Path) -> NirGraph:
             return _Reader(h5py).graph(file)
     except NetworkFault:
         raise
-    except (OSError, RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:  # h5py's own for damaged files
+    except (
+        OSError,
+        RuntimeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+    ) as error:  # h5py's own for damaged files
         words = " ".join(str(error).split())
         raise NetworkFault(f"is no NIR file that HDF5 can read: {words[:150]}") from None
 
@@ -82,7 +89,9 @@ class _Reader:
             if dataset.dtype.kind in "fiub":
                 arrays[key] = np.asarray(dataset[()])
             elif dataset.shape == () and self.h5py.check_string_dtype(dataset.dtype):
-                arrays[key] = np.asarray(self._text(group, key, f"node {name}"))  # such as padding = 'same'
+                arrays[key] = np.asarray(
+                    self._text(group, key, f"node {name}")
+                )  # such as padding = 'same'
         return NirNode(name, kind, arrays)
 
     def _edges(self, top: Any) -> list[tuple[str, str]]:

@@ -27,14 +27,18 @@ def over_features(node: NirNode, name: str, shape: Shape) -> np.ndarray:
     try:
         return np.array(np.broadcast_to(values, shape))
     except ValueError:
-        raise NetworkFault(f"node {node.name}: {name} has shape {values.shape}, which {shape} features do not have") from None
+        raise NetworkFault(
+            f"node {node.name}: {name} has shape {values.shape}, which {shape} features do not have"
+        ) from None
 
 
 def uniform(node: NirNode, name: str, shape: Shape) -> float:
     """An array that is one number for all features."""
     values = over_features(node, name, shape)
     if np.any(values != values.flat[0]):
-        raise NetworkFault(f"node {node.name}: {name} differs from neuron to neuron, which is not imported")
+        raise NetworkFault(
+            f"node {node.name}: {name} differs from neuron to neuron, which is not imported"
+        )
     return float(values.flat[0])
 
 
@@ -43,8 +47,16 @@ def input_shape(node: NirNode) -> Shape:
     values = array(node, "shape")
     sizes = tuple(int(size) for size in values.reshape(-1))
     sizes = sizes[1:] if len(sizes) in (2, 4) and sizes[0] == 1 else sizes
-    if values.ndim != 1 or len(sizes) not in (1, 3) or min(sizes) < 1 or any(values != np.round(values)) or max(sizes) > 1 << 24:
-        raise NetworkFault(f"node {node.name}: has the shape {values.tolist()}; features are (N,) or (C, H, W)")
+    if (
+        values.ndim != 1
+        or len(sizes) not in (1, 3)
+        or min(sizes) < 1
+        or any(values != np.round(values))
+        or max(sizes) > 1 << 24
+    ):
+        raise NetworkFault(
+            f"node {node.name}: has the shape {values.tolist()}; features are (N,) or (C, H, W)"
+        )
     return sizes
 
 
@@ -52,14 +64,18 @@ def weights(node: NirNode, inputs: int, dimensions: int) -> tuple[np.ndarray, np
     """Weight (outputs, inputs, …) and the bias, None where the node has none."""
     weight = array(node, "weight")
     if weight.ndim != dimensions or weight.shape[1] != inputs or not weight.size:
-        raise NetworkFault(f"node {node.name}: the weight has shape {weight.shape}, and it reads {inputs} features")
+        raise NetworkFault(
+            f"node {node.name}: the weight has shape {weight.shape}, and it reads {inputs} features"
+        )
     if "bias" not in node.arrays:
         if node.type == "Affine":
             raise NetworkFault(f"node {node.name}: Affine lacks the array 'bias'")
         return weight, None
     bias = array(node, "bias")
     if bias.shape != weight.shape[:1]:
-        raise NetworkFault(f"node {node.name}: the bias has shape {bias.shape}, not {weight.shape[:1]}")
+        raise NetworkFault(
+            f"node {node.name}: the bias has shape {bias.shape}, not {weight.shape[:1]}"
+        )
     return weight, bias
 
 
@@ -72,7 +88,9 @@ def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
     if text.dtype.kind in "US":
         padding = {"valid": 0, "same": kernel // 2}.get(str(text), -1)
         if padding < 0 or (str(text) == "same" and (stride != 1 or kernel % 2 == 0)):
-            raise NetworkFault(f"node {node.name}: padding {str(text)!r} is imported for odd kernels and a stride of 1 only")
+            raise NetworkFault(
+                f"node {node.name}: padding {str(text)!r} is imported for odd kernels and a stride of 1 only"
+            )
     else:
         padding = _square(node, "padding", least=0)
     return {"kernel": kernel, "stride": stride, "padding": padding}
@@ -80,7 +98,9 @@ def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
 
 def check_convolution(node: NirNode, weight: np.ndarray) -> None:
     if weight.shape[2] != weight.shape[3]:
-        raise NetworkFault(f"node {node.name}: a kernel of {weight.shape[2:]} is not imported, which is no square")
+        raise NetworkFault(
+            f"node {node.name}: a kernel of {weight.shape[2:]} is not imported, which is no square"
+        )
     if uniform(node, "groups", ()) != 1:
         raise NetworkFault(f"node {node.name}: a convolution in groups is not imported")
     if _square(node, "dilation") != 1:
@@ -91,7 +111,11 @@ def _square(node: NirNode, name: str, least: int = 1) -> int:
     """A number of pixels that is the same in height and width."""
     values = array(node, name).reshape(-1)
     if not 1 <= len(values) <= 2 or np.any(values != values[0]):
-        raise NetworkFault(f"node {node.name}: {name} = {values.tolist()} is not imported, which differs in height and width")
+        raise NetworkFault(
+            f"node {node.name}: {name} = {values.tolist()} is not imported, which differs in height and width"
+        )
     if values[0] != round(values[0]) or not least <= values[0] <= 1 << 16:
-        raise NetworkFault(f"node {node.name}: {name} = {values[0]:g} must be a whole number of at least {least}")
+        raise NetworkFault(
+            f"node {node.name}: {name} = {values[0]:g} must be a whole number of at least {least}"
+        )
     return int(values[0])

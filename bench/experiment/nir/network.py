@@ -19,7 +19,13 @@ from .chain import chain_of
 from .file import NirGraph, NirNode
 from .layers import array, check_convolution, input_shape, over_features, uniform, weights, window
 
-KINDS = {"Linear": "linear", "Affine": "linear", "Conv2d": "conv", "SumPool2d": "avg_pool", "AvgPool2d": "avg_pool"}
+KINDS = {
+    "Linear": "linear",
+    "Affine": "linear",
+    "Conv2d": "conv",
+    "SumPool2d": "avg_pool",
+    "AvgPool2d": "avg_pool",
+}
 ONE = np.ones(())
 
 
@@ -64,7 +70,10 @@ class _Growing:
         if np.any(self.factor != 1):
             self._into_weights(self.last, self.factor, np.zeros(()))
         with np.errstate(over="ignore"):
-            given = {name: {key: value.astype(np.float32) for key, value in own.items()} for name, own in self.given.items()}
+            given = {
+                name: {key: value.astype(np.float32) for key, value in own.items()}
+                for name, own in self.given.items()
+            }
         for name, own in given.items():
             if not all(np.isfinite(value).all() for value in own.values()):
                 raise NetworkFault(f"gives {name} weights that are no finite numbers in float32")
@@ -72,7 +81,12 @@ class _Growing:
 
     def _append(self, node: NirNode, kind: str, options: dict[str, object]) -> Node:
         """Raises NetworkFault where its input has another shape than the node reads."""
-        own = Node(f"{kind}{1 + sum(each.kind == kind for each in self.nodes)}", kind, (self.last,), options)
+        own = Node(
+            f"{kind}{1 + sum(each.kind == kind for each in self.nodes)}",
+            kind,
+            (self.last,),
+            options,
+        )
         try:
             network = Network(self.input, (*self.nodes, own))
         except ValueError as error:
@@ -95,7 +109,9 @@ class _Growing:
         else:
             weight = weight * self.factor
         options = {"outputs": weight.shape[0], "bias": bias is not None}
-        own = self._append(node, kind, options | (window(node, weight.shape[2]) if kind == "conv" else {}))
+        own = self._append(
+            node, kind, options | (window(node, weight.shape[2]) if kind == "conv" else {})
+        )
         self.given[own.name] = {"weight": weight, **({} if bias is None else {"bias": bias})}
         self.factor, self.weighted, self.between = ONE, own.name, []
 
@@ -107,18 +123,24 @@ class _Growing:
     def _pool(self, node: NirNode) -> None:
         options = window(node)
         if node.type == "AvgPool2d" and options["padding"]:
-            raise NetworkFault(f"node {node.name}: NIR does not say whether a mean counts its padding; it is not imported")
+            raise NetworkFault(
+                f"node {node.name}: NIR does not say whether a mean counts its padding; it is not imported"
+            )
         if np.any(self.factor != self.factor.flat[0]):
             raise NetworkFault(
                 f"node {node.name}: a Scale that is not the same everywhere stands before it, which no weights can take"
             )
-        self.factor = ONE * self.factor.flat[0] * (options["kernel"] ** 2 if node.type == "SumPool2d" else 1)
+        self.factor = (
+            ONE * self.factor.flat[0] * (options["kernel"] ** 2 if node.type == "SumPool2d" else 1)
+        )
         self.between.append(self._append(node, "avg_pool", options))
 
     def _neuron(self, node: NirNode) -> None:
         cuba, unit = node.type == "CubaLIF", self.table.gain == "unit"
         if "v_reset" in node.arrays and np.any(array(node, "v_reset") != 0):
-            raise NetworkFault(f"node {node.name}: resets to v_reset, which is not 0; that is not imported")
+            raise NetworkFault(
+                f"node {node.name}: resets to v_reset, which is not 0; that is not imported"
+            )
         threshold, r = (over_features(node, name, self.shape) for name in ("v_threshold", "r"))
         if np.any(threshold <= 0):
             raise NetworkFault(f"node {node.name}: v_threshold must be positive")
@@ -127,10 +149,18 @@ class _Growing:
         leak = self.table.dt or 1.0 if node.type == "IF" else 1 - decay
         gain = np.ones(self.shape) if unit else leak * r
         if synapse is not None and not unit:
-            gain = gain * (1 - synapse) * (over_features(node, "w_in", self.shape) if "w_in" in node.arrays else 1)
-        resting = over_features(node, "v_leak", self.shape) if node.type != "IF" else np.zeros(self.shape)
+            gain = (
+                gain
+                * (1 - synapse)
+                * (over_features(node, "w_in", self.shape) if "w_in" in node.arrays else 1)
+            )
+        resting = (
+            over_features(node, "v_leak", self.shape) if node.type != "IF" else np.zeros(self.shape)
+        )
         if cuba and np.any(resting != 0):
-            raise NetworkFault(f"node {node.name}: v_leak is not 0, which no bias before a synapse stands for")
+            raise NetworkFault(
+                f"node {node.name}: v_leak is not 0, which no bias before a synapse stands for"
+            )
         if np.any(self.factor * gain == 0):
             raise NetworkFault(f"node {node.name}: r or w_in is 0, so that it never has a current")
         self._into_weights(node.name, self.factor * gain / threshold, leak * resting / threshold)
@@ -160,8 +190,13 @@ class _Growing:
         if self.between:
             factor, offset = (self._everywhere(name, values) for values in (factor, offset))
             if offset != 0 and any(node.options.get("padding") for node in self.between):
-                raise NetworkFault(f"node {name}: v_leak is not 0, and a pool with padding stands before it")
-        kind, own = next(node.kind for node in self.nodes if node.name == self.weighted), self.given[self.weighted]
+                raise NetworkFault(
+                    f"node {name}: v_leak is not 0, and a pool with padding stands before it"
+                )
+        kind, own = (
+            next(node.kind for node in self.nodes if node.name == self.weighted),
+            self.given[self.weighted],
+        )
         if kind == "conv":
             factor, offset = (self._by_channel(name, values) for values in (factor, offset))
         rows = factor.reshape((-1, *[1] * (own["weight"].ndim - 1))) if factor.ndim else factor
@@ -170,13 +205,17 @@ class _Growing:
         if "bias" in own or np.any(offset != 0):
             own["bias"] = bias
             index = [node.name for node in self.nodes].index(self.weighted)
-            self.nodes[index] = replace(self.nodes[index], options={**self.nodes[index].options, "bias": True})
+            self.nodes[index] = replace(
+                self.nodes[index], options={**self.nodes[index].options, "bias": True}
+            )
 
     @staticmethod
     def _everywhere(name: str, values: np.ndarray) -> np.ndarray:
         """Values that are the same for all features, as one number."""
         if np.any(values != values.flat[0]):
-            raise NetworkFault(f"node {name}: its parameters differ, and a pool or flatten stands between it and the weights")
+            raise NetworkFault(
+                f"node {name}: its parameters differ, and a pool or flatten stands between it and the weights"
+            )
         return np.full((), values.flat[0])
 
     @staticmethod

@@ -7,7 +7,11 @@ import numpy as np
 from .fitting import by_currents, gradients_of, misfits
 from .hypotheses import Evidence
 
-AXES = {"weight": ("neuron", "input"), "bias": ("neuron",), "input": ("step", "batch item", "input")}
+AXES = {
+    "weight": ("neuron", "input"),
+    "bias": ("neuron",),
+    "input": ("step", "batch item", "input"),
+}
 MOST_PLACES = 8
 """Places that are told by their numbers."""
 
@@ -17,15 +21,26 @@ def of_arrays(e: Evidence) -> str | None:
     right = gradients_of(e, e.right)
     errors, told = dict(zip(right, misfits(e, right), strict=True)), dict[str, list[str]]()
     for name in (name for name, error in errors.items() if error > 1):
-        whole = next((text for text, array in _others(e, name, right[name]) if _fits(e, name, array)), None)
+        whole = next(
+            (text for text, array in _others(e, name, right[name]) if _fits(e, name, array)), None
+        )
         if text := whole or _places(e, name, right[name]):
             told.setdefault(text, []).append(name)
-    return "; ".join(f"the gradient of the {' and of the '.join(names)} {text}" for text, names in told.items()) or None
+    return (
+        "; ".join(
+            f"the gradient of the {' and of the '.join(names)} {text}"
+            for text, names in told.items()
+        )
+        or None
+    )
 
 
 def scaled_alike(e: Evidence, right: dict[str, np.ndarray]) -> bool:
     """Whether every gradient is the same multiple of the right one: where it was multiplied does not show then."""
-    factors = [float(np.vdot(e.gradients[name], g) / max(np.vdot(g, g), 1e-300)) for name, g in right.items()]
+    factors = [
+        float(np.vdot(e.gradients[name], g) / max(np.vdot(g, g), 1e-300))
+        for name, g in right.items()
+    ]
     return all(_fits(e, name, factors[0] * g) for name, g in right.items())
 
 
@@ -38,7 +53,11 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
     steps, items, _ = e.right.currents.shape
     if name == "weight":
         yield "is transposed", right.T
-    for count, axis in ((items, "the batch"), (steps, "time"), (steps * items, "time and the batch")):
+    for count, axis in (
+        (items, "the batch"),
+        (steps, "time"),
+        (steps * items, "time and the batch"),
+    ):
         if count > 1:
             yield f"is a mean over {axis}, not a sum", right / count
     if largest := float(np.abs(e.gradients[name]).max()):
@@ -46,7 +65,10 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
     own = {"weight": e.weight, "bias": e.bias}.get(name)
     if own is not None:
         share = float(np.vdot(e.gradients[name] - right, own) / max(np.vdot(own, own), 1e-300))
-        yield f"holds the {name} itself, about {share:.4g} times (a decay in the update?)", right + share * own
+        yield (
+            f"holds the {name} itself, about {share:.4g} times (a decay in the update?)",
+            right + share * own,
+        )
     yield "holds signs alone", np.sign(right)
     yield "has the wrong sign", -right
     if name != "input":
@@ -60,7 +82,11 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
             (np.s_[:-1], "all steps but the last"),
         ):
             part, inputs = gradient[place], x[place]
-            product = np.tensordot(part, inputs, axes=([0, 1], [0, 1])) if name == "weight" else part.sum(axis=(0, 1))
+            product = (
+                np.tensordot(part, inputs, axes=([0, 1], [0, 1]))
+                if name == "weight"
+                else part.sum(axis=(0, 1))
+            )
             yield f"is summed over {words} only", product
 
 

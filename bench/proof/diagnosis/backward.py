@@ -31,10 +31,19 @@ def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     def before(v: np.ndarray, s: np.ndarray) -> np.ndarray:
         return surrogate(np.concatenate([np.zeros_like(v[:1]), v[:-1]]) - spec.threshold)
 
-    yield "the surrogate is taken at the potential after the reset", e.suppose(backward=Backward(slope=after))
-    yield "the surrogate is taken at the potential of the step before", e.suppose(backward=Backward(slope=before))
+    yield (
+        "the surrogate is taken at the potential after the reset",
+        e.suppose(backward=Backward(slope=after)),
+    )
+    yield (
+        "the surrogate is taken at the potential of the step before",
+        e.suppose(backward=Backward(slope=before)),
+    )
     at_zero = Backward(slope=lambda v, s: surrogate(v))
-    yield "the surrogate is taken at the potential itself, not at its distance from the threshold", e.suppose(backward=at_zero)
+    yield (
+        "the surrogate is taken at the potential itself, not at its distance from the threshold",
+        e.suppose(backward=at_zero),
+    )
     at_spikes = Backward(slope=lambda v, s: surrogate(v - spec.threshold) * (s > 0))
     yield "the surrogate is used only where a spike was fired", e.suppose(backward=at_spikes)
 
@@ -45,14 +54,23 @@ def _lost(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     for count in range(1, min(MOST_LOST, steps - 1) + 1):
         many = "step" if count == 1 else f"{count} steps"
         for end, place in (("first", np.s_[:count]), ("last", np.s_[steps - count :])):
-            yield f"the gradient of the {end} {many} is lost", e.suppose(pull=partial(_without, place))
+            yield (
+                f"the gradient of the {end} {many} is lost",
+                e.suppose(pull=partial(_without, place)),
+            )
             upstream = _without(place, e.upstream)
-            yield f"the upstream gradient of the {end} {many} is lost", e.suppose(backward=Backward(upstream=upstream))
+            yield (
+                f"the upstream gradient of the {end} {many} is lost",
+                e.suppose(backward=Backward(upstream=upstream)),
+            )
     for count in range(1, items):
         kept = f"the gradient is that of the first {'batch item' if count == 1 else f'{count} batch items'} alone"
         without = partial(_without, np.s_[:, count:])
         yield kept, e.suppose(pull=without)
-        yield f"{kept}, scaled up to all", e.suppose(pull=lambda g, w=without, by=items / count: by * w(g))
+        yield (
+            f"{kept}, scaled up to all",
+            e.suppose(pull=lambda g, w=without, by=items / count: by * w(g)),
+        )
     last = np.s_[:-1]
     yield "the gradient is that of the last step alone", e.suppose(pull=partial(_without, last))
 
@@ -69,7 +87,10 @@ def _upstreams(upstream: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     yield "only the sign of the upstream gradient is used", np.sign(upstream)
     yield "the upstream gradient has the wrong sign", -upstream
     for least in (1e-3, 0.01, 0.05, 0.1, 0.5, 1.0):
-        yield f"upstream gradients below {least:g} are taken for zero", np.where(np.abs(upstream) < least, 0, upstream)
+        yield (
+            f"upstream gradients below {least:g} are taken for zero",
+            np.where(np.abs(upstream) < least, 0, upstream),
+        )
     words = "the upstream gradient is taken for constant in"
     for axis, name in enumerate(("time", "the batch", "the neurons")):
         mean, first, last = (
@@ -84,8 +105,14 @@ def _upstreams(upstream: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield f"{words} {name} (its first value)", first
         yield f"{words} {name} (its last value)", last
     yield "the upstream gradient is reversed in time", upstream[::-1]
-    yield "the upstream gradient comes one step late", np.concatenate([0 * upstream[:1], upstream[:-1]])
-    yield "the upstream gradient comes one step early", np.concatenate([upstream[1:], 0 * upstream[:1]])
+    yield (
+        "the upstream gradient comes one step late",
+        np.concatenate([0 * upstream[:1], upstream[:-1]]),
+    )
+    yield (
+        "the upstream gradient comes one step early",
+        np.concatenate([upstream[1:], 0 * upstream[:1]]),
+    )
 
 
 def _with(backward: Callable[[Evidence, float], Backward], e: Evidence, p: float) -> Hypothesis:
@@ -103,7 +130,12 @@ BACKWARD_CONSTANTS = [
         lambda e: 1.0,
         partial(_with, lambda e, p: Backward(passing=Passing(p))),
     ),
-    Constant("the surrogate is multiplied by about {p}", lambda e: 1.0, partial(_with, _scaled_surrogate), (0.3, 3.0, -1.0)),
+    Constant(
+        "the surrogate is multiplied by about {p}",
+        lambda e: 1.0,
+        partial(_with, _scaled_surrogate),
+        (0.3, 3.0, -1.0),
+    ),
     Constant(
         "the backward decays by about {p}, not {right}",
         lambda e: e.spec.decay,
@@ -120,7 +152,9 @@ BACKWARD_CONSTANTS = [
     Constant(
         "upstream gradients are clamped to about ±{p}",
         lambda e: float(np.abs(e.upstream).max()),
-        partial(_with, lambda e, p: Backward(upstream=np.clip(e.upstream.astype(np.float64), -p, p))),
+        partial(
+            _with, lambda e, p: Backward(upstream=np.clip(e.upstream.astype(np.float64), -p, p))
+        ),
         (0.01, 0.1, 1.0),
         1e-9,
     ),
@@ -136,7 +170,9 @@ def cut_off(e: Evidence) -> Iterator[tuple[float, str]]:
     def supposed(distance: float, outside: float) -> Hypothesis:
         def slope(v: np.ndarray, s: np.ndarray) -> np.ndarray:
             u = v - threshold
-            return np.where(np.abs(u) <= distance, surrogate(u), outside * surrogate(np.full_like(u, distance)))
+            return np.where(
+                np.abs(u) <= distance, surrogate(u), outside * surrogate(np.full_like(u, distance))
+            )
 
         return e.suppose(backward=Backward(slope=slope))
 
@@ -148,14 +184,21 @@ def cut_off(e: Evidence) -> Iterator[tuple[float, str]]:
             grid = best[1] * np.geomspace(1 / near, near, 13)
         misfit, distance = best
         shorter = (float(f"{distance:.{digits}g}") for digits in range(1, 5))
-        distance = next((c for c in shorter if misfit_of(e, supposed(c, outside)) <= max(1.0, misfit)), distance)
-        yield misfit, f"the surrogate is {words} where the potential is further than about {distance:.4g} from the threshold"
+        distance = next(
+            (c for c in shorter if misfit_of(e, supposed(c, outside)) <= max(1.0, misfit)), distance
+        )
+        yield (
+            misfit,
+            f"the surrogate is {words} where the potential is further than about {distance:.4g} from the threshold",
+        )
 
 
 def of_calls(e: Evidence, right: dict[str, np.ndarray]) -> Iterator[tuple[float, str]]:
     """(misfit, text) of gradients that an earlier call, on the other input, has a part in."""
     spikes = run(e.spec, e.other_currents)[1]
-    before = replace(e, input=e.other_input, right=e.suppose(currents=e.other_currents, spikes=spikes))
+    before = replace(
+        e, input=e.other_input, right=e.suppose(currents=e.other_currents, spikes=spikes)
+    )
     previous = gradients_of(before, before.right)
     yield max(misfits(e, previous)), "the gradients are those of the previous call"
     both = {name: right[name] + previous[name] for name in right}

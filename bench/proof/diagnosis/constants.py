@@ -25,17 +25,31 @@ class Constant:
     highest: float = np.inf
 
 
-def _spec_field(text: str, name: str, starts: tuple[float, ...], lowest: float, highest: float) -> Constant:
-    return Constant(text, lambda e: getattr(e.spec, name), lambda e, p: e.respecified(**{name: p}), starts, lowest, highest)
+def _spec_field(
+    text: str, name: str, starts: tuple[float, ...], lowest: float, highest: float
+) -> Constant:
+    return Constant(
+        text,
+        lambda e: getattr(e.spec, name),
+        lambda e, p: e.respecified(**{name: p}),
+        starts,
+        lowest,
+        highest,
+    )
 
 
-def _mixing(text: str, axis: int, matrix: Callable[[int], np.ndarray], remaining: float) -> Constant:
+def _mixing(
+    text: str, axis: int, matrix: Callable[[int], np.ndarray], remaining: float
+) -> Constant:
     """Currents c become c·(1 − p·(1 − remaining)) + p·(matrix c), the matrix acting on time (axis 0) or items (axis 1)."""
 
     def supposed(e: Evidence, p: float) -> Hypothesis:
         m = matrix(e.right.currents.shape[axis])
         m = (1 - p * (1 - remaining)) * np.eye(len(m)) + p * m
-        return e.suppose(currents=_along(axis, m, e.right.currents), pull=lambda gradient: _along(axis, m.T, gradient))
+        return e.suppose(
+            currents=_along(axis, m, e.right.currents),
+            pull=lambda gradient: _along(axis, m.T, gradient),
+        )
 
     return Constant(text, lambda e: 0.0, supposed, lowest=0.0, highest=1.0)
 
@@ -49,13 +63,21 @@ def _scaled(e: Evidence, p: float) -> Hypothesis:
 
 
 def _biased(e: Evidence, p: float) -> Hypothesis:
-    return e.right if e.bias is None else e.suppose(currents=e.right.currents + (p - 1) * e.bias.astype(np.float64))
+    return (
+        e.right
+        if e.bias is None
+        else e.suppose(currents=e.right.currents + (p - 1) * e.bias.astype(np.float64))
+    )
 
 
 def _comparing(e: Evidence, p: float) -> Hypothesis:
     """A neuron that compares with p and subtracts what it should: all its potentials are nearer to the threshold by the
     difference. With other resets the threshold is used nowhere else."""
-    if not e.spec.reset.startswith("soft") or e.spec.adaptation is not None or e.spec.max_spikes > 1:
+    if (
+        not e.spec.reset.startswith("soft")
+        or e.spec.adaptation is not None
+        or e.spec.max_spikes > 1
+    ):
         return e.right
     v, _ = run(e.spec, e.right.currents, e.right.spikes)
     return e.suppose(currents=currents_for(e, v + e.spec.threshold - p))
@@ -73,15 +95,37 @@ def _subtracting(e: Evidence, p: float) -> Hypothesis:
 
 
 MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (
-    ("looks ahead: about {p} of the next step's current is mixed in", 0, lambda count: np.eye(count, k=1)),
-    ("looks ahead: about {p} of the mean current of all steps is mixed in", 0, lambda count: np.full((count, count), 1 / count)),
-    ("batch items mix: about {p} of the mean over the batch is mixed in", 1, lambda count: np.full((count, count), 1 / count)),
-    ("batch items mix: about {p} of the previous item is mixed in", 1, lambda count: np.roll(np.eye(count), 1, axis=0)),
+    (
+        "looks ahead: about {p} of the next step's current is mixed in",
+        0,
+        lambda count: np.eye(count, k=1),
+    ),
+    (
+        "looks ahead: about {p} of the mean current of all steps is mixed in",
+        0,
+        lambda count: np.full((count, count), 1 / count),
+    ),
+    (
+        "batch items mix: about {p} of the mean over the batch is mixed in",
+        1,
+        lambda count: np.full((count, count), 1 / count),
+    ),
+    (
+        "batch items mix: about {p} of the previous item is mixed in",
+        1,
+        lambda count: np.roll(np.eye(count), 1, axis=0),
+    ),
 )
 """Words, axis and matrix of what may be mixed into the currents."""
 
 CONSTANTS = [
-    _spec_field("the decay is about {p}, not {right}", "decay", (0.98, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1), 1e-3, 1.0),
+    _spec_field(
+        "the decay is about {p}, not {right}",
+        "decay",
+        (0.98, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1),
+        1e-3,
+        1.0,
+    ),
     _spec_field("the threshold is about {p}, not {right}", "threshold", (0.5, 2.0), 1e-3, 1e3),
     Constant(
         "potentials are compared with about {p}, not {right}, which is subtracted",
@@ -96,20 +140,47 @@ CONSTANTS = [
         lambda e, p: e.started(p * e.previous()),
         lowest=0.0,
     ),
-    Constant("currents are multiplied by about {p}", lambda e: 1.0, _scaled, (0.0625, 0.5, 2.0, 16.0)),
-    Constant("the reset subtracts about {p}, not {right}", lambda e: e.spec.subtracted, _subtracting, (0.5, 1.5)),
+    Constant(
+        "currents are multiplied by about {p}", lambda e: 1.0, _scaled, (0.0625, 0.5, 2.0, 16.0)
+    ),
+    Constant(
+        "the reset subtracts about {p}, not {right}",
+        lambda e: e.spec.subtracted,
+        _subtracting,
+        (0.5, 1.5),
+    ),
     Constant("the bias is used about {p} times", lambda e: 1.0, _biased),
-    *(_mixing(text, axis, matrix, remaining) for remaining in (1, 0) for text, axis, matrix in MIXED),
+    *(
+        _mixing(text, axis, matrix, remaining)
+        for remaining in (1, 0)
+        for text, axis, matrix in MIXED
+    ),
 ]
 
 SYNAPTIC = _spec_field(
-    "the decay of the synaptic current is about {p}, not {right}", "current_decay", (0.9, 0.7, 0.5, 0.3, 0.1), 1e-3, 0.999
+    "the decay of the synaptic current is about {p}, not {right}",
+    "current_decay",
+    (0.9, 0.7, 0.5, 0.3, 0.1),
+    1e-3,
+    0.999,
 )
 
 
 ADAPTIVE = [
-    _spec_field("a spike adds about {p} to the threshold, not {right}", "adaptation", (0.01, 0.1, 1.0), 1e-4, 1e3),
-    _spec_field("the adaptation's decay is about {p}, not {right}", "adaptation_decay", (0.99, 0.9, 0.7, 0.5, 0.1), 1e-3, 0.9999),
+    _spec_field(
+        "a spike adds about {p} to the threshold, not {right}",
+        "adaptation",
+        (0.01, 0.1, 1.0),
+        1e-4,
+        1e3,
+    ),
+    _spec_field(
+        "the adaptation's decay is about {p}, not {right}",
+        "adaptation_decay",
+        (0.99, 0.9, 0.7, 0.5, 0.1),
+        1e-3,
+        0.9999,
+    ),
 ]
 
 
@@ -125,14 +196,25 @@ SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))
 def slopes(e: Evidence) -> Iterator[Constant]:
     """Surrogates with their slopes, and with the reset detached or attached: forward runs do not see them."""
     for detached in (e.spec.detach_reset, not e.spec.detach_reset):
-        also = "" if detached == e.spec.detach_reset else f" and the reset is {'detached' if detached else 'attached'}"
+        also = (
+            ""
+            if detached == e.spec.detach_reset
+            else f" and the reset is {'detached' if detached else 'attached'}"
+        )
         for surrogate in SURROGATES:
             same = surrogate == e.spec.surrogate
             if same and not also:
                 text = "the surrogate's slope is {p}, not {right}"
             else:
                 text = f"the surrogate is {surrogate} with slope {{p}}, not {e.spec.surrogate} with slope {{right}}{also}"
-            yield Constant(text, lambda e: e.spec.slope, partial(_sloped, surrogate, detached), SLOPES, 1e-3, 1e4)
+            yield Constant(
+                text,
+                lambda e: e.spec.slope,
+                partial(_sloped, surrogate, detached),
+                SLOPES,
+                1e-3,
+                1e4,
+            )
 
 
 def _sloped(surrogate: str, detached: bool, e: Evidence, p: float) -> Hypothesis:

@@ -27,7 +27,16 @@ from .arrays import of_arrays
 from .constants import constants_of
 from .fitting import fit_decisions, misfit_of, shortest, wrong_decisions
 from .gradients import BETTER, FAR_BETTER, first_best, of_gradients, worded
-from .hypotheses import Evidence, Hypothesis, anywhere, linear, other_items, reordered, roundings, structures
+from .hypotheses import (
+    Evidence,
+    Hypothesis,
+    anywhere,
+    linear,
+    other_items,
+    reordered,
+    roundings,
+    structures,
+)
 from .networks import behind_neurons, of_inputs
 from .operands import operands
 from .recurrences import recurrences
@@ -53,7 +62,9 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
     if oracle.is_lean(problem.network, *call.x.shape[:2]):
         return None
     with suppress(ArithmeticError, LookupError, ValueError, TypeError):
-        return loss_fault(problem, call, limits) or diagnose(_with_constants(_with_upstream(problem, call)), call, limits)
+        return loss_fault(problem, call, limits) or diagnose(
+            _with_constants(_with_upstream(problem, call)), call, limits
+        )
     return None
 
 
@@ -67,14 +78,19 @@ def _with_upstream(problem: Problem, call: Call) -> Problem:
 
 def _with_constants(problem: Problem) -> Problem:
     """`problem` with what its neurons have learned as their decay, for good: what is wrong with it is told as of any decay."""
-    network, learned = problem.network, {name: own["decay"] for name, own in problem.parameters.items() if "decay" in own}
+    network, learned = (
+        problem.network,
+        {name: own["decay"] for name, own in problem.parameters.items() if "decay" in own},
+    )
     if not learned:
         return problem
 
     def settled(node: Node) -> Node:
         spec = node.options["neuron"]
         decay = decay_of(spec, float(learned[node.name][0]), np)
-        return replace(node, options={**node.options, "neuron": replace(spec, decay=decay, learned_decay=None)})
+        return replace(
+            node, options={**node.options, "neuron": replace(spec, decay=decay, learned_decay=None)}
+        )
 
     nodes = tuple(settled(node) if node.name in learned else node for node in network.nodes)
     parameters = {name: own for name, own in problem.parameters.items() if name not in learned}
@@ -90,10 +106,15 @@ def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
         if given is None or given.shape[:2] != call.x.shape[:2] or not np.isfinite(given).all():
             return None
         if given.shape != problem.shape(neuron):
-            return shape_fault(network, neuron, given.shape[2:]) if places(network)[neuron] else None
+            return (
+                shape_fault(network, neuron, given.shape[2:]) if places(network)[neuron] else None
+            )
     if not places(network)[problem.last]:
         return _of_layer(problem, call.spikes[problem.last], call.gradients, limits[problem.last])
-    by_node = not is_chain(network) or sum(spikes.size for spikes in call.spikes.values()) <= MOST_DECISIONS
+    by_node = (
+        not is_chain(network)
+        or sum(spikes.size for spikes in call.spikes.values()) <= MOST_DECISIONS
+    )
     for neuron, layer in zip(network.neurons, _layers(problem, call), strict=True):
         spikes, limit = _flat(call.spikes[neuron]), limits[neuron]
         if _misfit(layer, spikes, limit):
@@ -119,7 +140,10 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
         if node.options["recurrent"]:
             recurrent = problem.parameters[neuron]["recurrent"].T.astype(np.float64)
             fed_back = [run.spikes[neuron][:-1] @ recurrent for run in (result, other)]
-            inputs = [np.concatenate([x[:1], x[1:] + more]) for x, more in zip(inputs, fed_back, strict=True)]
+            inputs = [
+                np.concatenate([x[:1], x[1:] + more])
+                for x, more in zip(inputs, fed_back, strict=True)
+            ]
         layers.append(alone(problem, neuron, *inputs))
     return layers
 
@@ -131,10 +155,14 @@ def _flat(values: np.ndarray) -> np.ndarray:
 
 def _misfit(layer: Problem, spikes: np.ndarray, limit: Limits) -> float:
     """Share of the decisions of a layer that are wrong."""
-    return float(wrong_decisions(_evidence(layer, spikes, None, limit).right, limit.distance).mean())
+    return float(
+        wrong_decisions(_evidence(layer, spikes, None, limit).right, limit.distance).mean()
+    )
 
 
-def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits) -> str | None:
+def _of_layer(
+    layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits
+) -> str | None:
     """What is wrong in one layer, in its gradients too if they are given."""
     whole = _evidence(layer, spikes, gradients, limit)
     wrong = wrong_decisions(whole.right, limit.distance)
@@ -144,40 +172,76 @@ def _of_layer(layer: Problem, spikes: np.ndarray, gradients: Gradients | None, l
         if spikes.min() == spikes.max():
             return "fires at every step" if spikes.any() else "silent: no neuron ever fires"
     sample = _sampled(whole.neurons, wrong)
-    part = whole if len(sample) == len(whole.neurons) else _evidence(layer, spikes, gradients, limit, sample)
+    part = (
+        whole
+        if len(sample) == len(whole.neurons)
+        else _evidence(layer, spikes, gradients, limit, sample)
+    )
     if not wrong.any():
-        return (of_gradients(part, forward_right=True) or of_arrays(part)) if part.gradients else None
+        return (
+            (of_gradients(part, forward_right=True) or of_arrays(part)) if part.gradients else None
+        )
     if text := _of_decisions(part) or _place(wrong, whole.neurons):
         return text
     # Last, for a start of its own for every trace explains much: what follows from a start fades with the steps.
     steps = np.argwhere(wrong)[:, 0]
     if len(steps) >= MANY_DECISIONS and steps.mean() < FADED * (len(wrong) - 1):
-        before, after = (wrong_decisions(h, limit.distance).mean() for h in (part.right, anywhere(part)))
+        before, after = (
+            wrong_decisions(h, limit.distance).mean() for h in (part.right, anywhere(part))
+        )
         if after <= FAR_BETTER * before:
             return "not started from rest"
     v, expected = run(part.spec, part.right.currents, part.right.spikes)
-    worst = float(from_threshold(part.spec, v).max(where=expected != part.right.spikes, initial=0.0))
-    return f"potentials are inexact, by up to about {worst:.1g}" if worst <= INEXACT * part.spec.threshold else None
+    worst = float(
+        from_threshold(part.spec, v).max(where=expected != part.right.spikes, initial=0.0)
+    )
+    return (
+        f"potentials are inexact, by up to about {worst:.1g}"
+        if worst <= INEXACT * part.spec.threshold
+        else None
+    )
 
 
 def _evidence(
-    layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits, rows: np.ndarray | None = None
+    layer: Problem,
+    spikes: np.ndarray,
+    gradients: Gradients | None,
+    limit: Limits,
+    rows: np.ndarray | None = None,
 ) -> Evidence:
     """A layer, cut down to the neurons `rows`."""
     cut = alone(layer, layer.last, layer.input, layer.other_input, rows)
     rows = np.arange(prod(layer.network.shapes[layer.last])) if rows is None else rows
     own = next(iter(cut.parameters.values()), {})
     weight, bias = own.get("weight"), own.get("bias")
-    right, other = (x.astype(np.float64) if weight is None else linear(x, weight, bias) for x in (cut.input, cut.other_input))
+    right, other = (
+        x.astype(np.float64) if weight is None else linear(x, weight, bias)
+        for x in (cut.input, cut.other_input)
+    )
     spec = spec_of(cut.network.node(cut.last).options["neuron"])
     hypothesis = Hypothesis(spec, right, spikes[:, :, rows].astype(np.float64))
     by_name = {} if gradients is None else _gradients(layer, gradients, rows)
-    return Evidence(hypothesis, cut.input, cut.other_input, other, cut.upstream, limit, rows, weight, bias, by_name)
+    return Evidence(
+        hypothesis,
+        cut.input,
+        cut.other_input,
+        other,
+        cut.upstream,
+        limit,
+        rows,
+        weight,
+        bias,
+        by_name,
+    )
 
 
 def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[str, np.ndarray]:
     """The framework's gradients of a network of one layer, as far as the neurons `rows` decide them."""
-    given = ((name, array) for node in layer.parameters for name, array in gradients.parameters[node].items())
+    given = (
+        (name, array)
+        for node in layer.parameters
+        for name, array in gradients.parameters[node].items()
+    )
     by_name = {name: array[rows] for name, array in given if array is not None}
     if gradients.input is not None and not layer.parameters:
         by_name["input"] = gradients.input[:, :, rows]
@@ -190,16 +254,30 @@ def _sampled(rows: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     count = max(2, MOST_DECISIONS // (wrong.shape[0] * wrong.shape[1]))
     if len(rows) <= count:
         return rows
-    kinds = [kind for kind in (np.flatnonzero(wrong.any(axis=(0, 1))), np.arange(len(rows))) if len(kind)]
-    return rows[np.unique([kind[i] for kind in kinds for i in np.linspace(0, len(kind) - 1, count // 2).astype(int)])]
+    kinds = [
+        kind for kind in (np.flatnonzero(wrong.any(axis=(0, 1))), np.arange(len(rows))) if len(kind)
+    ]
+    return rows[
+        np.unique(
+            [
+                kind[i]
+                for kind in kinds
+                for i in np.linspace(0, len(kind) - 1, count // 2).astype(int)
+            ]
+        )
+    ]
 
 
 def _of_decisions(e: Evidence) -> str | None:
     wrong = wrong_decisions(e.right, e.limit.distance)
     before = wrong.mean()
 
-    def best(faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance) -> tuple[float, str]:
-        return first_best([(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults])
+    def best(
+        faults: Iterable[tuple[Any, ...]], distance: float = e.limit.distance
+    ) -> tuple[float, str]:
+        return first_best(
+            [(wrong_decisions(h, distance).mean() / before, text) for *_, text, h in faults]
+        )
 
     many = np.count_nonzero(wrong) >= MANY_DECISIONS
     groups = [structures(e), reordered(e, np.any(wrong, axis=(0, 1))), other_items(e)]
@@ -211,20 +289,34 @@ def _of_decisions(e: Evidence) -> str | None:
         return name
     if not many and (name := _confirmed(e, best)):
         return name
-    shorter = best(roundings(e), 0.0)  # potentials of a short format often lie exactly on the threshold
+    shorter = best(
+        roundings(e), 0.0
+    )  # potentials of a short format often lie exactly on the threshold
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
         return perhaps + shorter[1]
-    constants = constants_of(e) if many or not e.gradients else []  # which would have shown in the gradients
-    fits = [(fit, constant) for constant in constants if (fit := fit_decisions(e, constant)) is not None]
-    fits = [(fit, c) for fit, c in fits if wrong_decisions(c.supposed(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before]
+    constants = (
+        constants_of(e) if many or not e.gradients else []
+    )  # which would have shown in the gradients
+    fits = [
+        (fit, constant) for constant in constants if (fit := fit_decisions(e, constant)) is not None
+    ]
+    fits = [
+        (fit, c)
+        for fit, c in fits
+        if wrong_decisions(c.supposed(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before
+    ]
     if fits:
         fit, constant = min(fits, key=lambda pair: (pair[0].broken, -pair[0].freedom))
-        return (perhaps if len(fits) > 1 else "") + worded(e, constant, shortest(fit.low, fit.p, fit.high))
+        return (perhaps if len(fits) > 1 else "") + worded(
+            e, constant, shortest(fit.low, fit.p, fit.high)
+        )
     return shorter[1] if shorter[0] <= BETTER else None
 
 
-def _confirmed(e: Evidence, best: Callable[[Iterable[tuple[str, Hypothesis]]], tuple[float, str]]) -> str | None:
+def _confirmed(
+    e: Evidence, best: Callable[[Iterable[tuple[str, Hypothesis]]], tuple[float, str]]
+) -> str | None:
     """Among many faults several explain a few wrong decisions: the one that gives the gradients of weight and bias too."""
     own = {name: array for name, array in e.gradients.items() if name != "input"}
     if not own:
@@ -238,7 +330,9 @@ def _confirmed(e: Evidence, best: Callable[[Iterable[tuple[str, Hypothesis]]], t
 
 def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
     """Where the wrong decisions are, if not all over the place."""
-    steps, items, neurons = (np.flatnonzero(wrong.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
+    steps, items, neurons = (
+        np.flatnonzero(wrong.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))
+    )
     count, faulty = len(rows), len(neurons)
     tail = count - neurons[0]
     if neurons[0] and faulty >= tail / 2 and (faulty == 1 or (tail / count) ** faulty < BY_CHANCE):
@@ -246,7 +340,11 @@ def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
     decisions = np.count_nonzero(wrong)
     if steps[0] and (1 - steps[0] / len(wrong)) ** min(decisions, faulty) < BY_CHANCE:
         return f"right for the first {steps[0]} steps only"
-    if items[0] and len(items) > 1 and (1 - items[0] / wrong.shape[1]) ** min(decisions, faulty) < BY_CHANCE:
+    if (
+        items[0]
+        and len(items) > 1
+        and (1 - items[0] / wrong.shape[1]) ** min(decisions, faulty) < BY_CHANCE
+    ):
         return f"right for the first {items[0]} batch items only"
     if len(items) == 1 and wrong.shape[1] > 2 and wrong.shape[1] ** -float(faulty) < BY_CHANCE:
         return f"only batch item {items[0]} is wrong"

@@ -23,7 +23,9 @@ def by_currents(e: Evidence, h: Hypothesis, cut: int = 0) -> np.ndarray:
     cut = cut or len(v)
     how, spec = h.backward, h.backward.spec or h.spec
     upstream = (e.upstream if how.upstream is None else how.upstream).astype(np.float64)
-    slope = derivative(spec, np)(v - spec.threshold) if how.slope is None else how.slope(v, h.spikes)
+    slope = (
+        derivative(spec, np)(v - spec.threshold) if how.slope is None else how.slope(v, h.spikes)
+    )
     gradient = np.concatenate(
         [
             run_backward(spec, v[t], h.spikes[t], upstream[t], slope=slope[t], passing=how.passing)
@@ -33,7 +35,9 @@ def by_currents(e: Evidence, h: Hypothesis, cut: int = 0) -> np.ndarray:
     return gradient if h.pull is None else h.pull(gradient)
 
 
-def gradients_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> dict[str, np.ndarray]:
+def gradients_of(
+    e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None
+) -> dict[str, np.ndarray]:
     """The gradients that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
     gradient = by_currents(e, h, cut)
     if e.weight is None:
@@ -44,7 +48,9 @@ def gradients_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | N
 
     weight = e.weight.astype(np.float64)
     by_name = {
-        "weight": lambda: np.tensordot(short(gradient), short(e.input.astype(np.float64)), axes=([0, 1], [0, 1])),
+        "weight": lambda: np.tensordot(
+            short(gradient), short(e.input.astype(np.float64)), axes=([0, 1], [0, 1])
+        ),
         "bias": lambda: gradient.sum(axis=(0, 1)),
         "input": lambda: short(gradient) @ short(weight),
     }
@@ -87,12 +93,17 @@ def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
         for _ in range(8):
             step = _step(constant, p)
             supposed = (constant.supposed(e, q) for q in (p, p + step))
-            here, moved = (run(h.spec, h.currents, h.spikes)[0].ravel() - h.spec.threshold for h in supposed)
+            here, moved = (
+                run(h.spec, h.currents, h.spikes)[0].ravel() - h.spec.threshold for h in supposed
+            )
             change = (moved - here) / step
             bounding = np.abs(change) > 1e-9
             if bounding.sum() < 2:
                 break
-            bounds, lower = p - here[bounding] / change[bounding], fired[bounding] == (change[bounding] > 0)
+            bounds, lower = (
+                p - here[bounding] / change[bounding],
+                fired[bounding] == (change[bounding] > 0),
+            )
             broken, low, high = _fewest_broken(bounds, lower)
             low, high = (float(np.clip(q, constant.lowest, constant.highest)) for q in (low, high))
             if low <= right <= high:
@@ -145,7 +156,11 @@ def _newton(e: Evidence, constant: Constant, p: float) -> tuple[float, float]:
         if not down:
             break
         far = abs(p) / 2 + 1
-        q = float(np.clip(p + up / down, max(constant.lowest, p - far), min(constant.highest, p + 2 * far)))
+        q = float(
+            np.clip(
+                p + up / down, max(constant.lowest, p - far), min(constant.highest, p + 2 * far)
+            )
+        )
         if abs(q - p) <= 1e-10 * max(abs(p), 1e-3):
             break
         p = q

@@ -16,7 +16,8 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
     """The fault that gives the framework's gradients; one of the backward alone only where the forward is right."""
     right = gradients_of(e, e.right)
     if not right or any(
-        e.gradients[name].shape != g.shape or not np.isfinite(e.gradients[name]).all() for name, g in right.items()
+        e.gradients[name].shape != g.shape or not np.isfinite(e.gradients[name]).all()
+        for name, g in right.items()
     ):
         return None
     errors = misfits(e, right)
@@ -26,7 +27,9 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
     if min(errors) > 1:  # a gradient by the currents that is wrong spoils all three
         cuts = [k for k in (*range(1, 65), 100, 128, 200, 250, 256, 500) if k < steps]
         tried += [(misfit_of(e, h), text) for text, h in attachments(e)]
-        tried += [(misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts]
+        tried += [
+            (misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts
+        ]
         if forward_right:
             tried += [(misfit_of(e, h), text) for text, h in backward_faults(e)]
             tried += of_calls(e, right)
@@ -42,7 +45,10 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
         misfit, text = first_best(tried)
         if misfit <= max(1, FAR_BETTER * before):
             return text
-    tried = [(misfit_of(e, e.right, rounded=short), f"multiplies in {name} in the backward") for name, short in ROUNDINGS.items()]
+    tried = [
+        (misfit_of(e, e.right, rounded=short), f"multiplies in {name} in the backward")
+        for name, short in ROUNDINGS.items()
+    ]
     for name, text, h in roundings(e):
         tried += [(misfit_of(e, h, rounded=ROUNDINGS[name]), text), (misfit_of(e, h), text)]
     misfit, text = first_best(tried)
@@ -59,5 +65,12 @@ def worded(e: Evidence, constant: Constant, p: float, misfit: float | None = Non
     """The text with p, for a misfit of gradients with the fewest digits that are within what is allowed."""
     if misfit is not None and misfit <= 1:
         shorter = (float(f"{p:.{digits}g}") for digits in range(1, 7))
-        p = next((q for q in shorter if q > constant.lowest and misfit_of(e, constant.supposed(e, q)) <= 1), p)
+        p = next(
+            (
+                q
+                for q in shorter
+                if q > constant.lowest and misfit_of(e, constant.supposed(e, q)) <= 1
+            ),
+            p,
+        )
     return constant.text.format(p=f"{p:.6g}", right=f"{constant.right(e):.6g}")

@@ -94,14 +94,23 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         scanned = [a.transpose(1, 0, 2) for a in (currents, spikes)]
         yield "the batch axis is scanned as time", e.suppose(currents=scanned[0], spikes=scanned[1])
         mixed = [a.reshape(items, steps, count).transpose(1, 0, 2) for a in (currents, spikes)]
-        yield "time and batch are reshaped where they should be transposed", e.suppose(currents=mixed[0], spikes=mixed[1])
-    yield "the first answer is returned again: this is the output for the previous input", e.suppose(currents=e.other_currents)
+        yield (
+            "time and batch are reshaped where they should be transposed",
+            e.suppose(currents=mixed[0], spikes=mixed[1]),
+        )
+    yield (
+        "the first answer is returned again: this is the output for the previous input",
+        e.suppose(currents=e.other_currents),
+    )
     for reset in RESETS:
         # `hard-straight` differs from `hard` in the gradient only.
         if reset != "hard-straight" and reset != spec.reset.removesuffix("-straight"):
             yield f"resets like `{reset}`, not `{spec.reset}`", e.respecified(reset=reset)
     if spec.current_decay is not None:
-        yield "has no synaptic current: currents act for one step", e.respecified(current_decay=None)
+        yield (
+            "has no synaptic current: currents act for one step",
+            e.respecified(current_decay=None),
+        )
         yield "a spike clears the synaptic current too", e.suppose(currents=_cleared(e))
         if spec.decay < 1:
             swapped = e.respecified(decay=spec.current_decay, current_decay=spec.decay)
@@ -112,7 +121,10 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         late = np.concatenate([np.zeros_like(a[:1]), a[:-1]])
         yield "its threshold adapts one step late", _adapting(e, late, late)
         if spec.reset.startswith("soft"):
-            yield "the reset subtracts the threshold at rest, not the adapted one", _adapting(e, a, np.zeros_like(a))
+            yield (
+                "the reset subtracts the threshold at rest, not the adapted one",
+                _adapting(e, a, np.zeros_like(a)),
+            )
     if spec.max_spikes > 1:
         yield "fires at most one spike a step", e.respecified(max_spikes=1)
         yield f"fires more than {spec.max_spikes} spikes a step", e.respecified(max_spikes=MANY)
@@ -184,18 +196,25 @@ def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]
     order = np.arange(len(wrong))
     order[wrong] = apart.argmin(axis=1)
     moved = np.flatnonzero(order != np.arange(len(order)))
-    if len(moved) and free[:, order[moved]].any(axis=0).mean() >= 0.5:  # any neuron that hardly fires is like silent neurons
+    if (
+        len(moved) and free[:, order[moved]].any(axis=0).mean() >= 0.5
+    ):  # any neuron that hardly fires is like silent neurons
         first, other = e.neurons[moved[0]], e.neurons[order[moved[0]]]
         swapped = len(moved) == 2 and order[order[moved[0]]] == moved[0]
         text = f"neurons are in another order: {first} gives what {other} should"
-        yield f"neurons {first} and {other} are swapped" if swapped else text, e.suppose(currents=e.right.currents[:, :, order])
+        yield (
+            f"neurons {first} and {other} are swapped" if swapped else text,
+            e.suppose(currents=e.right.currents[:, :, order]),
+        )
 
 
 def anywhere(e: Evidence) -> Hypothesis:
     """Each item's neurons may start from potentials of their own: from the least that its decisions leave."""
     step = 1e-6
     here, moved = (run(e.spec, e.started(p).currents, e.right.spikes)[0] for p in (0.0, step))
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where the potential overflowed
+    with np.errstate(
+        divide="ignore", over="ignore", invalid="ignore"
+    ):  # where the potential overflowed
         bounds = (e.spec.threshold - here) * step / (moved - here)
     low = np.where(e.right.spikes > 0, bounds, -np.inf).max(axis=0)
     high = np.where(e.right.spikes > 0, np.inf, bounds).min(axis=0)
@@ -207,22 +226,38 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     """Forward runs do not see these either."""
     detached = e.spec.detach_reset
     now, should = ("attached", "detached") if detached else ("detached", "attached")
-    yield f"the reset is {now} where it should be {should}", e.respecified(detach_reset=not detached)
+    yield (
+        f"the reset is {now} where it should be {should}",
+        e.respecified(detach_reset=not detached),
+    )
     if e.spec.current_decay is not None:
         plain = Backward(spec=replace(e.spec, current_decay=None))
-        yield "the gradient does not go back through the synaptic current", e.suppose(backward=plain)
+        yield (
+            "the gradient does not go back through the synaptic current",
+            e.suppose(backward=plain),
+        )
     if e.spec.adaptation is not None:
-        cut, constant = (Backward(passing=Passing(**{way: 0.0})) for way in ("to_threshold", "from_threshold"))
+        cut, constant = (
+            Backward(passing=Passing(**{way: 0.0})) for way in ("to_threshold", "from_threshold")
+        )
         yield "the gradient does not go back through the adaptation", e.suppose(backward=cut)
-        yield "the spike's gradient takes the threshold for a constant", e.suppose(backward=constant)
+        yield (
+            "the spike's gradient takes the threshold for a constant",
+            e.suppose(backward=constant),
+        )
     for reset in ("hard", "hard-straight"):
         if e.spec.reset.startswith("hard") and e.spec.adaptation is None and reset != e.spec.reset:
-            yield f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`", e.respecified(reset=reset)
+            yield (
+                f"the gradient through the reset is that of `{reset}`, not `{e.spec.reset}`",
+                e.respecified(reset=reset),
+            )
 
 
 def truncated(array: np.ndarray) -> np.ndarray:
     """float32 numbers cut, not rounded, to TF32's ten mantissa bits: what its multipliers do with the rest."""
-    return (np.ascontiguousarray(array, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return (np.ascontiguousarray(array, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(
+        np.float32
+    )
 
 
 Rounding = Callable[[np.ndarray], np.ndarray]
@@ -249,8 +284,16 @@ def roundings(e: Evidence) -> Iterator[tuple[str, str, Hypothesis]]:
             currents = linear(rounded(e.input), rounded(e.weight), e.bias)
             yield name, f"multiplies in {name}", e.suppose(currents=currents)
         if name in ("bf16", "fp16"):
-            yield name, f"computes in {name} inside", e.suppose(currents=_rounded_run(e, currents, rounded))
-            yield name, f"keeps its potential in {name}", e.suppose(currents=_rounded_run(e, e.right.currents, rounded))
+            yield (
+                name,
+                f"computes in {name} inside",
+                e.suppose(currents=_rounded_run(e, currents, rounded)),
+            )
+            yield (
+                name,
+                f"keeps its potential in {name}",
+                e.suppose(currents=_rounded_run(e, e.right.currents, rounded)),
+            )
 
 
 def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.ndarray:

@@ -55,7 +55,9 @@ def behind_neurons(problem: Problem, call: Call, limits: LimitsByNode) -> str | 
     given, limit = call.output, limits[output].gradient
 
     def misfit(value: np.ndarray) -> float:
-        apart = np.inf if given is None or given.shape != value.shape else np.linalg.norm(given - value)
+        apart = (
+            np.inf if given is None or given.shape != value.shape else np.linalg.norm(given - value)
+        )
         return float(apart / max(float(np.linalg.norm(value)), 1e-300)) / limit
 
     if given is not None and misfit(right := result.values[output]) > 1:
@@ -69,6 +71,8 @@ def behind_neurons(problem: Problem, call: Call, limits: LimitsByNode) -> str | 
     if call.statistics is not None:
         for name, batch in result.statistics.items():
             count = result.values[name].size // len(batch["mean"])
-            if words := statistics_fault(network.node(name), batch, count, call.statistics, limits[name].gradient):
+            if words := statistics_fault(
+                network.node(name), batch, count, call.statistics, limits[name].gradient
+            ):
                 return words
     return best_pull(problem, call.gradients, result, limits) if call.gradients else None

@@ -33,19 +33,30 @@ PARTS: dict[str, Callable[[np.ndarray], tuple[slice, ...]]] = {
 }
 
 
-def best_pull(problem: Problem, given: Gradients, run: oracle.Run, limits: LimitsByNode) -> str | None:
+def best_pull(
+    problem: Problem, given: Gradients, run: oracle.Run, limits: LimitsByNode
+) -> str | None:
     """The fault of one node, or of all of its kind, with which every gradient `given` is right. The nodes nearest to the wrong
     gradients come first."""
     network = problem.network
     wrong = _wrong(oracle.backward(network, run, problem.upstream), given, limits)
     sources = {node.name: _sources(network, node.name) for node in network.nodes}
     near = [node for node in network.nodes if wrong <= sources[node.name] | {node.name}]
-    kinds = {kind: [node for node in network.nodes if node.kind == kind] for kind in {node.kind for node in near}}
-    for alike in [*([node] for node in near), *(nodes for nodes in kinds.values() if len(nodes) > 1)]:
+    kinds = {
+        kind: [node for node in network.nodes if node.kind == kind]
+        for kind in {node.kind for node in near}
+    }
+    for alike in [
+        *([node] for node in near),
+        *(nodes for nodes in kinds.values() if len(nodes) > 1),
+    ]:
         faults = [_faults(problem.parameters, run, node) for node in alike]
         for words in faults[0]:
             if all(words in own for own in faults):
-                pulls = {**run.pulls, **{node.name: own[words] for node, own in zip(alike, faults, strict=True)}}
+                pulls = {
+                    **run.pulls,
+                    **{node.name: own[words] for node, own in zip(alike, faults, strict=True)},
+                }
                 expected = oracle.backward(network, replace(run, pulls=pulls), problem.upstream)
                 if not _wrong(expected, given, limits):
                     return told(alike, words)
@@ -55,7 +66,11 @@ def best_pull(problem: Problem, given: Gradients, run: oracle.Run, limits: Limit
 def _wrong(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) -> set[str]:
     """The nodes, INPUT among them, with gradients that are not as expected. A missing one is zero."""
     by_parameter, of_input = expected
-    pairs = [(node, given.parameters[node].get(name), right) for node, own in by_parameter.items() for name, right in own.items()]
+    pairs = [
+        (node, given.parameters[node].get(name), right)
+        for node, own in by_parameter.items()
+        for name, right in own.items()
+    ]
     pairs += [(INPUT, given.input, of_input)] if given.input is not None else []
     wrong = set()
     for node, array, value in pairs:
@@ -83,9 +98,15 @@ def _faults(parameters: Parameters, run: oracle.Run, node: Node) -> Pulls:
     for name in parameters.get(node.name, {}):
         faults |= {f"{words} of its {name}": pull for words, pull in _of_parameter(right, name)}
     for index in range(len(node.inputs)):
-        faults[f"lets no gradient pass to {{{index}}}"] = _passing(right, index, lambda gradient: 0 * gradient)
-        faults[f"passes the gradient of {{{index}}} on twice"] = _passing(right, index, lambda gradient: 2 * gradient)
-        faults[f"passes the gradient of {{{index}}} on one step late"] = _passing(right, index, _late)
+        faults[f"lets no gradient pass to {{{index}}}"] = _passing(
+            right, index, lambda gradient: 0 * gradient
+        )
+        faults[f"passes the gradient of {{{index}}} on twice"] = _passing(
+            right, index, lambda gradient: 2 * gradient
+        )
+        faults[f"passes the gradient of {{{index}}} on one step late"] = _passing(
+            right, index, _late
+        )
     return faults
 
 
@@ -98,7 +119,9 @@ def _passing(right: Pull, index: int, change: Callable[[np.ndarray], np.ndarray]
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, tuple[np.ndarray, ...]]:
         own, passed = right(gradient)
-        parts = [oracle.whole(part) for part in (passed if isinstance(passed, tuple) else (passed,))]
+        parts = [
+            oracle.whole(part) for part in (passed if isinstance(passed, tuple) else (passed,))
+        ]
         parts[index] = change(parts[index])
         return own, tuple(parts)
 
@@ -126,8 +149,14 @@ def _of_parameter(right: Pull, name: str) -> Iterator[tuple[str, Pull]]:
 
     yield "hands out no gradient", changed(lambda own, gradient: 0 * own)
     yield "turns the sign of the gradient", changed(lambda own, gradient: -own)
-    yield "takes the mean over the batch in the gradient", changed(lambda own, gradient: own / gradient.shape[1])
-    yield "takes the mean over time in the gradient", changed(lambda own, gradient: own / gradient.shape[0])
+    yield (
+        "takes the mean over the batch in the gradient",
+        changed(lambda own, gradient: own / gradient.shape[1]),
+    )
+    yield (
+        "takes the mean over time in the gradient",
+        changed(lambda own, gradient: own / gradient.shape[0]),
+    )
     for words, part in PARTS.items():
         yield f"sums {words} only in the gradient", summed(part)
 
@@ -139,11 +168,19 @@ def _of_kind(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tu
         weight = oracle.exact(parameters, node)["weight"].reshape(-1, *(1,) * (x.ndim - 3))
         deviation = np.sqrt(x.var(axis=axes, keepdims=True) + node.options["epsilon"])
         normal = (x - x.mean(axis=axes, keepdims=True)) / deviation
-        for words, by_mean, by_spread in (("mean and variance", 0, 0), ("mean", 0, 1), ("variance", 1, 0)):
+        for words, by_mean, by_spread in (
+            ("mean and variance", 0, 0),
+            ("mean", 0, 1),
+            ("variance", 1, 0),
+        ):
 
-            def detached(gradient: np.ndarray, by_mean: int = by_mean, by_spread: int = by_spread) -> tuple[Gradient, np.ndarray]:
+            def detached(
+                gradient: np.ndarray, by_mean: int = by_mean, by_spread: int = by_spread
+            ) -> tuple[Gradient, np.ndarray]:
                 along = by_mean * gradient.mean(axis=axes, keepdims=True)
-                along = along + by_spread * normal * (gradient * normal).mean(axis=axes, keepdims=True)
+                along = along + by_spread * normal * (gradient * normal).mean(
+                    axis=axes, keepdims=True
+                )
                 return right(gradient)[0], weight / deviation * (gradient - along)
 
             yield f"lets no gradient pass its {words}", detached
@@ -151,18 +188,26 @@ def _of_kind(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tu
         seen = windows(x, node.options, outside=-np.inf)
         most = (seen == seen.max(axis=(5, 6), keepdims=True)).astype(np.float64)
         flipped = most[..., ::-1, ::-1].reshape(*most.shape[:5], -1)
-        last = (np.arange(flipped.shape[-1]) == flipped.argmax(axis=-1)[..., None]).reshape(most.shape)[..., ::-1, ::-1]
+        last = (np.arange(flipped.shape[-1]) == flipped.argmax(axis=-1)[..., None]).reshape(
+            most.shape
+        )[..., ::-1, ::-1]
         even = np.ones(most.shape) / most[0, 0, 0, 0, 0].size
         for words, shares in (
             ("gives the last of equal values the gradient", last),
-            ("gives equal values equal parts of the gradient", most / most.sum(axis=(5, 6), keepdims=True)),
+            (
+                "gives equal values equal parts of the gradient",
+                most / most.sum(axis=(5, 6), keepdims=True),
+            ),
             ("gives all equal values the whole gradient", most),
             ("spreads the gradient over the whole window", even),
         ):
             yield words, _by_window(node, x.shape, shares)
     elif node.kind == "mean_time":
         yield "does not divide the gradient by T", lambda g: ({}, np.broadcast_to(g, x.shape))
-        yield "gives the last step alone the gradient", lambda g: ({}, np.concatenate([np.zeros_like(x[:-1]), g]))
+        yield (
+            "gives the last step alone the gradient",
+            lambda g: ({}, np.concatenate([np.zeros_like(x[:-1]), g])),
+        )
     elif node.kind == "neuron":
         yield from _of_neuron(parameters, run, node)
 
@@ -181,7 +226,9 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
 
         def pull(gradient: np.ndarray) -> tuple[Mapping[str, np.ndarray], np.ndarray]:
             g = run_backward(other, v, s, gradient, back, node.options["potentials"])
-            return {} if recurrent is None else {"recurrent": np.tensordot(g[1:], s[:-1], axes=([0, 1], [0, 1]))}, g
+            return {} if recurrent is None else {
+                "recurrent": np.tensordot(g[1:], s[:-1], axes=([0, 1], [0, 1]))
+            }, g
 
         return pull
 

@@ -21,13 +21,25 @@ def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     without_first = currents.copy()
     without_first[0] = 0
     yield "the first step is left out", e.suppose(currents=without_first)
-    yield "the reset comes one step late", _traced(e, resets=np.concatenate([np.zeros_like(spikes[:1]), spikes[:-1]]))
+    yield (
+        "the reset comes one step late",
+        _traced(e, resets=np.concatenate([np.zeros_like(spikes[:1]), spikes[:-1]])),
+    )
     yield "loses the input of the step after a spike: the potential is zero there", _loses_input(e)
     for least, words in ((0.0, "0"), (-threshold, f"{-threshold:g}")):
-        yield f"the potential is cut off below {words}", _traced(e, before=partial(np.maximum, least))
-        yield f"the potential is cut off below {words} after the reset", _traced(e, after=partial(np.maximum, least))
+        yield (
+            f"the potential is cut off below {words}",
+            _traced(e, before=partial(np.maximum, least)),
+        )
+        yield (
+            f"the potential is cut off below {words} after the reset",
+            _traced(e, after=partial(np.maximum, least)),
+        )
     for pause in (1, 2, 3, 5, 10):
-        yield f"a neuron rests for {pause} step{'s' if pause > 1 else ''} after a spike (refractory)", _rests(e, pause)
+        yield (
+            f"a neuron rests for {pause} step{'s' if pause > 1 else ''} after a spike (refractory)",
+            _rests(e, pause),
+        )
     for bits in range(1, 11):
         yield (
             f"the potential is kept in steps of 1/{2**bits}",
@@ -36,7 +48,10 @@ def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     for every in (2, 3, 4, 5, 8, 10):
         if every < steps // 2:
             words = "second" if every == 2 else "third" if every == 3 else f"{every}th"
-            yield f"only every {words} step is computed", e.suppose(currents=currents[::every], spikes=spikes[::every])
+            yield (
+                f"only every {words} step is computed",
+                e.suppose(currents=currents[::every], spikes=spikes[::every]),
+            )
 
 
 def _in_steps(of: float, v: np.ndarray) -> np.ndarray:
@@ -48,12 +63,20 @@ def _same(v: np.ndarray) -> np.ndarray:
 
 
 def _traced(
-    e: Evidence, before: Change = _same, after: Change = _same, resets: np.ndarray | None = None, above: float = 0.0
+    e: Evidence,
+    before: Change = _same,
+    after: Change = _same,
+    resets: np.ndarray | None = None,
+    above: float = 0.0,
 ) -> Hypothesis:
     """A loop that changes the potential before its spike or after its reset, or resets on other spikes. Its potentials are shown
     so much `above`: then one on the threshold fires, and is not left out as too near to tell."""
     resets = e.right.spikes if resets is None else resets
-    v, rest, a = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0]), risen(e.spec, e.right.spikes)
+    v, rest, a = (
+        np.empty_like(e.right.currents),
+        np.zeros_like(e.right.currents[0]),
+        risen(e.spec, e.right.spikes),
+    )
     for t, current in enumerate(synaptic(e.spec, e.right.currents)):
         v[t] = before(e.spec.decay * rest + current) - a[t]
         rest = after(after_reset(e.spec, v[t], resets[t], a[t]))
@@ -74,7 +97,11 @@ def _loses_input(e: Evidence) -> Hypothesis:
 def _rests(e: Evidence, pause: int) -> Hypothesis:
     """A loop whose potential goes on as it should, and which does not fire for `pause` steps after a spike."""
     v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
-    spikes, shown, a = e.right.spikes, np.empty_like(e.right.currents), risen(e.spec, e.right.spikes)
+    spikes, shown, a = (
+        e.right.spikes,
+        np.empty_like(e.right.currents),
+        risen(e.spec, e.right.spikes),
+    )
     for t, current in enumerate(e.right.currents):
         v[t] = e.spec.decay * rest + current - a[t]
         resting = (spikes[max(0, t - pause) : t] > 0).any(axis=0)

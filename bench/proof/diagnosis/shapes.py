@@ -12,7 +12,9 @@ TRIED = {"outputs": range(0), "padding": range(6), "stride": range(1, 5), "kerne
 """Options, each with the values that a node may have instead; of outputs, as many as were given."""
 
 
-def shape_fault(network: Network, name: str, given: Shape, right: Collection[str] = ()) -> str | None:
+def shape_fault(
+    network: Network, name: str, given: Shape, right: Collection[str] = ()
+) -> str | None:
     """The node that makes features `given` of node `name`, and what explains them. Neurons before it are right, and nodes that
     are known to be. None where the values of that node stand in another order."""
     if prod(given) == prod(network.shapes[name]):
@@ -23,7 +25,11 @@ def shape_fault(network: Network, name: str, given: Shape, right: Collection[str
             if network.shapes[reader.name] == given:
                 return f"{reader.name} stands in front of {name}"
     before = between(network, node.inputs[0] if node.kind == "neuron" else name)
-    suspects = [each for each in before if each.options.keys() & {"outputs", "kernel"} and each.name not in right]
+    suspects = [
+        each
+        for each in before
+        if each.options.keys() & {"outputs", "kernel"} and each.name not in right
+    ]
     for suspect, words, other in _changes(suspects, given):
         nodes = tuple(other if each is suspect else each for each in network.up_to(name).nodes)
         with suppress(ValueError):  # of a node whose inputs do not fit
@@ -38,4 +44,8 @@ def _changes(nodes: list[Node], given: Shape) -> Iterator[tuple[Node, str, Node]
         for node in nodes:
             for value in given[:1] if option == "outputs" else tried:
                 if value != (right := node.options.get(option, value)):
-                    yield node, f"{option} {value}, not {right}", replace(node, options={**node.options, option: value})
+                    yield (
+                        node,
+                        f"{option} {value}, not {right}",
+                        replace(node, options={**node.options, option: value}),
+                    )

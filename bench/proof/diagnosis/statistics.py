@@ -7,18 +7,27 @@ from ..judge import Statistics
 
 
 def statistics_fault(
-    node: Node, batch: dict[str, np.ndarray], count: int, given: tuple[Statistics, Statistics], limit: float
+    node: Node,
+    batch: dict[str, np.ndarray],
+    count: int,
+    given: tuple[Statistics, Statistics],
+    limit: float,
 ) -> str | None:
     """What fits both of them, None if nothing does or they are right. `batch` are mean and unbiased variance of the call, over
     `count` values by channel; `given` before and after it."""
     m = node.options["momentum"]
-    before, after = ({key: each[node.name][key].astype(np.float64) for key in batch} for each in given)
+    before, after = (
+        {key: each[node.name][key].astype(np.float64) for key in batch} for each in given
+    )
 
     def moved(by: float, **batch_instead: np.ndarray) -> dict[str, np.ndarray]:
         return {key: (1 - by) * before[key] + by * {**batch, **batch_instead}[key] for key in batch}
 
     def fits(supposed: dict[str, np.ndarray]) -> bool:
-        return all(np.linalg.norm(after[key] - value) <= limit * np.linalg.norm(value) for key, value in supposed.items())
+        return all(
+            np.linalg.norm(after[key] - value) <= limit * np.linalg.norm(value)
+            for key, value in supposed.items()
+        )
 
     if fits(moved(m)):
         return None

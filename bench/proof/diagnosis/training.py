@@ -29,7 +29,9 @@ def loss_fault(problem: Problem, call: Call, limits: LimitsByNode) -> str | None
     return None
 
 
-def _wrong_losses(loss: str, output: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _wrong_losses(
+    loss: str, output: np.ndarray, labels: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
     """Gradients of the output, with the words for the loss that has them."""
     right, (steps, items, count) = loss_and_gradient(loss, output, labels)[1], output.shape
     each = [loss_and_gradient(loss, output[t : t + 1], labels)[1] for t in range(steps)]
@@ -38,7 +40,10 @@ def _wrong_losses(loss: str, output: np.ndarray, labels: np.ndarray) -> Iterator
         yield "the loss is taken at every time step, and summed", np.concatenate(each)
         mean = loss in MEAN_OF_TIME
         other = loss_and_gradient("spike-count" if mean else "cross-entropy", output, labels)[1]
-        yield f"the loss is of the {'sum' if mean else 'mean'} over time, not of the {'mean' if mean else 'sum'}", other
+        yield (
+            f"the loss is of the {'sum' if mean else 'mean'} over time, not of the {'mean' if mean else 'sum'}",
+            other,
+        )
         last = np.zeros_like(right)
         last[-1] = each[-1][0]
         yield "the loss is of the last time step alone", last
@@ -53,11 +58,18 @@ def _lost(descent: Descent, seen: list[By]) -> None:
 
 
 def _added_up(descent: Descent, seen: list[By]) -> None:
-    descent.step({node: {name: np.sum([g[node][name] for g in seen], 0) for name in own} for node, own in seen[-1].items()})
+    descent.step(
+        {
+            node: {name: np.sum([g[node][name] for g in seen], 0) for name in own}
+            for node, own in seen[-1].items()
+        }
+    )
 
 
 def _twice(descent: Descent, seen: list[By]) -> None:
-    descent.step({node: {name: 2 * g for name, g in named.items()} for node, named in seen[-1].items()})
+    descent.step(
+        {node: {name: 2 * g for name, g in named.items()} for node, named in seen[-1].items()}
+    )
 
 
 class _Decaying(Descent):
@@ -65,7 +77,11 @@ class _Decaying(Descent):
 
     def _move(self, g: np.ndarray, first: Any, second: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
         own = OPTIMIZERS[self.optimizer or "sgd"]
-        return super()._move(own.first * g, first, second) if own.second is None else super()._move(g, first, second)
+        return (
+            super()._move(own.first * g, first, second)
+            if own.second is None
+            else super()._move(g, first, second)
+        )
 
 
 class _Nesterov(Descent):
@@ -81,31 +97,47 @@ class _Uncorrected(Descent):
     def _move(self, g: np.ndarray, first: Any, second: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
         own = OPTIMIZERS[self.optimizer or "sgd"]
         move, states = super()._move(g, first, second)
-        return (move if own.second is None else own.rate * states[0] / (np.sqrt(states[1]) + own.epsilon)), states
+        return (
+            move
+            if own.second is None
+            else own.rate * states[0] / (np.sqrt(states[1]) + own.epsilon)
+        ), states
 
 
 FAULTS: dict[str, tuple[type[Descent], Stepped]] = {
     "the optimizer's states are lost after every step": (Descent, _lost),
     "gradients of earlier steps are added up": (Descent, _added_up),
     "the gradient is added up twice": (Descent, _twice),
-    "the gradient is added before the momentum decays": (_Decaying, lambda descent, seen: descent.step(seen[-1])),
+    "the gradient is added before the momentum decays": (
+        _Decaying,
+        lambda descent, seen: descent.step(seen[-1]),
+    ),
     "the momentum is Nesterov's": (_Nesterov, lambda descent, seen: descent.step(seen[-1])),
-    "Adam's means are not corrected for their start": (_Uncorrected, lambda descent, seen: descent.step(seen[-1])),
+    "Adam's means are not corrected for their start": (
+        _Uncorrected,
+        lambda descent, seen: descent.step(seen[-1]),
+    ),
 }
 
 
-def step_fault(optimizer: str | None, start: By, seen: list[By], fits: Callable[[By], bool]) -> str | None:
+def step_fault(
+    optimizer: str | None, start: By, seen: list[By], fits: Callable[[By], bool]
+) -> str | None:
     """The fault whose way from `start` along the gradients `seen` ends where it `fits`, None if there is none or where the right
     way does."""
     if fits(_way(Descent, lambda descent, given: descent.step(given[-1]), optimizer, start, seen)):
         return None
     for words, (kind, stepped) in FAULTS.items():
-        if (optimizer is not None or kind is Descent) and fits(_way(kind, stepped, optimizer, start, seen)):
+        if (optimizer is not None or kind is Descent) and fits(
+            _way(kind, stepped, optimizer, start, seen)
+        ):
             return words
     return None
 
 
-def _way(kind: type[Descent], stepped: Stepped, optimizer: str | None, start: By, seen: list[By]) -> By:
+def _way(
+    kind: type[Descent], stepped: Stepped, optimizer: str | None, start: By, seen: list[By]
+) -> By:
     descent = kind(optimizer, {node: dict(named) for node, named in start.items()})
     for count in range(1, len(seen) + 1):
         stepped(descent, seen[:count])

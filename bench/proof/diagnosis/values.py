@@ -15,34 +15,74 @@ Compute = Callable[..., np.ndarray]
 """From the values that a node reads to its own."""
 Faults = dict[str, Compute]
 """By what is said of the node."""
-AXES = {"by its time step alone": (1, 3, 4), "by pixel": (0, 1), "by item alone": (0, 3, 4), "over the channels": (0, 1, 2, 3, 4)}
+AXES = {
+    "by its time step alone": (1, 3, 4),
+    "by pixel": (0, 1),
+    "by item alone": (0, 3, 4),
+    "over the channels": (0, 1, 2, 3, 4),
+}
 """Over which axes of (T, B, C, H, W) a norm may average instead."""
 
 
 def best_fault(
-    network: Network, run: oracle.Run, target: str, before: Statistics | None, misfit: Callable[[np.ndarray], float]
+    network: Network,
+    run: oracle.Run,
+    target: str,
+    before: Statistics | None,
+    misfit: Callable[[np.ndarray], float],
 ) -> str | None:
     """The fault with which what neuron `target` reads, or the output `target` is, fits best: `misfit` is 1 or less. All neurons
     before it are right. `before` are the norms' running statistics before the call."""
     node = network.node(target)
     end = node.inputs[0] if node.kind == "neuron" else target
     inner = between(network, end)
-    earlier = {*network.neurons[: network.neurons.index(target)]} if node.kind == "neuron" else {*network.neurons}
-    right = {each.name for neuron in earlier for each in between(network, network.node(neuron).inputs[0])}
+    earlier = (
+        {*network.neurons[: network.neurons.index(target)]}
+        if node.kind == "neuron"
+        else {*network.neurons}
+    )
+    right = {
+        each.name for neuron in earlier for each in between(network, network.node(neuron).inputs[0])
+    }
     suspects = [each for each in inner if each.name not in right]
     faults = {each.name: _faults(network, run, each, before) for each in suspects}
-    tried = [(told([each], words), {each.name: wrong}) for each in suspects for words, wrong in faults[each.name].items()]
+    tried = [
+        (told([each], words), {each.name: wrong})
+        for each in suspects
+        for words, wrong in faults[each.name].items()
+    ]
     for kind in dict.fromkeys(each.kind for each in suspects):
         alike = [each for each in suspects if each.kind == kind]
         own = [faults[each.name] for each in alike]
-        shared = [words for words in own[0] if all(words in others for others in own)] if len(alike) > 1 else []
-        tried += [(told(alike, words), {n.name: wrong[words] for n, wrong in zip(alike, own, strict=True)}) for words in shared]
-    found = [(misfit(_changed(network, run, inner, end, changed)), words) for words, changed in tried]
+        shared = (
+            [words for words in own[0] if all(words in others for others in own)]
+            if len(alike) > 1
+            else []
+        )
+        tried += [
+            (
+                told(alike, words),
+                {n.name: wrong[words] for n, wrong in zip(alike, own, strict=True)},
+            )
+            for words in shared
+        ]
+    found = [
+        (misfit(_changed(network, run, inner, end, changed)), words) for words, changed in tried
+    ]
     if node.kind == "neuron":
         currents = run.values[end]
-        others = {name: run.values[name] for name in _before(network, end) if run.values[name].shape == currents.shape}
-        found += [(misfit(value), f"{target} reads {name}, not {end}") for name, value in others.items()]
-        found += [(misfit(currents + value), f"{name} is added in front of {target}") for name, value in others.items()]
+        others = {
+            name: run.values[name]
+            for name in _before(network, end)
+            if run.values[name].shape == currents.shape
+        }
+        found += [
+            (misfit(value), f"{target} reads {name}, not {end}") for name, value in others.items()
+        ]
+        found += [
+            (misfit(currents + value), f"{name} is added in front of {target}")
+            for name, value in others.items()
+        ]
         found.append((misfit(_late(currents)), f"{target} reads {end} one step late"))
     lowest, words = min(found, key=lambda pair: pair[0], default=(np.inf, ""))
     return words if lowest <= 1 else None
@@ -75,17 +115,23 @@ def between(network: Network, end: str) -> list[Node]:
     return [node for node in network.nodes if node.name in names]
 
 
-def _changed(network: Network, run: oracle.Run, inner: list[Node], end: str, changed: dict[str, Compute]) -> np.ndarray:
+def _changed(
+    network: Network, run: oracle.Run, inner: list[Node], end: str, changed: dict[str, Compute]
+) -> np.ndarray:
     """The value of `end` if nodes compute what is `changed`."""
     values: dict[str, np.ndarray] = {}
     for node in inner:
         if node.name in changed or values.keys() & {*node.inputs}:
             compute = changed.get(node.name) or _right(run, node)
-            values[node.name] = compute(*(values.get(name, run.values[name]) for name in node.inputs))
+            values[node.name] = compute(
+                *(values.get(name, run.values[name]) for name in node.inputs)
+            )
     return values.get(end, run.values[end])
 
 
-def _right(run: oracle.Run, node: Node, options: dict[str, Any] = {}, **parameters: np.ndarray) -> Compute:
+def _right(
+    run: oracle.Run, node: Node, options: dict[str, Any] = {}, **parameters: np.ndarray
+) -> Compute:
     """What a node computes, with other options and parameters if they are given."""
     own = {**oracle.exact(run.parameters, node), **parameters}
     return lambda *inputs: LAYERS[node.kind]({**node.options, **options}, own, *inputs)[0]
@@ -95,21 +141,40 @@ def _faults(network: Network, run: oracle.Run, node: Node, before: Statistics | 
     """The faults of a node's kind, then those that any may have."""
     if node.kind == "neuron":
         return _of_neuron(run, node)
-    right, own, shape = _right(run, node), oracle.exact(run.parameters, node), run.values[node.name].shape
+    right, own, shape = (
+        _right(run, node),
+        oracle.exact(run.parameters, node),
+        run.values[node.name].shape,
+    )
     faults = _OF_KIND.get(node.kind, lambda run, node: {})(run, node)
     if node.kind == "norm" and before is not None and node.name in before:
         mean, variance = (before[node.name][key].astype(np.float64) for key in ("mean", "variance"))
-        faults["normalises by its running statistics, as in eval mode"] = _norm(own, node, mean, variance)
+        faults["normalises by its running statistics, as in eval mode"] = _norm(
+            own, node, mean, variance
+        )
     for other, arrays in run.parameters.items():
-        if other != node.name and own and {k: a.shape for k, a in arrays.items()} == {k: a.shape for k, a in own.items()}:
-            faults[f"has the parameters of {other}"] = _right(run, node, {}, **oracle.exact(run.parameters, network.node(other)))
+        if (
+            other != node.name
+            and own
+            and {k: a.shape for k, a in arrays.items()} == {k: a.shape for k, a in own.items()}
+        ):
+            faults[f"has the parameters of {other}"] = _right(
+                run, node, {}, **oracle.exact(run.parameters, network.node(other))
+            )
     for index, name in enumerate(node.inputs):
         if run.values[name].shape == shape and node.kind != "add":
             faults["is left out"] = lambda x: x
         for other in _before(network, node.name):
-            if other not in node.inputs and (value := run.values[other]).shape == run.values[name].shape:
-                faults[f"reads {other}, not {{{index}}}"] = lambda *xs, i=index, v=value: right(*xs[:i], v, *xs[i + 1 :])
-        faults[f"reads {{{index}}} one step late"] = lambda *xs, i=index: right(*xs[:i], _late(xs[i]), *xs[i + 1 :])
+            if (
+                other not in node.inputs
+                and (value := run.values[other]).shape == run.values[name].shape
+            ):
+                faults[f"reads {other}, not {{{index}}}"] = lambda *xs, i=index, v=value: right(
+                    *xs[:i], v, *xs[i + 1 :]
+                )
+        faults[f"reads {{{index}}} one step late"] = lambda *xs, i=index: right(
+            *xs[:i], _late(xs[i]), *xs[i + 1 :]
+        )
     return faults
 
 
@@ -117,12 +182,16 @@ def _late(x: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros_like(x[:1]), x[:-1]])
 
 
-def _norm(own: Arrays, node: Node, mean: Any, variance: Any, epsilon: float | None = None) -> Compute:
+def _norm(
+    own: Arrays, node: Node, mean: Any, variance: Any, epsilon: float | None = None
+) -> Compute:
     """A norm by given statistics: arrays by channel, or functions of what it reads."""
 
     def compute(x: np.ndarray) -> np.ndarray:
         by_channel = (-1, *(1,) * (x.ndim - 3))
-        m, v = (each(x) if callable(each) else each.reshape(by_channel) for each in (mean, variance))
+        m, v = (
+            each(x) if callable(each) else each.reshape(by_channel) for each in (mean, variance)
+        )
         normal = (x - m) / np.sqrt(v + (node.options["epsilon"] if epsilon is None else epsilon))
         return normal * own["weight"].reshape(by_channel) + own["bias"].reshape(by_channel)
 
@@ -135,13 +204,18 @@ def _of_norm(run: oracle.Run, node: Node) -> Faults:
 
     def over(axes: tuple[int, ...], **how: Any) -> Compute:
         axes, unbiased = tuple(axis for axis in axes if axis < len(shape)), how.get("unbiased", 0)
-        mean, variance = (lambda x: x.mean(axis=axes, keepdims=True)), (lambda x: x.var(axis=axes, keepdims=True, ddof=unbiased))
+        mean, variance = (
+            (lambda x: x.mean(axis=axes, keepdims=True)),
+            (lambda x: x.var(axis=axes, keepdims=True, ddof=unbiased)),
+        )
         return _norm(own, node, mean, variance, how.get("epsilon"))
 
     faults = {f"normalises {words}": over(axes) for words, axes in AXES.items()}
     faults["divides by the unbiased variance"] = over(usual, unbiased=1)
     for epsilon in (1e-3, 1e-4, 1e-6, 1e-8, 0.0):
-        faults[f"has an epsilon of {epsilon:g}, not {node.options['epsilon']:g}"] = over(usual, epsilon=epsilon)
+        faults[f"has an epsilon of {epsilon:g}, not {node.options['epsilon']:g}"] = over(
+            usual, epsilon=epsilon
+        )
     faults["leaves out its shift"] = _right(run, node, bias=0 * own["bias"])
     faults["leaves out its scale"] = _right(run, node, weight=0 * own["weight"] + 1)
     return faults
@@ -160,17 +234,27 @@ def _of_conv(run: oracle.Run, node: Node) -> Faults:
     faults: Faults = {}
     if kernel > 1:
         wider = {"kernel": 2 * kernel - 1, "padding": padding + kernel // 2}
-        faults["flips its kernel: a convolution, not a cross-correlation"] = _right(run, node, weight=weight[..., ::-1, ::-1])
-        faults["exchanges rows and columns of its kernel"] = _right(run, node, weight=weight.swapaxes(2, 3))
+        faults["flips its kernel: a convolution, not a cross-correlation"] = _right(
+            run, node, weight=weight[..., ::-1, ::-1]
+        )
+        faults["exchanges rows and columns of its kernel"] = _right(
+            run, node, weight=weight.swapaxes(2, 3)
+        )
         faults["has a dilation of 2"] = _right(run, node, wider, weight=spread)
     if padding:
         for mode in ("edge", "reflect", "wrap"):
             faults[f"pads with `{mode}`, not with zeros"] = padded(padding, padding, mode=mode)
-        faults["pads one pixel less at the beginning and one more at the end"] = padded(padding - 1, padding + 1)
+        faults["pads one pixel less at the beginning and one more at the end"] = padded(
+            padding - 1, padding + 1
+        )
     for groups in (2, 3, 4):
         if len(weight) % groups == 0 and weight.shape[1] % groups == 0:
-            blocks = np.kron(np.eye(groups), np.ones((len(weight) // groups, weight.shape[1] // groups)))
-            faults[f"has {groups} groups"] = _right(run, node, weight=weight * blocks[..., None, None])
+            blocks = np.kron(
+                np.eye(groups), np.ones((len(weight) // groups, weight.shape[1] // groups))
+            )
+            faults[f"has {groups} groups"] = _right(
+                run, node, weight=weight * blocks[..., None, None]
+            )
     faults["reads its channels in reversed order"] = lambda x: right(x[:, :, ::-1])
     if len({*run.values[node.inputs[0]].shape[3:]}) == 1:
         faults["exchanges rows and columns of its image"] = lambda x: right(x.swapaxes(3, 4))
@@ -189,12 +273,19 @@ def _of_linear(run: oracle.Run, node: Node) -> Faults:
 def _of_bias(run: oracle.Run, node: Node) -> Faults:
     if (bias := oracle.exact(run.parameters, node).get("bias")) is None:
         return {}
-    return {"leaves out its bias": _right(run, node, bias=0 * bias), "adds its bias twice": _right(run, node, bias=2 * bias)}
+    return {
+        "leaves out its bias": _right(run, node, bias=0 * bias),
+        "adds its bias twice": _right(run, node, bias=2 * bias),
+    }
 
 
 def _of_pool(run: oracle.Run, node: Node) -> Faults:
     other = "avg_pool" if node.kind == "max_pool" else "max_pool"
-    words = "takes the mean, not the maximum" if other == "avg_pool" else "takes the maximum, not the mean"
+    words = (
+        "takes the mean, not the maximum"
+        if other == "avg_pool"
+        else "takes the maximum, not the mean"
+    )
     return {words: lambda x: LAYERS[other](node.options, {}, x)[0]}
 
 
@@ -203,7 +294,11 @@ def _of_flatten(run: oracle.Run, node: Node) -> Faults:
 
 
 def _of_add(run: oracle.Run, node: Node) -> Faults:
-    return {"leaves out {0}": lambda x, y: y, "leaves out {1}": lambda x, y: x, "takes {1} off": np.subtract}
+    return {
+        "leaves out {0}": lambda x, y: y,
+        "leaves out {1}": lambda x, y: x,
+        "takes {1} off": np.subtract,
+    }
 
 
 def _of_mean(run: oracle.Run, node: Node) -> Faults:
@@ -220,7 +315,10 @@ def _of_neuron(run: oracle.Run, node: Node) -> Faults:
     v, spikes = run.potentials[node.name], run.spikes[node.name]
     spec = spec_of(node.options["neuron"])
     after = after_reset(spec, v, spikes, risen(spec, spikes))
-    return {"hands out its potentials after the reset": lambda x: after, "hands out its spikes": lambda x: spikes}
+    return {
+        "hands out its potentials after the reset": lambda x: after,
+        "hands out its spikes": lambda x: spikes,
+    }
 
 
 _OF_KIND: dict[str, Callable[[oracle.Run, Node], Faults]] = {

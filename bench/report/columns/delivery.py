@@ -22,12 +22,16 @@ def _waiting_share(row: Row) -> float | None:
     return waits / (waits + trains) if waits is not None and trains else None
 
 
-def _told(name: str, column: str, unit: str, head: str, hint: str, views: str, place: int) -> Metric:
+def _told(
+    name: str, column: str, unit: str, head: str, hint: str, views: str, place: int
+) -> Metric:
     """A fact that the worker told."""
     return Metric(column, lambda row: _fact(row, name), unit, head, hint, views, place)
 
 
-def _found(name: str, value: Callable[[Row], float | None], unit: str, head: str, hint: str, views: str) -> Metric:
+def _found(
+    name: str, value: Callable[[Row], float | None], unit: str, head: str, hint: str, views: str
+) -> Metric:
     return Metric(name, value, unit, head, hint, views, 292)
 
 
@@ -35,13 +39,57 @@ KEPT = "bytes that are kept from epoch to epoch, without batches on their way"
 DELIVERY = (
     _told("batches", "batches", "count", "batches", "of an epoch", "", 290),
     _found(
-        "batches_per_s", _batches_per_s, "per_s", "batches/s", "delivered, and trained on if there is a network behind", "times"
+        "batches_per_s",
+        _batches_per_s,
+        "per_s",
+        "batches/s",
+        "delivered, and trained on if there is a network behind",
+        "times",
     ),
-    _told("cpu_s_per_sample", "cpu_per_sample_s", "s", "CPU a sample", "of all processes of the case", "times", 293),
-    _told("epoch_wait_s", "epoch_wait_s", "s", "waits", "seconds of an epoch that the device waits for batches", "start", 430),
-    _told("epoch_train_s", "epoch_train_s", "s", "trains", "seconds of the same epoch that the network trains", "start", 431),
-    _found("waiting_share", _waiting_share, "share", "waiting", "share of an epoch in which the device waits", "times"),
-    _told("disk_bytes", "data_disk_bytes", "bytes", "on disk", "of the files that an epoch reads", "memory", 330),
+    _told(
+        "cpu_s_per_sample",
+        "cpu_per_sample_s",
+        "s",
+        "CPU a sample",
+        "of all processes of the case",
+        "times",
+        293,
+    ),
+    _told(
+        "epoch_wait_s",
+        "epoch_wait_s",
+        "s",
+        "waits",
+        "seconds of an epoch that the device waits for batches",
+        "start",
+        430,
+    ),
+    _told(
+        "epoch_train_s",
+        "epoch_train_s",
+        "s",
+        "trains",
+        "seconds of the same epoch that the network trains",
+        "start",
+        431,
+    ),
+    _found(
+        "waiting_share",
+        _waiting_share,
+        "share",
+        "waiting",
+        "share of an epoch in which the device waits",
+        "times",
+    ),
+    _told(
+        "disk_bytes",
+        "data_disk_bytes",
+        "bytes",
+        "on disk",
+        "of the files that an epoch reads",
+        "memory",
+        330,
+    ),
     _told("host_bytes", "data_host_bytes", "bytes", "host", KEPT, "memory", 331),
     _told("device_bytes", "data_device_bytes", "bytes", "device", KEPT, "memory", 332),
 )

@@ -51,7 +51,9 @@ class Entry:
     def timed(self) -> frozenset[str]:
         """Phases whose time is worth showing: they went well, the network is the right one, and nothing was refused."""
         row, phases = self.row, PHASES if self.row.proved and self.row.status not in REFUSED else ()
-        return frozenset(p for p in phases if row.phase_status(p) == "ok" and self.values[f"{p}_s"] is not None)
+        return frozenset(
+            p for p in phases if row.phase_status(p) == "ok" and self.values[f"{p}_s"] is not None
+        )
 
     def shows(self, phase: str) -> bool:
         return phase in self.timed
@@ -59,7 +61,11 @@ class Entry:
     def weighs(self, phase: str) -> bool:
         """Whether the memory of a phase is worth showing, timed or not."""
         row = self.row
-        return row.proved and row.status not in REFUSED and bool(self.values[f"{phase}_peak_memory_bytes"])
+        return (
+            row.proved
+            and row.status not in REFUSED
+            and bool(self.values[f"{phase}_peak_memory_bytes"])
+        )
 
     @property
     def network(self) -> bool:
@@ -119,7 +125,9 @@ class Metric:
     @cached_property
     def page_classes(self) -> str:
         """The views of the page's table that show it, and `number` if it is one."""
-        return " ".join([view for view in VIEWS if view in self.views.split()] + ["number"] * self.number)
+        return " ".join(
+            [view for view in VIEWS if view in self.views.split()] + ["number"] * self.number
+        )
 
     def text(self, entry: Entry) -> str:
         """The text of its cell for `entry`; empty where nothing is known or may be shown."""

@@ -21,7 +21,17 @@ from ...workloads import WORKLOADS
 from ..coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
 from .delivery import DELIVERY
 from .hints import HINTS
-from .metric import EVERY, NATIVES, NATIVES_IN_MARKDOWN, REMARKS, STEP_FIRST, SUMMARY, Entry, Metric, part_column
+from .metric import (
+    EVERY,
+    NATIVES,
+    NATIVES_IN_MARKDOWN,
+    REMARKS,
+    STEP_FIRST,
+    SUMMARY,
+    Entry,
+    Metric,
+    part_column,
+)
 from .origin import ORIGIN, device_clock, proved, warnings
 from .predicted import OF_THEM
 from .work import WORK
@@ -36,7 +46,9 @@ def _case_metric(name: str) -> Metric:
     if name not in CONDITIONS:
         return Metric(name, value)
     axis = axis_of(name)
-    return Metric(name, value, axis.unit, axis.head, "", EVERY, 100 + CONDITIONS.index(name), axis=True)
+    return Metric(
+        name, value, axis.unit, axis.head, "", EVERY, 100 + CONDITIONS.index(name), axis=True
+    )
 
 
 def _neuron_metric(name: str) -> Metric:
@@ -55,7 +67,13 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
     def time(entry: Entry) -> str:
         ended = entry.row.phase_status(phase)
-        return units.seconds(entry.values[f"{phase}_s"]) if entry.shows(phase) else ended if ended not in (None, "ok") else ""
+        return (
+            units.seconds(entry.values[f"{phase}_s"])
+            if entry.shows(phase)
+            else ended
+            if ended not in (None, "ok")
+            else ""
+        )
 
     def interval(entry: Entry) -> str:
         low, high = (entry.values[f"{phase}_{end}_s"] for end in ("lo", "hi"))
@@ -69,10 +87,23 @@ def _phase_metrics(phase: str) -> list[Metric]:
     low = Metric(f"{phase}_lo_s", _estimated(phase, "low"), "s")
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
     if step:
-        low = Metric(low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval)
-        enqueue = Metric(enqueue.name, enqueue.value, "s", "until return", HINTS[enqueue.name], "start", 410, until_return)
+        low = Metric(
+            low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval
+        )
+        enqueue = Metric(
+            enqueue.name,
+            enqueue.value,
+            "s",
+            "until return",
+            HINTS[enqueue.name],
+            "start",
+            410,
+            until_return,
+        )
     return [
-        Metric(f"{phase}_s", _estimated(phase, "seconds"), "s", phase, "", views, place, format=time),
+        Metric(
+            f"{phase}_s", _estimated(phase, "seconds"), "s", phase, "", views, place, format=time
+        ),
         low,
         Metric(f"{phase}_hi_s", _estimated(phase, "high"), "s"),
         enqueue,
@@ -92,15 +123,29 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
     def value(row: Row) -> int | None:
         return row.first.memory.get(phase, {}).get(f"{kind}_bytes")
 
-    return Metric(name, value, "bytes", f"{phase} {head}", views="memory", place=300 + STEP_FIRST.index(phase), format=weighed)
+    return Metric(
+        name,
+        value,
+        "bytes",
+        f"{phase} {head}",
+        views="memory",
+        place=300 + STEP_FIRST.index(phase),
+        format=weighed,
+    )
 
 
 def _kept_memory(phase: str) -> Metric:
     """Bytes that stay in use from call to call."""
-    return Metric(f"{phase}_kept_memory_bytes", lambda row: row.first.memory.get(phase, {}).get("kept_bytes"), "bytes")
+    return Metric(
+        f"{phase}_kept_memory_bytes",
+        lambda row: row.first.memory.get(phase, {}).get("kept_bytes"),
+        "bytes",
+    )
 
 
-def _of_items(name: str, samples: Callable[[Row], float | None], unit: str, head: str, hint: str) -> Metric:
+def _of_items(
+    name: str, samples: Callable[[Row], float | None], unit: str, head: str, hint: str
+) -> Metric:
     """Something of a whole step that users count in samples; shown where a case trains with a loss."""
 
     def text(entry: Entry) -> str:
@@ -113,7 +158,11 @@ def _of_items(name: str, samples: Callable[[Row], float | None], unit: str, head
 def _samples_per_s(row: Row) -> float | None:
     """A step trains on one batch; where data is delivered it is an epoch of several."""
     batches = row.first.facts.get("batches") if row.delivers else 1
-    return batches * row.case.batch / row.estimates["step"].seconds if batches and "step" in row.estimates else None
+    return (
+        batches * row.case.batch / row.estimates["step"].seconds
+        if batches and "step" in row.estimates
+        else None
+    )
 
 
 def _epoch_s(row: Row) -> float | None:
@@ -124,40 +173,64 @@ def _epoch_s(row: Row) -> float | None:
 
 def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Metric:
     """Seconds of a stage of the step, or bytes of a kind of memory at its peak."""
-    return Metric(part_column(name, unit), lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None, unit)
+    return Metric(
+        part_column(name, unit),
+        lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None,
+        unit,
+    )
 
 
 def _learned(name: str, value: Callable[[Any], Any], **shown: Any) -> Metric:
     """Something of the curve that a case with a loss was trained along."""
-    return Metric(name, lambda row: value(row.first.learning) if row.first.learning else None, **shown)
+    return Metric(
+        name, lambda row: value(row.first.learning) if row.first.learning else None, **shown
+    )
 
 
 def _of_later_phase(phase: str) -> list[Metric]:
     """All columns of a phase that results.csv did not have from the start."""
-    warm = Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
-    memory = (_memory_metric(phase, kind, head) for kind, head in (("peak", "peak"), ("extra", "beyond")))
+    warm = Metric(
+        f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s"
+    )
+    memory = (
+        _memory_metric(phase, kind, head) for kind, head in (("peak", "peak"), ("extra", "beyond"))
+    )
     return [*_phase_metrics(phase), *memory, _kept_memory(phase), warm]
 
 
 def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
     """What belongs to a comparison group and to no case."""
-    return Metric(name, value, "", name, "", EVERY, place, format=lambda entry: entry.parts[name], axis=True)
+    return Metric(
+        name, value, "", name, "", EVERY, place, format=lambda entry: entry.parts[name], axis=True
+    )
 
 
 def _fact(name: str, unit: str = "", head: str = "", views: str = "", place: int = 0) -> Metric:
     """What the worker reported of a case in its first block."""
-    return Metric(name, lambda row: row.first.facts.get(name), unit, head, HINTS.get(name, ""), views, place)
+    return Metric(
+        name, lambda row: row.first.facts.get(name), unit, head, HINTS.get(name, ""), views, place
+    )
 
 
 def _of_proof(name: str, unit: str, head: str, place: int, views: str = "proof") -> Metric:
     """A figure of the proof at the case's own size."""
-    return Metric(name, lambda row: row.own_size.get(name), unit, head, HINTS.get(name, ""), views, place)
+    return Metric(
+        name, lambda row: row.own_size.get(name), unit, head, HINTS.get(name, ""), views, place
+    )
 
 
 def _part(name: str) -> Metric:
     """Seconds of a part of the first block, the only cold one: its compiler cache is empty."""
     hint = HINTS.get(f"{name}_s", "")
-    return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", name.replace("_", " "), hint, "start", 400)
+    return Metric(
+        f"{name}_s",
+        lambda row: row.part_seconds(name),
+        "s",
+        name.replace("_", " "),
+        hint,
+        "start",
+        400,
+    )
 
 
 def _roofline(row: Row) -> float | None:
@@ -184,31 +257,92 @@ def _verdict(entry: Entry) -> str:
     return (passed if row.proved else "rejected") if row.first.proof else ""
 
 
-LATER, LATEST, OF_RANKS = ("width", "image", "classes", "norm", "firing"), ("loss", "optimizer"), ("parallel", "ranks")
+LATER, LATEST, OF_RANKS = (
+    ("width", "image", "classes", "norm", "firing"),
+    ("loss", "optimizer"),
+    ("parallel", "ranks"),
+)
 """Fields of a case whose columns stand last."""
 NEURON = [field.name for field in fields(NeuronSpec)]
 EVERY_NEURON = NEURON.index("max_spikes") + 1
 """So many of its fields every neuron has: they stand at the front, others behind what came before them."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(_case_metric, (name for name in CASE_FIELDS if name not in (*LATER, *LATEST, *DATA_AXES, NETWORK, *OF_RANKS))),
+    *map(
+        _case_metric,
+        (
+            name
+            for name in CASE_FIELDS
+            if name not in (*LATER, *LATEST, *DATA_AXES, NETWORK, *OF_RANKS)
+        ),
+    ),
     *map(_neuron_metric, NEURON[:EVERY_NEURON]),
-    Metric("status", lambda row: row.status, head="status", views=f"{EVERY} {SUMMARY} {NATIVES}", place=900),
-    Metric("reason", lambda row: row.reason, head="reason", views=EVERY, place=910, format=lambda entry: reason_of(entry.row)),
-    Metric("rank_low", _standing("best"), "count", "#", HINTS["rank_low"], f"{EVERY} {SUMMARY}", 0, lambda e: rank_of(e.row)),
+    Metric(
+        "status",
+        lambda row: row.status,
+        head="status",
+        views=f"{EVERY} {SUMMARY} {NATIVES}",
+        place=900,
+    ),
+    Metric(
+        "reason",
+        lambda row: row.reason,
+        head="reason",
+        views=EVERY,
+        place=910,
+        format=lambda entry: reason_of(entry.row),
+    ),
+    Metric(
+        "rank_low",
+        _standing("best"),
+        "count",
+        "#",
+        HINTS["rank_low"],
+        f"{EVERY} {SUMMARY}",
+        0,
+        lambda e: rank_of(e.row),
+    ),
     Metric("rank_high", _standing("worst"), "count"),
-    Metric("ratio", _standing("ratio"), "times", "× best", HINTS["ratio"], f"times {SUMMARY}", 202, _ratio),
+    Metric(
+        "ratio",
+        _standing("ratio"),
+        "times",
+        "× best",
+        HINTS["ratio"],
+        f"times {SUMMARY}",
+        202,
+        _ratio,
+    ),
     Metric("ratio_low", _standing("low"), "times"),
     Metric("ratio_high", _standing("high"), "times"),
     # Holm's p, of all ratios to the fastest of a group together, that the two take the same time.
     Metric("p_holm", _standing("p")),
     *(metric for phase in USUAL_PHASES for metric in _phase_metrics(phase)),
-    Metric("peak_memory_bytes", lambda row: row.most_memory("peak"), "bytes", "memory", views=f"{SUMMARY} {NATIVES}", place=310),
+    Metric(
+        "peak_memory_bytes",
+        lambda row: row.most_memory("peak"),
+        "bytes",
+        "memory",
+        views=f"{SUMMARY} {NATIVES}",
+        place=310,
+    ),
     Metric("extra_memory_bytes", lambda row: row.most_memory("extra"), "bytes"),
-    *(_memory_metric(phase, kind, head) for phase in USUAL_PHASES for kind, head in (("peak", "peak"), ("extra", "beyond"))),
+    *(
+        _memory_metric(phase, kind, head)
+        for phase in USUAL_PHASES
+        for kind, head in (("peak", "peak"), ("extra", "beyond"))
+    ),
     *(_kept_memory(phase) for phase in USUAL_PHASES),
     Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
-    Metric("memory_meaning", lambda row: row.first.memory_meaning, "", "meaning", HINTS["memory_meaning"], "memory", 320),
+    Metric(
+        "memory_meaning",
+        lambda row: row.first.memory_meaning,
+        "",
+        "meaning",
+        HINTS["memory_meaning"],
+        "memory",
+        320,
+    ),
     Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
     Metric("proved", proved, head="verdict", views="proof", place=500, format=_verdict),
     # The rules, in words, by which less was asked of the proof.
@@ -221,7 +355,16 @@ METRICS: tuple[Metric, ...] = (
     _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),
     Metric("floor_s", lambda row: row.floors.get("step"), "s"),
-    Metric("roofline", _roofline, "share", "of the floor", HINTS["roofline"], "start", 420, _share_of_floor),
+    Metric(
+        "roofline",
+        _roofline,
+        "share",
+        "of the floor",
+        HINTS["roofline"],
+        "start",
+        420,
+        _share_of_floor,
+    ),
     _part("import"),
     # What torch finds out of the machine's compiler at first use is a part of the build.
     _part("build"),
@@ -239,7 +382,9 @@ METRICS: tuple[Metric, ...] = (
     _fact("backend"),
     Metric("device_clock", device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
-    Metric("blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600),
+    Metric(
+        "blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600
+    ),
     Metric("slots", lambda row: len(row.column("step", "disturbed"))),
     Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
     Metric(
@@ -264,17 +409,32 @@ METRICS: tuple[Metric, ...] = (
     _fact("product"),
     _fact("product_rate", "share"),
     # On a device with events `PHASE_device_s` is of calls whose memory the cache does not hold, and this of calls on the same.
-    *(Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s") for phase in USUAL_PHASES),
+    *(
+        Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
+        for phase in USUAL_PHASES
+    ),
     *map(_case_metric, LATEST),
     *(metric for phase in PHASES if phase not in USUAL_PHASES for metric in _of_later_phase(phase)),
     *(_taken_apart("seconds", stage, "s") for stage in STAGES),
-    Metric("step_apart_s", lambda row: row.first.breakdown["step_s"] if row.first.breakdown else None, "s"),
+    Metric(
+        "step_apart_s",
+        lambda row: row.first.breakdown["step_s"] if row.first.breakdown else None,
+        "s",
+    ),
     *(_taken_apart("bytes", kind, "bytes") for kind in KINDS),
     _of_items("samples_per_s", _samples_per_s, "per_s", "samples/s", "of whole steps"),
-    _of_items("epoch_s", _epoch_s, "s", "epoch", "all samples of the data set that the network was published with"),
+    _of_items(
+        "epoch_s",
+        _epoch_s,
+        "s",
+        "epoch",
+        "all samples of the data set that the network was published with",
+    ),
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),
-    _learned("accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545),
+    _learned(
+        "accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545
+    ),
     *map(_neuron_metric, NEURON[EVERY_NEURON:]),
     *ORIGIN,
     *map(_case_metric, DATA_AXES),

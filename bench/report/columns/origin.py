@@ -13,7 +13,10 @@ LIBRARIES = ("torch", "jax", "numpy")
 def _group(row: Row) -> str:
     """The same for all rows of a table that are ranked together, and for no others. The neuron counts by its label, which stays
     as it is when specifications learn of more."""
-    parts = [("neuron", row.case.neuron_label) if part[0] == "neuron" else part for part in map(_pair, comparison_group(row))]
+    parts = [
+        ("neuron", row.case.neuron_label) if part[0] == "neuron" else part
+        for part in map(_pair, comparison_group(row))
+    ]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 
@@ -45,7 +48,9 @@ def _proof(row: Row) -> str | None:
 
 def _machine_name(row: Row) -> Any:
     gpus = row.first.machine.get("gpus") or []
-    return gpus[0].get("name") if row.case.device != "cpu" and gpus else row.first.machine.get("cpu")
+    return (
+        gpus[0].get("name") if row.case.device != "cpu" and gpus else row.first.machine.get("cpu")
+    )
 
 
 def _array_library(row: Row) -> str | None:

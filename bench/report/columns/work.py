@@ -11,7 +11,11 @@ def _counted(name: str) -> Any:
     """Something that the oracle counted in a forward; unknown of a native neuron, which no oracle stands for."""
 
     def value(row: Row) -> int | None:
-        return None if row.case.native or not row.first.proof else row.first.proof.get("work", {}).get(name)
+        return (
+            None
+            if row.case.native or not row.first.proof
+            else row.first.proof.get("work", {}).get(name)
+        )
 
     return value
 
@@ -28,7 +32,15 @@ def _source(row: Row) -> str | None:
 WORK = (
     # Of a network that a config brings: whether its own weights were timed, times which gains, or seeded ones.
     Metric("weights", lambda row: row.first.proof.get("weights") if row.first.proof else None),
-    Metric("spikes", _counted("spikes"), "many", "spikes", "of all neurons in a forward, by the oracle", "proof", 546),
+    Metric(
+        "spikes",
+        _counted("spikes"),
+        "many",
+        "spikes",
+        "of all neurons in a forward, by the oracle",
+        "proof",
+        546,
+    ),
     Metric(
         "synaptic_operations",
         _counted("synaptic_operations"),
@@ -38,7 +50,15 @@ WORK = (
         "proof",
         547,
     ),
-    Metric("dense_operations", _counted("dense_operations"), "many", "dense operations", "with all values", "proof", 548),
+    Metric(
+        "dense_operations",
+        _counted("dense_operations"),
+        "many",
+        "dense operations",
+        "with all values",
+        "proof",
+        548,
+    ),
     Metric(
         "step_energy_j",
         _per_step,

@@ -25,7 +25,22 @@ from .versions import versions
 from .winners import winners
 
 FIGURES = (
-    *(winners, times, scaling, ranks, firing, pareto, memory, stages, kinds, epochs, learning, cold_start, launch, roofline),
+    *(
+        winners,
+        times,
+        scaling,
+        ranks,
+        firing,
+        pareto,
+        memory,
+        stages,
+        kinds,
+        epochs,
+        learning,
+        cold_start,
+        launch,
+        roofline,
+    ),
     *(proof, epoch_stages, kept, break_even, versions, natives, slots),
 )
 """In the order in which a reader asks."""
@@ -40,4 +55,14 @@ def figures_of(table: Table, theirs: Sequence[Published] = ()) -> list[Figure]:
     return [*figures, published(table, theirs)] if theirs else figures
 
 
-__all__ = ["FIGURES", "NAMES", "Figure", "Panel", "Published", "coverage_map", "figures_of", "read_published", "substituted"]
+__all__ = [
+    "FIGURES",
+    "NAMES",
+    "Figure",
+    "Panel",
+    "Published",
+    "coverage_map",
+    "figures_of",
+    "read_published",
+    "substituted",
+]

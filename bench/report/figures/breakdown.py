@@ -6,7 +6,19 @@ from ...core.breakdown import KINDS, STAGES
 from ..columns.metric import Entry, part_column
 from ..table import Table
 from .figure import Figure, Panel, panel_of
-from .spec import APART, MEBIBYTES, SECONDS, THERE, Spec, calculated, hint, layer, nominal, rows_of_dots, text_of
+from .spec import (
+    APART,
+    MEBIBYTES,
+    SECONDS,
+    THERE,
+    Spec,
+    calculated,
+    hint,
+    layer,
+    nominal,
+    rows_of_dots,
+    text_of,
+)
 
 TEXTS = {
     "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a framework computes as one stays "
@@ -29,7 +41,9 @@ def kinds(table: Table) -> Figure:
     return stacked(table, "kinds", "Memory by kind", TEXTS["bytes"], fields, MEBIBYTES)
 
 
-def stacked(table: Table, name: str, title: str, text: str, fields: dict[str, str], words: str) -> Figure:
+def stacked(
+    table: Table, name: str, title: str, text: str, fields: dict[str, str], words: str
+) -> Figure:
     """A bar for each case that was taken apart. `words` tells an amount: SECONDS or MEBIBYTES."""
     panels = taken_apart(table, fields, 1.0 if words == SECONDS else 2.0**-20)
     return Figure(name, title, text, _spec(list(fields), words), panels, MISSING)
@@ -39,8 +53,14 @@ def taken_apart(table: Table, fields: dict[str, str], size: float = 1.0) -> list
     """Panels of proved cases that have values in columns of `fields`: their parts by name, times `size`, the least sum first."""
     panels = []
     for where, group in table.groups():
-        sums = {entry.index: total for entry in group if entry.row.proved and (total := _total(entry, fields))}
-        shown = sorted((entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index])
+        sums = {
+            entry.index: total
+            for entry in group
+            if entry.row.proved and (total := _total(entry, fields))
+        }
+        shown = sorted(
+            (entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index]
+        )
         if shown:
             points = [_point(entry, fields, size) for entry in shown]
             there = [part for part in fields if any(point.get(part) for point in points)]
@@ -54,7 +74,9 @@ def _total(entry: Entry, fields: dict[str, str]) -> float:
 
 def _point(entry: Entry, fields: dict[str, str], size: float) -> dict[str, Any]:
     return {"row": entry.index} | {
-        part: value * size for part, column in fields.items() if (value := entry.values[column]) is not None
+        part: value * size
+        for part, column in fields.items()
+        if (value := entry.values[column]) is not None
     }
 
 
@@ -64,11 +86,22 @@ def _spec(parts: list[str], words: str) -> Spec:
         {"filter": "isValid(datum.amount)"},
         *calculated(place=f"indexof({parts}, datum.part)", words=text_of("amount", words)),
     ]
-    axis = {"title": "seconds" if words == SECONDS else "memory", "tickCount": 5, "labelExpr": words, **APART}
+    axis = {
+        "title": "seconds" if words == SECONDS else "memory",
+        "tickCount": 5,
+        "labelExpr": words,
+        **APART,
+    }
     encoding = {
         "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal("part", scale={"domain": parts, "range": "$parts"}, legend={**THERE, "symbolType": "square"}),
+        "color": nominal(
+            "part",
+            scale={"domain": parts, "range": "$parts"},
+            legend={**THERE, "symbolType": "square"},
+        ),
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": hint(framework="variant", part="part", amount="words"),
     }
-    return rows_of_dots([layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)], transform)
+    return rows_of_dots(
+        [layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)], transform
+    )

@@ -6,7 +6,20 @@ from typing import Any
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, paid_off_after, panel_of
-from .spec import APART, LEGEND, SECONDS, TIME, Spec, beside, calculated, hint, layer, nominal, rows_of_dots, text_of
+from .spec import (
+    APART,
+    LEGEND,
+    SECONDS,
+    TIME,
+    Spec,
+    beside,
+    calculated,
+    hint,
+    layer,
+    nominal,
+    rows_of_dots,
+    text_of,
+)
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
@@ -21,17 +34,29 @@ KEY = "Ahead after n: so many steps or epochs until a later start is made up for
 def cold_start(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
-        totals = {entry.index: total for entry in group if entry.shows("step") and (total := _total(entry)) is not None}
-        started = sorted((entry for entry in group if entry.index in totals), key=lambda entry: totals[entry.index])
+        totals = {
+            entry.index: total
+            for entry in group
+            if entry.shows("step") and (total := _total(entry)) is not None
+        }
+        started = sorted(
+            (entry for entry in group if entry.index in totals),
+            key=lambda entry: totals[entry.index],
+        )
         if started:
             quickest, *others = started
             pays = ["starts first"]
             for entry, shown in zip(others, table.compared("step", quickest, others), strict=True):
                 later = totals[entry.index] - totals[quickest.index]
                 pays.append(_in_words(paid_off_after(later, quickest.values["step_s"], shown)))
-            points = [_point(entry, totals[entry.index], after) for entry, after in zip(started, pays, strict=True)]
+            points = [
+                _point(entry, totals[entry.index], after)
+                for entry, after in zip(started, pays, strict=True)
+            ]
             panels.append(panel_of(table, where, started, FIELDS, points))
-    return Figure("cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY)
+    return Figure(
+        "cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY
+    )
 
 
 def _parts(entry: Entry) -> list[float | None]:
@@ -67,7 +92,11 @@ def _spec() -> Spec:
     axis = {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS, **APART}
     encoding = {
         "x": {"field": "seconds", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal("part", scale={"domain": list(PARTS), "range": "$ramp"}, legend={**LEGEND, "symbolType": "square"}),
+        "color": nominal(
+            "part",
+            scale={"domain": list(PARTS), "range": "$ramp"},
+            legend={**LEGEND, "symbolType": "square"},
+        ),
         "order": {"field": "place", "type": "quantitative"},
         "tooltip": hint(framework="variant", part="part", time="time", steps="pays"),
     }

@@ -26,7 +26,12 @@ def coverage_map(table: Table) -> Figure:
         row = entry.row
         word = f"#{rank_of(row)}" if row.standing else row.status.replace("_", " ")
         conditions = table.title(entry.parts) or "all cases"
-        point = {"row": entry.index, "conditions": conditions, "word": word, "kind": WORDS[kind_of(row)]}
+        point = {
+            "row": entry.index,
+            "conditions": conditions,
+            "word": word,
+            "kind": WORDS[kind_of(row)],
+        }
         points.setdefault(conditions, []).append(point)
     panels = [_panel(table, list(points.values()), first) for first in range(0, len(points), MOST)]
     return Figure("coverage", "Coverage", TEXT, _spec(), panels, "There are no records.")
@@ -35,7 +40,11 @@ def coverage_map(table: Table) -> Figure:
 def _panel(table: Table, columns: list[list[dict[str, Any]]], first: int) -> Panel:
     """The map of MOST of the conditions, from the `first` on."""
     shown = columns[first : first + MOST]
-    title = f"conditions {first + 1} to {first + len(shown)} of {len(columns)}" if len(columns) > MOST else ""
+    title = (
+        f"conditions {first + 1} to {first + len(shown)} of {len(columns)}"
+        if len(columns) > MOST
+        else ""
+    )
     points = sorted((point for column in shown for point in column), key=lambda point: point["row"])
     kinds = {point["kind"] for point in points}
     there = [word for word in WORDS.values() if word in kinds]
@@ -43,11 +52,20 @@ def _panel(table: Table, columns: list[list[dict[str, Any]]], first: int) -> Pan
 
 
 def _spec() -> Spec:
-    kind = nominal("kind", scale={"domain": list(WORDS.values()), "range": list(COLOURS)}, legend=THERE)
-    x = nominal("conditions", axis={"title": None, "labelAngle": -45, "labelLimit": 0, "grid": False})
+    kind = nominal(
+        "kind", scale={"domain": list(WORDS.values()), "range": list(COLOURS)}, legend=THERE
+    )
+    x = nominal(
+        "conditions", axis={"title": None, "labelAngle": -45, "labelLimit": 0, "grid": False}
+    )
     word = {"text": {"field": "word", "type": "nominal"}}
     layers = [
         layer("rect", {"color": kind}, stroke="$page", strokeWidth=2),
         layer("text", word, limit=50, lineBreak=" ", baseline="middle"),
     ]
-    return drawing(layers, encoding={"x": x, "y": by_variant(grid=False)}, width={"step": 52}, height={"step": 22})
+    return drawing(
+        layers,
+        encoding={"x": x, "y": by_variant(grid=False)},
+        width={"step": 52},
+        height={"step": 22},
+    )

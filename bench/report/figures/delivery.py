@@ -55,13 +55,24 @@ NONE = "No case delivers data."
 
 def epoch_stages(table: Table) -> Figure:
     panels = taken_apart(table, STAGES)
-    return Figure("epoch-stages", "Where an epoch goes", STAGES_TEXT, _stages_spec(), panels, NONE, key=STAGES_KEY)
+    return Figure(
+        "epoch-stages",
+        "Where an epoch goes",
+        STAGES_TEXT,
+        _stages_spec(),
+        panels,
+        NONE,
+        key=STAGES_KEY,
+    )
 
 
 def _stages_spec() -> Spec:
     """Dots on a logarithmic axis: of a stacked bar of seconds nobody sees the milliseconds."""
     parts = list(STAGES)
-    told = [f"(isValid(datum['{part}']) ? '{' · ' * (part != parts[0])}' + {text_of(part, SECONDS)} : '')" for part in parts]
+    told = [
+        f"(isValid(datum['{part}']) ? '{' · ' * (part != parts[0])}' + {text_of(part, SECONDS)} : '')"
+        for part in parts
+    ]
     transform: list[Spec] = [
         *calculated(told=" + ".join(told)),
         {"fold": parts, "as": ["part", "seconds"]},
@@ -93,7 +104,10 @@ def break_even(table: Table) -> Figure:
 
 def _deliveries(table: Table) -> list[tuple[dict[str, str], list[Entry]]]:
     """The timed cases that deliver data, group by group."""
-    timed = ((where, [one for one in group if one.values["batches_per_s"]]) for where, group in table.groups())
+    timed = (
+        (where, [one for one in group if one.values["batches_per_s"]])
+        for where, group in table.groups()
+    )
     return [(where, group) for where, group in timed if group]
 
 
@@ -118,18 +132,34 @@ def _kept(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     points: list[dict[str, Any]] = []
     for entry in group:
         places, rate = " and ".join(_bytes(entry)), f"{_count(entry.values['batches_per_s'])}/s"
-        texts = {"brief": f"{entry.variant} · {rate}", "text": f"{entry.variant} · {rate} · {places}", "places": places}
-        points.append({"row": entry.index, "bytes": sums[entry.variant], "place": labels.places[entry.variant], **texts})
+        texts = {
+            "brief": f"{entry.variant} · {rate}",
+            "text": f"{entry.variant} · {rate} · {places}",
+            "places": places,
+        }
+        points.append(
+            {
+                "row": entry.index,
+                "bytes": sums[entry.variant],
+                "place": labels.places[entry.variant],
+                **texts,
+            }
+        )
     return panel_of(table, where, group, {"rate": "batches_per_s"}, points, **labels.names)
 
 
 def _kept_spec() -> Spec:
-    x, y = log_axis("rate", "batches per second", "format(datum.value, ',')"), along("bytes", "bytes kept", MEBIBYTES, base=2)
+    x, y = (
+        log_axis("rate", "batches per second", "format(datum.value, ',')"),
+        along("bytes", "bytes kept", MEBIBYTES, base=2),
+    )
     texts = calculated(
         memory=text_of("bytes", MEBIBYTES),
         per_second="datum.rate < 1000 ? format(datum.rate, '.3~r') : format(datum.rate, ',.0f')",
     )
-    tooltip = hint(framework="variant", batches_per_second="per_second", keeps="memory", where="places")
+    tooltip = hint(
+        framework="variant", batches_per_second="per_second", keeps="memory", where="places"
+    )
     marks = dots({"x": x, "y": y, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=90)
     return plane([*labelled(x, y), marks], [*mebibytes("bytes"), *texts], "$tall")
 
@@ -140,17 +170,27 @@ def _seconds(entry: Entry, epochs: int) -> float:
 
 def _pays(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     ends = {entry.variant: _seconds(entry, EPOCHS[-1]) for entry in group}
-    labels = column(ends, [_seconds(entry, epochs) for entry in group for epochs in (EPOCHS[0], EPOCHS[-1])])
+    labels = column(
+        ends, [_seconds(entry, epochs) for entry in group for epochs in (EPOCHS[0], EPOCHS[-1])]
+    )
     group = sorted(group, key=lambda entry: ends[entry.variant])
     points: list[dict[str, Any]] = []
     for entry in group:
-        points += [{"row": entry.index, "epochs": epochs, "seconds": short(_seconds(entry, epochs))} for epochs in EPOCHS]
+        points += [
+            {"row": entry.index, "epochs": epochs, "seconds": short(_seconds(entry, epochs))}
+            for epochs in EPOCHS
+        ]
         label = f"{entry.variant} · {units.seconds(ends[entry.variant])}"
         points[-1] |= {"place": labels.places[entry.variant], "brief": label, "text": label}
     first = min(group, key=lambda entry: entry.values["build_s"] or 0.0)
     others = [entry for entry in group if entry is not first]
-    notes = [_paid_off(*one, first) for one in zip(others, table.compared("step", first, others), strict=True)]
-    return panel_of(table, where, group, {}, points, notes=notes, epochs=list(EPOCHS), **labels.names)
+    notes = [
+        _paid_off(*one, first)
+        for one in zip(others, table.compared("step", first, others), strict=True)
+    ]
+    return panel_of(
+        table, where, group, {}, points, notes=notes, epochs=list(EPOCHS), **labels.names
+    )
 
 
 def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
@@ -161,7 +201,9 @@ def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
     if after is None:
         return f"{entry.variant} is not shown to deliver faster than {first.variant}, which builds faster."
     epochs = max(1, ceil(after))
-    return f"{entry.variant} is ahead of {first.variant} after {epochs:,} epoch{'s' * (epochs > 1)}."
+    return (
+        f"{entry.variant} is ahead of {first.variant} after {epochs:,} epoch{'s' * (epochs > 1)}."
+    )
 
 
 def _pays_spec() -> Spec:

@@ -25,10 +25,17 @@ class Panel:
 
     def data(self, table: Table) -> list[dict[str, Any]]:
         """The points with everything that is drawn of them."""
-        return [self._whole(point, table.entries[point["row"]]) if "row" in point else point for point in self.points]
+        return [
+            self._whole(point, table.entries[point["row"]]) if "row" in point else point
+            for point in self.points
+        ]
 
     def _whole(self, point: dict, entry: Entry) -> dict:
-        return {"variant": entry.variant} | {name: entry.values[column] for name, column in self.fields.items()} | point
+        return (
+            {"variant": entry.variant}
+            | {name: entry.values[column] for name, column in self.fields.items()}
+            | point
+        )
 
 
 @dataclass
@@ -100,7 +107,9 @@ def by_meaning(
     """The groups of `by_phase` with a known memory, split by the meaning of that number: only one quantity is compared."""
     for phase, where, group in by_phase(table, has=has):
         weighed = [entry for entry in group if entry.values[f"{phase}_peak_memory_bytes"]]
-        for meaning, same in grouped(weighed, lambda entry: entry.values["memory_meaning"] or "unknown").items():
+        for meaning, same in grouped(
+            weighed, lambda entry: entry.values["memory_meaning"] or "unknown"
+        ).items():
             yield phase, where, meaning, same
 
 
@@ -115,4 +124,8 @@ def substituted(spec: Any, values: dict[str, Any]) -> Any:
         return {key: substituted(item, values) for key, item in spec.items()}
     if isinstance(spec, list):
         return [substituted(item, values) for item in spec]
-    return values[spec[1:]] if isinstance(spec, str) and spec[:1] == "$" and spec[1:] in values else spec
+    return (
+        values[spec[1:]]
+        if isinstance(spec, str) and spec[:1] == "$" and spec[1:] in values
+        else spec
+    )

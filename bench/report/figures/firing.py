@@ -8,7 +8,20 @@ from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of
 from .labels import along, column, labelled
-from .spec import COLOUR, COLOUR_AND_SHAPE, DASHES, SECONDS, TIMED, Spec, calculated, dots, hint, layer, log_axis, plane
+from .spec import (
+    COLOUR,
+    COLOUR_AND_SHAPE,
+    DASHES,
+    SECONDS,
+    TIMED,
+    Spec,
+    calculated,
+    dots,
+    hint,
+    layer,
+    log_axis,
+    plane,
+)
 
 TEXT = (
     "The share of ones in the input, the same numbers for every framework. A flat line multiplies with zeros and ones alike; one "
@@ -22,17 +35,36 @@ def firing(table: Table) -> Figure:
         group = [entry for entry in group if entry.values["input"] == "spikes"]
         if len({entry.values["firing"] for entry in group}) > 1:
             panels.append(_panel(table, where, phase, group))
-    return Figure("firing", "Time over firing rate", TEXT, _spec(), panels, "The input fires at one rate in all cases.")
+    return Figure(
+        "firing",
+        "Time over firing rate",
+        TEXT,
+        _spec(),
+        panels,
+        "The input fires at one rate in all cases.",
+    )
 
 
 def _panel(table: Table, where: dict[str, str], phase: str, group: list[Entry]) -> Panel:
     rates = {entry.index: entry.values["firing"] or SPIKE_SHARE for entry in group}
-    slowest_last = sorted(group, key=lambda entry: (-max(rates.values()) == -rates[entry.index], entry.values[f"{phase}_s"]))
+    slowest_last = sorted(
+        group,
+        key=lambda entry: (-max(rates.values()) == -rates[entry.index], entry.values[f"{phase}_s"]),
+    )
     order = list(dict.fromkeys(entry.variant for entry in reversed(slowest_last)))
     entries = sorted(group, key=lambda entry: (order.index(entry.variant), rates[entry.index]))
-    points: list[dict[str, Any]] = [{"row": entry.index, "rate": rates[entry.index]} for entry in entries]
-    ends = {entry.variant: (entry.values[f"{phase}_s"], point) for entry, point in zip(entries, points, strict=True)}
-    drawn = [entry.values[name] for entry in group for name in (f"{phase}_s", f"{phase}_lo_s", f"{phase}_hi_s")]
+    points: list[dict[str, Any]] = [
+        {"row": entry.index, "rate": rates[entry.index]} for entry in entries
+    ]
+    ends = {
+        entry.variant: (entry.values[f"{phase}_s"], point)
+        for entry, point in zip(entries, points, strict=True)
+    }
+    drawn = [
+        entry.values[name]
+        for entry in group
+        for name in (f"{phase}_s", f"{phase}_lo_s", f"{phase}_hi_s")
+    ]
     labels = column({name: seconds for name, (seconds, _) in ends.items()}, filter(None, drawn))
     for name, (seconds, point) in ends.items():
         text = f"{name} · {units.seconds(seconds)}"
@@ -41,18 +73,42 @@ def _panel(table: Table, where: dict[str, str], phase: str, group: list[Entry]) 
     for entry in entries:
         if took := entry.values["product"]:
             products.setdefault((entry.variant, took), []).append(units.share(rates[entry.index]))
-    notes = [f"{variant} took the product {took} at {', '.join(at)}." for (variant, took), at in products.items()]
-    fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s", "product": "product"}
-    return panel_of(table, where, entries, fields, points, notes=notes, sizes=sorted({*rates.values()}), **labels.names)
+    notes = [
+        f"{variant} took the product {took} at {', '.join(at)}."
+        for (variant, took), at in products.items()
+    ]
+    fields = {
+        "seconds": f"{phase}_s",
+        "low": f"{phase}_lo_s",
+        "high": f"{phase}_hi_s",
+        "product": "product",
+    }
+    return panel_of(
+        table,
+        where,
+        entries,
+        fields,
+        points,
+        notes=notes,
+        sizes=sorted({*rates.values()}),
+        **labels.names,
+    )
 
 
 def _spec() -> Spec:
     x = log_axis("rate", "firing rate of the input", "")
-    x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, '.3~%')", "gridOpacity": 1, "labelBound": False}
+    x["axis"] |= {
+        "values": "$sizes",
+        "labelExpr": "format(datum.value, '.3~%')",
+        "gridOpacity": 1,
+        "labelBound": False,
+    }
     y = along("seconds", "time per call", SECONDS)
     place = {"x": x, "y": y}
     transform = [*TIMED, *calculated(fires="format(datum.rate, '.3~%')")]
-    tooltip = hint(framework="variant", firing="fires", time="time", interval="interval", product="product")
+    tooltip = hint(
+        framework="variant", firing="fires", time="time", interval="interval", product="product"
+    )
     span = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     layers = [
         layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),

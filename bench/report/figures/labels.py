@@ -67,9 +67,19 @@ def labelled(x: Spec, y: Spec) -> list[Spec]:
     """Layers of the labels: for each point with a `place` its mark again, a line to it, and its `text`, or `brief` where there is
     little room."""
     at, place = "isValid(datum.place)", {**y, "field": "place"}
-    leader = {"x": x, "x2": {"value": {"expr": "width + 4"}}, "y": y, "y2": {"field": "place"}, **COLOUR}
+    leader = {
+        "x": x,
+        "x2": {"value": {"expr": "width + 4"}},
+        "y": y,
+        "y2": {"field": "place"},
+        **COLOUR,
+    }
     mark = {"x": {"value": {"expr": "width + 10"}}, "y": place, **COLOUR_AND_SHAPE}
-    said = {"x": {"value": {"expr": "width + 18"}}, "y": place, "text": {"field": "$written", "type": "nominal"}}
+    said = {
+        "x": {"value": {"expr": "width + 18"}},
+        "y": place,
+        "text": {"field": "$written", "type": "nominal"},
+    }
     return [
         layer("rule", leader, at, strokeWidth=0.8, strokeDash=[1, 2], opacity=0.8),
         layer("point", mark, at, filled=True, size=45, opacity=1),

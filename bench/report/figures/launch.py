@@ -27,9 +27,13 @@ def launch(table: Table) -> Figure:
     panels = []
     for phase, where, group in by_phase(table, ("neurons",)):
         group = [entry for entry in group if entry.values["neurons"] is not None]
-        lines = grouped(sorted(group, key=lambda entry: entry.values["neurons"]), attrgetter("variant"))
+        lines = grouped(
+            sorted(group, key=lambda entry: entry.values["neurons"]), attrgetter("variant")
+        )
         ratios = {name: _ratios(table, line, phase) for name, line in lines.items()}
-        points = [_point(entry, lines[entry.variant], ratios[entry.variant], phase) for entry in group]
+        points = [
+            _point(entry, lines[entry.variant], ratios[entry.variant], phase) for entry in group
+        ]
         if any(point["verdict"] != "unclear" for point in points):
             fields = {"neurons": "neurons", "seconds": f"{phase}_s"}
             height = 48 if any(point["returned"] for point in points) else 34
@@ -42,20 +46,29 @@ def _point(entry: Entry, line: list[Entry], ratios: dict[int, Share], phase: str
     """`line`: the same framework's entries, of the fewest neurons first; `ratios`: of the others' times over that first one's."""
     values, small = entry.values, line[0]
     enqueue = values[f"{phase}_enqueue_s"]
-    returned = enqueue / values[f"{phase}_s"] if values["device"].startswith("cuda") and enqueue is not None else None
+    returned = (
+        enqueue / values[f"{phase}_s"]
+        if values["device"].startswith("cuda") and enqueue is not None
+        else None
+    )
     most = _inverse(ratios[entry.index]) if entry is not small else None
     least = _least(line, ratios)
     if least and most:
         least = least[0] * most[0], least[1] * most[0], least[2] * most[0]
     answer = verdict(most and most[0], returned, least and least[0])
-    deciding = {"no": [(most, NOT_BOUND)], "yes": [(least, BOUND)], "partly": [(least, BOUND), (least, NOT_BOUND)]}
+    deciding = {
+        "no": [(most, NOT_BOUND)],
+        "yes": [(least, BOUND)],
+        "partly": [(least, BOUND), (least, NOT_BOUND)],
+    }
     return {
         "row": entry.index,
         "most": most and short(most[0], 7),
         "least": least and short(max(least[0], 0.0), 7),
         "returned": returned and short(returned, 7),
         "verdict": answer,
-        "unsure": returned is None and any(share and share[1] < limit < share[2] for share, limit in deciding.get(answer, [])),
+        "unsure": returned is None
+        and any(share and share[1] < limit < share[2] for share, limit in deciding.get(answer, [])),
     }
 
 
@@ -75,7 +88,9 @@ def _least(line: list[Entry], ratios: dict[int, Share]) -> Share | None:
     if len(line) < 2:
         return None
     sizes = [entry.values["neurons"] for entry in line]
-    share, high, low = (1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in ratios[line[1].index])
+    share, high, low = (
+        1 - (ratio - 1) / (sizes[1] / sizes[0] - 1) for ratio in ratios[line[1].index]
+    )
     return share, low, high
 
 
@@ -102,12 +117,24 @@ def _spec() -> Spec:
         shares="[datum.bound, datum.until_return]",
     )
     fill = {"field": "filled", "type": "quantitative", "scale": None}
-    tooltip = hint(framework="variant", neurons="neurons", launch_bound="word", least="at_least", most="at_most")
+    tooltip = hint(
+        framework="variant",
+        neurons="neurons",
+        launch_bound="word",
+        least="at_least",
+        most="at_most",
+    )
     tooltip += hint(until_the_return="until_return")
-    x = {"field": "neurons", "type": "ordinal", "axis": {"title": "neurons N", "labelAngle": 0, "grid": False}}
+    x = {
+        "field": "neurons",
+        "type": "ordinal",
+        "axis": {"title": "neurons N", "labelAngle": 0, "grid": False},
+    }
 
     def text(field: str, where: str, **look: Any) -> Spec:
-        return layer("text", {"text": {"field": field}}, where, align="center", lineHeight=13, **look)
+        return layer(
+            "text", {"text": {"field": field}}, where, align="center", lineHeight=13, **look
+        )
 
     def below_top(pixels: int) -> Spec:
         return {"baseline": "top", "dy": {"expr": f"-bandwidth('y') / 2 + {pixels}"}}
@@ -118,4 +145,6 @@ def _spec() -> Spec:
         text("word", "datum.verdict !== 'unclear'", fontWeight="bold", **below_top(4)),
         text("shares", "datum.verdict !== 'unclear'", **below_top(17)),
     ]
-    return rows_of_dots(layers, transform, encoding={"x": x, "y": by_variant(grid=False), "tooltip": tooltip})
+    return rows_of_dots(
+        layers, transform, encoding={"x": x, "y": by_variant(grid=False), "tooltip": tooltip}
+    )

@@ -23,16 +23,32 @@ def learning(table: Table) -> Figure:
         shown = [entry for entry in group if entry.row.proved and entry.row.first.learning]
         if shown:
             panels.append(_panel(table, where, shown))
-    return Figure("learning", "Learning curves", TEXT, _spec(), panels, "Nothing was trained: no case has a loss.")
+    return Figure(
+        "learning",
+        "Learning curves",
+        TEXT,
+        _spec(),
+        panels,
+        "Nothing was trained: no case has a loss.",
+    )
 
 
 def _panel(table: Table, where: dict[str, str], entries: list[Entry]) -> Panel:
     curves = {entry.index: _curve(entry) for entry in entries}
     points: list[dict[str, Any]] = [
-        {"row": index, "step": step, "loss": loss} for index, curve in curves.items() for step, loss in enumerate(curve, start=1)
+        {"row": index, "step": step, "loss": loss}
+        for index, curve in curves.items()
+        for step, loss in enumerate(curve, start=1)
     ]
     fields = {"accuracy": "accuracy"}
-    return panel_of(table, where, entries, fields, points, notes=[*_agreement([*curves.values()]), *_rightness(entries)])
+    return panel_of(
+        table,
+        where,
+        entries,
+        fields,
+        points,
+        notes=[*_agreement([*curves.values()]), *_rightness(entries)],
+    )
 
 
 def _curve(entry: Entry) -> list[float]:
@@ -45,9 +61,17 @@ def _agreement(curves: list[list[float]]) -> list[str]:
     steps = min(map(len, curves))
     if len(curves) < 2 or not steps:
         return []
-    apart = [(max(losses) - min(losses)) / abs(curves[0][0] or 1) for losses in zip(*curves, strict=False)]
-    spans = [f"{units.small_share(max(apart[:count]))} over {count}" for count in dict.fromkeys((min(FIRST, steps), steps))]
-    return [f"The curves are apart by at most {' and '.join(spans)} steps, in per cent of the first loss."]
+    apart = [
+        (max(losses) - min(losses)) / abs(curves[0][0] or 1)
+        for losses in zip(*curves, strict=False)
+    ]
+    spans = [
+        f"{units.small_share(max(apart[:count]))} over {count}"
+        for count in dict.fromkeys((min(FIRST, steps), steps))
+    ]
+    return [
+        f"The curves are apart by at most {' and '.join(spans)} steps, in per cent of the first loss."
+    ]
 
 
 def _rightness(entries: list[Entry]) -> list[str]:
@@ -58,13 +82,25 @@ def _rightness(entries: list[Entry]) -> list[str]:
 
 
 def _spec() -> Spec:
-    x = {"field": "step", "type": "quantitative", "axis": {"title": "training step", "tickCount": 6, **APART}}
-    y = {"field": "loss", "type": "quantitative", "scale": {"zero": True}, "axis": {"title": "loss", "tickCount": 5}}
+    x = {
+        "field": "step",
+        "type": "quantitative",
+        "axis": {"title": "training step", "tickCount": 6, **APART},
+    }
+    y = {
+        "field": "loss",
+        "type": "quantitative",
+        "scale": {"zero": True},
+        "axis": {"title": "loss", "tickCount": 5},
+    }
     transform = calculated(said="format(datum.loss, '.4~g')", right="format(datum.accuracy, '.0%')")
     tooltip = hint(framework="variant", step="step", loss="said", right_afterwards="right")
     place = {"x": x, "y": y}
     layers = [
         layer("line", {**place, "color": LEGENDED["color"]}, strokeWidth=1.5),
-        dots({**place, "color": LEGENDED["color"], "shape": LEGENDED["shape"], "tooltip": tooltip}, size=22),
+        dots(
+            {**place, "color": LEGENDED["color"], "shape": LEGENDED["shape"], "tooltip": tooltip},
+            size=22,
+        ),
     ]
     return plane(layers, transform)

@@ -3,7 +3,21 @@
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_meaning, panel_of
-from .spec import COLOUR, MEBIBYTES, Spec, beside, calculated, dots, hint, layer, log_axis, mebibytes, rows_of_dots, span, text_of
+from .spec import (
+    COLOUR,
+    MEBIBYTES,
+    Spec,
+    beside,
+    calculated,
+    dots,
+    hint,
+    layer,
+    log_axis,
+    mebibytes,
+    rows_of_dots,
+    span,
+    text_of,
+)
 
 TEXT = (
     "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
@@ -17,18 +31,30 @@ def memory(table: Table) -> Figure:
     return Figure("memory", "Memory", TEXT, _spec(), panels, "No memory was weighed.", key=KEY)
 
 
-def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]) -> Panel:
+def _panel(
+    table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry]
+) -> Panel:
     peak, extra = (f"{phase}_{kind}_memory_bytes" for kind in ("peak", "extra"))
     group = sorted(group, key=lambda entry: entry.values[peak])
     fields = {"peak": peak, "extra": extra}
-    return panel_of(table, where, group, fields, behind=f"memory: {meaning}", meaning=f"memory ({meaning})")
+    return panel_of(
+        table, where, group, fields, behind=f"memory: {meaning}", meaning=f"memory ({meaning})"
+    )
 
 
 def _spec() -> Spec:
     beyond = f"isValid(datum.extra) ? {text_of('extra', MEBIBYTES)} : ''"
-    transform = [*mebibytes("peak", "extra"), *calculated(most=text_of("peak", MEBIBYTES), beyond=beyond)]
+    transform = [
+        *mebibytes("peak", "extra"),
+        *calculated(most=text_of("peak", MEBIBYTES), beyond=beyond),
+    ]
     x = log_axis("peak", "$meaning", MEBIBYTES, base=2)
-    both = {**COLOUR, "tooltip": hint(framework="variant", most_in_use="most", beyond_arguments_and_results="beyond")}
+    both = {
+        **COLOUR,
+        "tooltip": hint(
+            framework="variant", most_in_use="most", beyond_arguments_and_results="beyond"
+        ),
+    }
     known = "datum.extra > 0"
     layers = [
         layer("rule", {**span(x, "extra", "peak"), **COLOUR}, known, strokeDash=[2, 2]),

@@ -2,7 +2,17 @@
 
 from ..table import Table
 from .figure import Figure, panel_of
-from .spec import SECONDS, TIME, Spec, beside, calculated, dots_with_intervals, hint, log_axis, rows_of_dots
+from .spec import (
+    SECONDS,
+    TIME,
+    Spec,
+    beside,
+    calculated,
+    dots_with_intervals,
+    hint,
+    log_axis,
+    rows_of_dots,
+)
 
 TEXT = (
     "What each framework's own tutorial gives. These are different networks with different gradients: the times say what a "
@@ -13,12 +23,26 @@ TEXT = (
 def natives(table: Table) -> Figure:
     panels = []
     for where, group in table.groups(native=True):
-        group = sorted((e for e in group if e.row.status == "ok" and e.values["step_s"]), key=lambda entry: entry.variant)
+        group = sorted(
+            (e for e in group if e.row.status == "ok" and e.values["step_s"]),
+            key=lambda entry: entry.variant,
+        )
         if group:
-            fields = {"seconds": "step_s", "low": "step_lo_s", "high": "step_hi_s", "rate": "firing_rate"}
-            notes = [f"{entry.variant}: {entry.values['native']}" for entry in group if entry.values["native"]]
+            fields = {
+                "seconds": "step_s",
+                "low": "step_lo_s",
+                "high": "step_hi_s",
+                "rate": "firing_rate",
+            }
+            notes = [
+                f"{entry.variant}: {entry.values['native']}"
+                for entry in group
+                if entry.values["native"]
+            ]
             panels.append(panel_of(table, where, group, fields, notes=notes))
-    missing = 'No framework was measured with its tutorial\'s neuron (neuron = ["native"] in a config).'
+    missing = (
+        'No framework was measured with its tutorial\'s neuron (neuron = ["native"] in a config).'
+    )
     return Figure("natives", "Tutorials' own neurons, never ranked", TEXT, _spec(), panels, missing)
 
 
@@ -26,4 +50,6 @@ def _spec() -> Spec:
     fires = "isValid(datum.rate) ? format(datum.rate, '.1%') + ' fire' : ''"
     x = log_axis("seconds", "time per step", SECONDS)
     tooltip = hint(framework="variant", time="time", firing_rate="fires")
-    return rows_of_dots([*dots_with_intervals(x, tooltip), beside("fires")], calculated(time=TIME, fires=fires))
+    return rows_of_dots(
+        [*dots_with_intervals(x, tooltip), beside("fires")], calculated(time=TIME, fires=fires)
+    )

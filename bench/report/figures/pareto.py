@@ -45,13 +45,25 @@ def epochs(table: Table) -> Figure:
     panels = [
         _panel(table, phase, where, meaning, trained, "epoch_s")
         for phase, where, meaning, group in by_meaning(table)
-        if phase == "step" and (trained := [entry for entry in group if entry.row.case.loss and entry.values["epoch_s"]])
+        if phase == "step"
+        and (
+            trained := [entry for entry in group if entry.row.case.loss and entry.values["epoch_s"]]
+        )
     ]
     missing = "No case trains, with a loss, a network that was published with a data set."
-    return Figure("epochs", "Epochs and memory", EPOCHS, _spec("time per epoch"), panels, missing, key=KEY)
+    return Figure(
+        "epochs", "Epochs and memory", EPOCHS, _spec("time per epoch"), panels, missing, key=KEY
+    )
 
 
-def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group: list[Entry], time: str = "") -> Panel:
+def _panel(
+    table: Table,
+    phase: str,
+    where: dict[str, str],
+    meaning: str,
+    group: list[Entry],
+    time: str = "",
+) -> Panel:
     time, weight = time or f"{phase}_s", f"{phase}_peak_memory_bytes"
     least, front = float("inf"), set()
     for entry in sorted(group, key=lambda entry: (entry.values[time], entry.values[weight])):
@@ -65,9 +77,22 @@ def _panel(table: Table, phase: str, where: dict[str, str], meaning: str, group:
     points: list[dict[str, Any]] = []
     for entry in group:
         seconds, weighs = units.seconds(entry.values[time]), units.size(entry.values[weight])
-        texts = {"brief": f"{entry.variant} · {seconds}", "text": f"{entry.variant} · {seconds} · {weighs}"}
-        points.append({"row": entry.index, "front": entry.index in front, "place": labels.places[entry.variant], **texts})
-    fields, names = {"seconds": time, "bytes": weight}, {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
+        texts = {
+            "brief": f"{entry.variant} · {seconds}",
+            "text": f"{entry.variant} · {seconds} · {weighs}",
+        }
+        points.append(
+            {
+                "row": entry.index,
+                "front": entry.index in front,
+                "place": labels.places[entry.variant],
+                **texts,
+            }
+        )
+    fields, names = (
+        {"seconds": time, "bytes": weight},
+        {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"},
+    )
     return panel_of(table, where, group, fields, points, notes=notes, **names, **labels.names)
 
 
@@ -75,7 +100,12 @@ def _spec(time: str = "time per call") -> Spec:
     x, y = log_axis("seconds", time, SECONDS), along("bytes", "$meaning", MEBIBYTES, base=2)
     place = {"x": x, "y": y}
     texts = calculated(time=TIME, memory=text_of("bytes", MEBIBYTES))
-    line = {"interpolate": "step-after", "color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
+    line = {
+        "interpolate": "step-after",
+        "color": "$muted",
+        "strokeDash": [4, 3],
+        "strokeWidth": 1.2,
+    }
     tooltip = hint(framework="variant", time="time", memory="memory")
     marks = dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=90)
     layers = [layer("line", place, "datum.front", **line), *labelled(x, y), marks]

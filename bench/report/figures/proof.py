@@ -15,9 +15,24 @@ TEXT = (
     "wrong decisions. The dashed line is the widest limit of the cases shown. Dots at the left edge, beside “0”, are exactly "
     "zero; crosses are refused networks."
 )
-MEASURES = {"grad_error": "gradient error", "spike_mismatch": "spikes that differ", "firing_rate": "firing rate"}
+MEASURES = {
+    "grad_error": "gradient error",
+    "spike_mismatch": "spikes that differ",
+    "firing_rate": "firing rate",
+}
 SIZES = (
-    *("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed", "workload", "threads"),
+    *(
+        "neurons",
+        "time_steps",
+        "batch",
+        "layers",
+        "input",
+        "bias",
+        "input_grad",
+        "seed",
+        "workload",
+        "threads",
+    ),
     *("width", "image", "classes", "norm", "loss", "optimizer"),
 )
 """Axes that a panel's cases may differ in, each dot telling its own: a panel is of one neuron and one precision."""
@@ -41,17 +56,32 @@ def _missing(table: Table) -> str:
     proved = [entry.row for entry in table.entries if entry.row.first.proof]
     if not proved:
         return "No proof was tried."
-    return OF_DATA if all(row.delivers for row in proved) else "No proof came as far as its own size."
+    return (
+        OF_DATA if all(row.delivers for row in proved) else "No proof came as far as its own size."
+    )
 
 
-def _panel(table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]) -> Panel:
-    points = [{"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)} for entry in group]
-    limited = [entry for entry in group if entry.row.case.workload in WORKLOADS and entry.row.case.network is None]
+def _panel(
+    table: Table, where: dict[str, str], column: str, words: str, group: list[Entry]
+) -> Panel:
+    points = [
+        {"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)}
+        for entry in group
+    ]
+    limited = [
+        entry
+        for entry in group
+        if entry.row.case.workload in WORKLOADS and entry.row.case.network is None
+    ]
     limits = (
         [_limit(entry) for entry in limited] if column == "grad_error" else []
     )  # of a network that only its config knows, none
     most = [max(limits)] if limits else []
-    names: dict[str, Any] = {"measure": words, "domain": _domain(column, group, most), "limit": [{"value": x} for x in most]}
+    names: dict[str, Any] = {
+        "measure": words,
+        "domain": _domain(column, group, most),
+        "limit": [{"value": x} for x in most],
+    }
     names["variants"] = sorted({entry.variant for entry in group})
     return panel_of(table, where, group, {"value": column}, points, before=words, **names)
 
@@ -61,12 +91,17 @@ def _limit(entry: Entry) -> float:
     case = entry.row.case
     network = workload_of(case).network(case)
     biased = any("bias" in shapes for shapes in network.parameters.values())
-    return max(limit.bias_gradient if biased else limit.gradient for limit in limits_of(case, network).values())
+    return max(
+        limit.bias_gradient if biased else limit.gradient
+        for limit in limits_of(case, network).values()
+    )
 
 
 def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
     """Of the values above zero, and `more`, with a decade of room at the left for those that are zero."""
-    values = [*more, *(entry.values[column] for entry in group if entry.values[column] > 0)] or [1e-6]
+    values = [*more, *(entry.values[column] for entry in group if entry.values[column] > 0)] or [
+        1e-6
+    ]
     low, high = min(values), max(values)
     room = max((LEAST_SPAN * low / high) ** 0.5, 1.2)
     zero = 10 if any(entry.values[column] == 0 for entry in group) else 1
@@ -76,11 +111,22 @@ def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
 def _spec() -> Spec:
     number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
     x = log_axis("value", "$measure", number, domain="$domain")
-    shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": "M-1,-1L1,1M-1,1L1,-1"}
-    seen = {"shape": shape, **COLOUR, "tooltip": hint(framework="variant", value="said", case="sizes")}
+    shape = {
+        "condition": {"test": "datum.right", "value": "circle"},
+        "value": "M-1,-1L1,1M-1,1L1,-1",
+    }
+    seen = {
+        "shape": shape,
+        **COLOUR,
+        "tooltip": hint(framework="variant", value="said", case="sizes"),
+    }
     look = {"filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
-    zero = layer("text", {"x": {"value": 16}}, "datum.value === 0", text="0", align="left", fontWeight="bold")
-    zero["transform"] += [{"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}]  # one text a line
+    zero = layer(
+        "text", {"x": {"value": 16}}, "datum.value === 0", text="0", align="left", fontWeight="bold"
+    )
+    zero["transform"] += [
+        {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
+    ]  # one text a line
     layers = [
         limit(x, "$limit", tooltip=hint(limit="value")),
         layer("point", {"x": x, **seen}, "datum.value > 0", **look),

@@ -22,12 +22,27 @@ TEXT = (
     "rank nothing. A cross marks a figure that is nominal: the code behind it does not do what the label says. Ratios are to "
     "each source's own baseline, ours to torch:vanilla, which calls every layer once for each step."
 )
-PHASES = {"forward_s": "forward", "backward_s": "backward", "total_s": "step", "step_s": "step", "gpu_time_s": "inference"}
+PHASES = {
+    "forward_s": "forward",
+    "backward_s": "backward",
+    "total_s": "step",
+    "step_s": "step",
+    "gpu_time_s": "inference",
+}
 """Our phase beside each published metric. A total has no optimizer, our step has one that does the same work."""
-RATIOS = {"speedup_x": "speed", "speedup_min_x": "speed", "speedup_max_x": "speed", "mem_ratio_x": "memory"}
+RATIOS = {
+    "speedup_x": "speed",
+    "speedup_min_x": "speed",
+    "speedup_max_x": "speed",
+    "mem_ratio_x": "memory",
+}
 """What is compared with a baseline, of a step: how many times as fast, or the share of its memory."""
 VANILLA = "torch:vanilla"
-TITLES = {"s": "seconds per call", "speed": "times as fast as the baseline", "memory": "memory over the baseline's"}
+TITLES = {
+    "s": "seconds per call",
+    "speed": "times as fast as the baseline",
+    "memory": "memory over the baseline's",
+}
 NORMS = {"norms": True, "no norms": False}
 LABELS = f"unit === 's' ? {SECONDS} : format(datum.value, '.3~r') + '×'"
 ROW = 44
@@ -69,9 +84,13 @@ class Published:
 
 def _case(text: str) -> dict[str, Any]:
     letters = {letter: name for name, letter in SIZES.items()}
-    found = re.fullmatch(rf"([\w-]+)((?: [{''.join(letters)}]=\d+)+)(?: ({'|'.join(NORMS)}))?", text)
+    found = re.fullmatch(
+        rf"([\w-]+)((?: [{''.join(letters)}]=\d+)+)(?: ({'|'.join(NORMS)}))?", text
+    )
     if found is None:
-        raise ValueError("must be a workload and its sizes, such as 'lif N=64 T=10' or 'cifar-small W=8 I=16 no norms'")
+        raise ValueError(
+            "must be a workload and its sizes, such as 'lif N=64 T=10' or 'cifar-small W=8 I=16 no norms'"
+        )
     sizes = {letters[size[0]]: int(size[2:]) for size in found[2].split()}
     return {"workload": found[1], **sizes} | ({"norm": NORMS[found[3]]} if found[3] else {})
 
@@ -82,9 +101,13 @@ def read_published(path: Path) -> list[Published]:
         with open(path, newline="", encoding="utf-8") as stream:
             lines = list(csv.DictReader(stream))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"--published {path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise ConfigError(
+            f"--published {path}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if not lines or {*COLUMNS} - set(lines[0]):
-        raise ConfigError(f"--published {path}: must be a CSV file with the columns {', '.join(sorted(COLUMNS))}")
+        raise ConfigError(
+            f"--published {path}: must be a CSV file with the columns {', '.join(sorted(COLUMNS))}"
+        )
     for number, values in enumerate(lines, start=1):
         if missing := [column for column in COLUMNS if values[column] is None]:
             raise ConfigError(f"--published {path}: figure {number} has no {missing[0]}")
@@ -97,14 +120,22 @@ def _check(path: Path, number: int, figure: Published) -> None:
     try:
         figure.cases  # noqa: B018  # reading is the check
     except ValueError as error:
-        raise ConfigError(f"--published {path}: figure {number}: case = {shown(case)}: {error}") from None
-    if not re.fullmatch(r"\d+(\.\d*)?([eE][+-]?\d{1,2})?", value) or (figure.quantity[0] and float(value) == 0):
-        raise ConfigError(f"--published {path}: figure {number}: value = {shown(value)}: must be a number above 0")
+        raise ConfigError(
+            f"--published {path}: figure {number}: case = {shown(case)}: {error}"
+        ) from None
+    if not re.fullmatch(r"\d+(\.\d*)?([eE][+-]?\d{1,2})?", value) or (
+        figure.quantity[0] and float(value) == 0
+    ):
+        raise ConfigError(
+            f"--published {path}: figure {number}: value = {shown(value)}: must be a number above 0"
+        )
 
 
 def published(table: Table, figures: Sequence[Published]) -> Figure:
     """`figures` beside those of `table` that have the same workload and sizes."""
-    theirs = grouped((one for one in figures if one.quantity[0] and one.cases), lambda one: one.quantity)
+    theirs = grouped(
+        (one for one in figures if one.quantity[0] and one.cases), lambda one: one.quantity
+    )
     panels = []
     for where, group in table.groups(("precision",)):
         for (unit, phase), quantities in theirs.items():
@@ -133,32 +164,73 @@ def _ours(group: list[Entry], unit: str, phase: str) -> list[tuple[Entry, float]
     return found
 
 
-def _panel(table: Table, where: dict[str, str], unit: str, ours: list[tuple[Entry, float]], theirs: list[Published]) -> Panel:
+def _panel(
+    table: Table,
+    where: dict[str, str],
+    unit: str,
+    ours: list[tuple[Entry, float]],
+    theirs: list[Published],
+) -> Panel:
     points: list[dict[str, Any]] = []
     for entry, value in ours:
-        name, own = f"{entry.variant} {entry.values['precision']}", {} if unit == "s" else {"value": value}
-        points.append({"row": entry.index, "ours": True, "name": name, "hardware": "here", "source": ""} | own)
+        name, own = (
+            f"{entry.variant} {entry.values['precision']}",
+            {} if unit == "s" else {"value": value},
+        )
+        points.append(
+            {"row": entry.index, "ours": True, "name": name, "hardware": "here", "source": ""} | own
+        )
     for figure in theirs:
         values = figure.values
         name = f"{values['system']}|{values['backend']}|{values['precision']}, {values['hardware']}"
         batch = f", batch {values['batch']}" if values["batch"] else ""
-        about = {"hardware": values["hardware"], "source": f"{values['source']} {values['year']}{batch}: {values['workload']}"}
-        points.append({"name": name, "value": float(values["value"]), "ours": False, "nominal": figure.nominal, **about})
+        about = {
+            "hardware": values["hardware"],
+            "source": f"{values['source']} {values['year']}{batch}: {values['workload']}",
+        }
+        points.append(
+            {
+                "name": name,
+                "value": float(values["value"]),
+                "ours": False,
+                "nominal": figure.nominal,
+                **about,
+            }
+        )
     order = list(dict.fromkeys(point["name"] for point in points))
     fields = {"value": f"{where['phase']}_s"} if unit == "s" else {}
     names: dict[str, Any] = {"unit": unit, "title": TITLES[unit], "variants": order, "row": ROW}
-    return panel_of(table, where, [entry for entry, _ in ours], fields, points, before="" if unit == "s" else unit, **names)
+    return panel_of(
+        table,
+        where,
+        [entry for entry, _ in ours],
+        fields,
+        points,
+        before="" if unit == "s" else unit,
+        **names,
+    )
 
 
 def _spec() -> Spec:
     remark = "datum.nominal ? 'nominal only' : ''"
-    transform = calculated(text=text_of("value", LABELS), whole_name="join(split(datum.name, '|'), ' ')", remark=remark)
+    transform = calculated(
+        text=text_of("value", LABELS), whole_name="join(split(datum.name, '|'), ' ')", remark=remark
+    )
     both = {
         "x": log_axis("value", "$title", LABELS),
         "y": by_variant("name", labelExpr="split(datum.label, '|')", labelLimit=175),
-        "tooltip": hint(system="whole_name", figure="text", hardware="hardware", source="source", remark="remark"),
+        "tooltip": hint(
+            system="whole_name",
+            figure="text",
+            hardware="hardware",
+            source="source",
+            remark="remark",
+        ),
     }
     shape = {"condition": {"test": "datum.nominal", "value": "cross"}, "value": "circle"}
     hollow = {"filled": False, "size": 60, "color": "$muted", "strokeWidth": 1.5, "opacity": 0.9}
-    layers = [dots({**both, "shape": shape}, "!datum.ours", **hollow), dots(both, "datum.ours", size=90, color="$accent")]
+    layers = [
+        dots({**both, "shape": shape}, "!datum.ours", **hollow),
+        dots(both, "datum.ours", size=90, color="$accent"),
+    ]
     return rows_of_dots(layers, transform, params=[{"name": "unit", "value": "$unit"}])

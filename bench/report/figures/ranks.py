@@ -18,23 +18,47 @@ TEXT = (
 
 
 def ranks(table: Table) -> Figure:
-    panels = [panel for title, found in by_title(table).items() if (panel := _panel(title, found)).points]
-    return Figure("ranks", "How ranks scale", TEXT, _spec(), panels, "No case was timed on one rank and on several.")
+    panels = [
+        panel for title, found in by_title(table).items() if (panel := _panel(title, found)).points
+    ]
+    return Figure(
+        "ranks",
+        "How ranks scale",
+        TEXT,
+        _spec(),
+        panels,
+        "No case was timed on one rank and on several.",
+    )
 
 
 def _panel(title: str, found: list[Scaling]) -> Panel:
     points = [point for scaling in found for point in (*_measured(scaling), *_predicted(scaling))]
     most = max((point["ranks"] for point in points), default=0)
     ends = (1, most) if most else ()
-    points += [{"variant": "", "kind": "ideal", "ranks": count, "speed": count, "said": ""} for count in ends]
+    points += [
+        {"variant": "", "kind": "ideal", "ranks": count, "speed": count, "said": ""}
+        for count in ends
+    ]
     variants = list(dict.fromkeys(scaling.alone.variant for scaling in found))
-    return Panel(title, {}, points, {}, {"variants": variants}, [note for scaling in found for note in notes_of(scaling)])
+    return Panel(
+        title,
+        {},
+        points,
+        {},
+        {"variants": variants},
+        [note for scaling in found for note in notes_of(scaling)],
+    )
 
 
 def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
     for entry in (scaling.alone, *scaling.together):
         if (speed := scaling.speed_up(entry)) is not None:
-            own = {"kind": "measured", "ranks": ranks_of(entry), "speed": short(speed), "said": units.ratio(speed)}
+            own = {
+                "kind": "measured",
+                "ranks": ranks_of(entry),
+                "speed": short(speed),
+                "said": units.ratio(speed),
+            }
             yield {"row": entry.index, **own}
 
 
@@ -45,20 +69,46 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
     alone = prediction.middle.seconds(1)
     for count in range(1, FARTHEST + 1):
         speed = alone / prediction.middle.seconds(count)
-        own = {"kind": "predicted", "ranks": count, "speed": short(speed), "said": f"{units.ratio(speed)}, predicted"}
+        own = {
+            "kind": "predicted",
+            "ranks": count,
+            "speed": short(speed),
+            "said": f"{units.ratio(speed)}, predicted",
+        }
         yield {"variant": scaling.alone.variant, **own}
 
 
 def _spec() -> Spec:
-    x = log_axis("ranks", "ranks", "datum.value == round(datum.value) ? format(datum.value, 'd') : ''", base=2)
-    y = log_axis("speed", "speed-up over one rank", "format(datum.value, '~r') + '×'", channel="y", base=2)
+    x = log_axis(
+        "ranks",
+        "ranks",
+        "datum.value == round(datum.value) ? format(datum.value, 'd') : ''",
+        base=2,
+    )
+    y = log_axis(
+        "speed", "speed-up over one rank", "format(datum.value, '~r') + '×'", channel="y", base=2
+    )
     place, colour = {"x": x, "y": y}, {"color": LEGENDED["color"]}
     looks = {**colour, "shape": LEGENDED["shape"]}
     measured = "datum.kind == 'measured'"
     layers = [
         layer("line", place, "datum.kind == 'ideal'", strokeWidth=1, stroke="$muted"),
-        layer("line", {**place, **colour}, "datum.kind == 'predicted'", strokeWidth=1.5, strokeDash=[4, 4]),
+        layer(
+            "line",
+            {**place, **colour},
+            "datum.kind == 'predicted'",
+            strokeWidth=1.5,
+            strokeDash=[4, 4],
+        ),
         layer("line", {**place, **colour}, measured, strokeWidth=1.5),
-        dots({**place, **looks, "tooltip": hint(framework="variant", ranks="ranks", speed_up="said")}, measured, size=60),
+        dots(
+            {
+                **place,
+                **looks,
+                "tooltip": hint(framework="variant", ranks="ranks", speed_up="said"),
+            },
+            measured,
+            size=60,
+        ),
     ]
     return plane(layers, [])

@@ -2,7 +2,20 @@
 
 from ..table import Table
 from .figure import Figure, by_phase, panel_of
-from .spec import COLOUR_AND_SHAPE, SECONDS, TIME, Spec, beside, calculated, dots, hint, limit, log_axis, rows_of_dots, text_of
+from .spec import (
+    COLOUR_AND_SHAPE,
+    SECONDS,
+    TIME,
+    Spec,
+    beside,
+    calculated,
+    dots,
+    hint,
+    limit,
+    log_axis,
+    rows_of_dots,
+    text_of,
+)
 
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate "
@@ -20,8 +33,20 @@ def roofline(table: Table) -> Figure:
         group = [entry for entry in group if entry.values[f"{phase}_floor_s"]]
         group.sort(key=lambda entry: entry.values[f"{phase}_s"])
         if group:
-            panels.append(panel_of(table, where, group, {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}))
-    return Figure("roofline", "Share of the hardware's best", TEXT, _spec(), panels, "No floor was measured.", key=KEY)
+            panels.append(
+                panel_of(
+                    table, where, group, {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}
+                )
+            )
+    return Figure(
+        "roofline",
+        "Share of the hardware's best",
+        TEXT,
+        _spec(),
+        panels,
+        "No floor was measured.",
+        key=KEY,
+    )
 
 
 def _spec() -> Spec:
@@ -33,5 +58,9 @@ def _spec() -> Spec:
     )
     x = log_axis("share", "floor ÷ time", "format(datum.value, '~%')")
     tooltip = hint(framework="variant", time="time", floor="least", share="percent")
-    layers = [limit(x, [{"share": 1}]), dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip}), beside("percent")]
+    layers = [
+        limit(x, [{"share": 1}]),
+        dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip}),
+        beside("percent"),
+    ]
     return rows_of_dots(layers, transform)

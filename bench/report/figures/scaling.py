@@ -9,9 +9,25 @@ from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of, short
 from .labels import along, column, labelled
-from .spec import COLOUR, COLOUR_AND_SHAPE, DASHES, SECONDS, TIMED, Spec, dots, hint, layer, log_axis, plane
+from .spec import (
+    COLOUR,
+    COLOUR_AND_SHAPE,
+    DASHES,
+    SECONDS,
+    TIMED,
+    Spec,
+    dots,
+    hint,
+    layer,
+    log_axis,
+    plane,
+)
 
-AXES = {"neurons": ("neurons N", "N"), "time_steps": ("time steps T", "T"), "batch": ("batch B", "B")}
+AXES = {
+    "neurons": ("neurons N", "N"),
+    "time_steps": ("time steps T", "T"),
+    "batch": ("batch B", "B"),
+}
 TEXT = (
     "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time at its largest size, the "
     "exponent fitted over all sizes and, where there is room, those of the first two sizes and of the last two: where it is 1 "
@@ -40,7 +56,11 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
         lines.setdefault(entry.variant, {})[entry.values[axis]] = entry
     seconds = f"{phase}_s"
     ends = {name: line[max(line)].values[seconds] for name, line in lines.items()}
-    drawn = [entry.values[name] for entry in group for name in (seconds, f"{phase}_lo_s", f"{phase}_hi_s")]
+    drawn = [
+        entry.values[name]
+        for entry in group
+        for name in (seconds, f"{phase}_lo_s", f"{phase}_hi_s")
+    ]
     labels = column(ends, filter(None, drawn))
     order = sorted(lines, key=ends.__getitem__)
     crosses = _crosses(table, lines, phase, letter)
@@ -50,22 +70,34 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
         at_sizes = {size: entry.values[seconds] for size, entry in lines[name].items()}
         slopes = _slopes(at_sizes)
         grows = {size: _exponents(letter, [slope]).strip(" ·") for size, slope in slopes.items()}
-        points += [{"row": entry.index, "grows": grows.get(size, "–")} for size, entry in lines[name].items()]
+        points += [
+            {"row": entry.index, "grows": grows.get(size, "–")}
+            for size, entry in lines[name].items()
+        ]
         timed = f"{name} · {units.seconds(ends[name])}"
         whole = _exponents(letter, [power_law([*at_sizes], [*at_sizes.values()])]) if slopes else ""
-        ends_of_it = f" ({_exponents('', [*slopes.values()]).removeprefix(' · ^')})" if len(slopes) > 1 else ""
+        ends_of_it = (
+            f" ({_exponents('', [*slopes.values()]).removeprefix(' · ^')})"
+            if len(slopes) > 1
+            else ""
+        )
         brief, text = name + whole if whole else timed, timed + whole + ends_of_it
         points[-1] |= {"place": labels.places[name], "brief": brief, "text": text}
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
     names: dict[str, Any] = {"along": axis_title, "crosses": crosses, **labels.names}
     names["sizes"] = sorted({entry.values[axis] for entry in group})
     notes = [cross["said"] for cross in crosses]
-    return panel_of(table, where, entries, fields, points, before=f"over {axis_title}", notes=notes, **names)
+    return panel_of(
+        table, where, entries, fields, points, before=f"over {axis_title}", notes=notes, **names
+    )
 
 
 def _slopes(times: dict[int, float]) -> dict[int, float]:
     """The exponent of the power law from one size to the next, by the next."""
-    return {high: short(power_law([low, high], [times[low], times[high]]), 3) for low, high in pairwise(times)}
+    return {
+        high: short(power_law([low, high], [times[low], times[high]]), 3)
+        for low, high in pairwise(times)
+    }
 
 
 def _exponents(letter: str, slopes: list[float]) -> str:
@@ -74,7 +106,9 @@ def _exponents(letter: str, slopes: list[float]) -> str:
     return f" · {letter}^{' → '.join(shown)}" if shown else ""
 
 
-def _crosses(table: Table, lines: dict[str, dict[int, Entry]], phase: str, letter: str) -> list[dict[str, Any]]:
+def _crosses(
+    table: Table, lines: dict[str, dict[int, Entry]], phase: str, letter: str
+) -> list[dict[str, Any]]:
     """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, surely at both. Only frameworks
     measured at both sizes can be compared."""
     sizes = sorted({size for line in lines.values() for size in line})
@@ -83,37 +117,74 @@ def _crosses(table: Table, lines: dict[str, dict[int, Entry]], phase: str, lette
         both = [name for name, line in lines.items() if low in line and high in line]
         if not both:
             continue
-        time = {(name, size): lines[name][size].row.estimates[phase].seconds for name in both for size in (low, high)}
-        before, after = (min(both, key={name: time[name, size] for name in both}.__getitem__) for size in (low, high))
+        time = {
+            (name, size): lines[name][size].row.estimates[phase].seconds
+            for name in both
+            for size in (low, high)
+        }
+        before, after = (
+            min(both, key={name: time[name, size] for name in both}.__getitem__)
+            for size in (low, high)
+        )
         at_low, at_high = ({name: lines[name][size] for name in both} for size in (low, high))
-        if _surely(table, phase, at_low, after, before) and _surely(table, phase, at_high, before, after):
-            size, seconds = crossing((low, high), *([time[name, n] for n in (low, high)] for name in (before, after)))
+        if _surely(table, phase, at_low, after, before) and _surely(
+            table, phase, at_high, before, after
+        ):
+            size, seconds = crossing(
+                (low, high), *([time[name, n] for n in (low, high)] for name in (before, after))
+            )
             near = f"{letter} ≈ {size:.3g} ({units.seconds(seconds)}), between {low} and {high}"
-            crosses.append({"x": size, "seconds": seconds, "said": f"{after} overtakes {before} at {near}."})
+            crosses.append(
+                {"x": size, "seconds": seconds, "said": f"{after} overtakes {before} at {near}."}
+            )
     return crosses
 
 
 def _surely(table: Table, phase: str, entries: dict[str, Entry], slower: str, faster: str) -> bool:
     """Whether one of the `entries` of a size is surely slower than another."""
     others = {name: entry for name, entry in entries.items() if name != faster}
-    shown = dict(zip(others, table.compared(phase, entries[faster], list(others.values())), strict=True))
+    shown = dict(
+        zip(others, table.compared(phase, entries[faster], list(others.values())), strict=True)
+    )
     return slower in shown and shown[slower].low > 0
 
 
 def _spec() -> Spec:
     x = log_axis("x", "$along", "")
-    x["axis"] |= {"values": "$sizes", "labelExpr": "format(datum.value, 'd')", "gridOpacity": 1, "labelBound": False}
+    x["axis"] |= {
+        "values": "$sizes",
+        "labelExpr": "format(datum.value, 'd')",
+        "gridOpacity": 1,
+        "labelBound": False,
+    }
     y = along("seconds", "time per call", SECONDS)
     place = {"x": x, "y": y}
-    tooltip = hint(framework="variant", size="x", time="time", interval="interval", exponent_from_the_size_before="grows")
-    cross: dict[str, Any] = {"shape": "M-1,-1L1,1M-1,1L1,-1", "size": 140, "stroke": "$ink", "strokeWidth": 2}
+    tooltip = hint(
+        framework="variant",
+        size="x",
+        time="time",
+        interval="interval",
+        exponent_from_the_size_before="grows",
+    )
+    cross: dict[str, Any] = {
+        "shape": "M-1,-1L1,1M-1,1L1,-1",
+        "size": 140,
+        "stroke": "$ink",
+        "strokeWidth": 2,
+    }
     layers = [
         layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),
         layer(
-            "rule", {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **COLOUR}, "isValid(datum.low)", strokeWidth=1
+            "rule",
+            {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **COLOUR},
+            "isValid(datum.low)",
+            strokeWidth=1,
         ),
         *labelled(x, y),
         dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=60),
-        {"data": {"values": "$crosses"}, **layer("point", {**place, "tooltip": hint(lead="said")}, **cross)},
+        {
+            "data": {"values": "$crosses"},
+            **layer("point", {**place, "tooltip": hint(lead="said")}, **cross),
+        },
     ]
     return plane(layers, TIMED, "$tall")

@@ -28,15 +28,25 @@ def slots(table: Table) -> Figure:
     shown = known[:: -(-len(known) // MOST_CASES) or 1]
     every = max(1, -(-sum(calls[entry.index] for entry in shown) // MOST_CALLS))
     panels = [panel for entry in shown for panel in _panels(table, entry, every)]
-    some = f" Of {len(timed)} cases {len(shown)} are here, evenly chosen." if len(shown) < len(timed) else ""
-    return Figure("slots", "One case, slot by slot", TEXT + some, _spec(), panels, "There are no slots.")
+    some = (
+        f" Of {len(timed)} cases {len(shown)} are here, evenly chosen."
+        if len(shown) < len(timed)
+        else ""
+    )
+    return Figure(
+        "slots", "One case, slot by slot", TEXT + some, _spec(), panels, "There are no slots."
+    )
 
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     """The wall clock's panel, under it the device's, and under that its frequency, as far as they are known."""
     where = entry.parts | {"phase": "step"}
     title = table.title(where, entry.variant)
-    device = "CPU time of the process" if entry.values["device_clock"] == "process" else "time on the device"
+    device = (
+        "CPU time of the process"
+        if entry.values["device_clock"] == "process"
+        else "time on the device"
+    )
     thinned = [f"Of the calls that a record keeps, every {every}th is shown."] if every > 1 else []
     kinds = [
         ("wall time", _wall(entry, every), TIMES, thinned),
@@ -46,7 +56,10 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     panels = []
     for words, points, how, notes in kinds:
         if points:
-            names: dict[str, Any] = {"blocks_shown": sorted({point["block"] for point in points}), "of": entry.index}
+            names: dict[str, Any] = {
+                "blocks_shown": sorted({point["block"] for point in points}),
+                "of": entry.index,
+            }
             names |= {"clock": words, "span": _span(points)}
             panels.append(Panel(f"{title} · {words}", where, points, {}, names | how, notes))
     return panels
@@ -59,7 +72,11 @@ FREQUENCY = {"axis_labels": MEGAHERTZ, "said": text_of("value", MEGAHERTZ), "dot
 
 
 def _timed(entry: Entry) -> list[tuple[Record, Sequence[Slot]]]:
-    return [(record, timing.slots) for record in entry.row.records if (timing := record.timing("step")) and timing.slots]
+    return [
+        (record, timing.slots)
+        for record in entry.row.records
+        if (timing := record.timing("step")) and timing.slots
+    ]
 
 
 def _wall(entry: Entry, every: int) -> list[dict[str, Any]]:
@@ -69,13 +86,19 @@ def _wall(entry: Entry, every: int) -> list[dict[str, Any]]:
             place = {"block": record.block + 1, "at": short(slot.began - block[0].began)}
             points += [place | {"call": short(seconds)} for seconds in slot.samples[::every]]
             middle = {"value": short(slot.wall), "low": short(slot.low), "high": short(slot.high)}
-            points.append(place | middle | ({"disturbed": slot.disturbed} if slot.disturbed else {}))
+            points.append(
+                place | middle | ({"disturbed": slot.disturbed} if slot.disturbed else {})
+            )
     return points
 
 
 def _device(entry: Entry) -> list[dict[str, Any]]:
     return [
-        {"block": record.block + 1, "at": short(slot.began - block[0].began), "value": short(slot.device)}
+        {
+            "block": record.block + 1,
+            "at": short(slot.began - block[0].began),
+            "value": short(slot.device),
+        }
         for record, block in _timed(entry)
         for slot in block
         if slot.device is not None
@@ -90,11 +113,16 @@ def _frequency(entry: Entry) -> list[dict[str, Any]]:
         if "mhz" not in watched:
             continue
         end = block[-1].began - block[0].began + block[-1].calls * block[-1].wall
-        readings = [(at - block[0].began, mhz) for at, mhz in zip(watched["at"], watched["mhz"], strict=True)]
+        readings = [
+            (at - block[0].began, mhz)
+            for at, mhz in zip(watched["at"], watched["mhz"], strict=True)
+        ]
         held = [mhz for at, mhz in readings if at <= 0][-1:]
         within = [(0.0, mhz) for mhz in held] + [(at, mhz) for at, mhz in readings if 0 < at <= end]
         within += [(end, mhz) for _, mhz in within[-1:]]
-        points += [{"block": record.block + 1, "at": short(at), "value": short(mhz)} for at, mhz in within]
+        points += [
+            {"block": record.block + 1, "at": short(at), "value": short(mhz)} for at, mhz in within
+        ]
     return points
 
 
@@ -109,14 +137,21 @@ def _meanwhile(entry: Entry) -> list[str]:
     """How the device was and who else computed, while the block was measured."""
     notes = []
     for record in entry.row.records:
-        watched, reasons = record.monitor.get("watched", {}), slowed(record.monitor.get("throttle_reasons", 0))
+        watched, reasons = (
+            record.monitor.get("watched", {}),
+            slowed(record.monitor.get("throttle_reasons", 0)),
+        )
         ranges = [f"{_range(watched[key])} {unit}" for key, unit in UNITS.items() if key in watched]
         if ranges:
             notes.append(f"Block {record.block + 1}, meanwhile: {', '.join(ranges)}.")
         if reasons:
-            notes.append(f"Block {record.block + 1}: the GPU was slowed down by {' and '.join(reasons)}.")
+            notes.append(
+                f"Block {record.block + 1}: the GPU was slowed down by {' and '.join(reasons)}."
+            )
         if (foreign := record.monitor.get("foreign_cores")) is not None:
-            notes.append(f"Block {record.block + 1}: other programs used {foreign:.2g} cores meanwhile.")
+            notes.append(
+                f"Block {record.block + 1}: other programs used {foreign:.2g} cores meanwhile."
+            )
     return notes
 
 
@@ -138,7 +173,12 @@ def _spec() -> Spec:
         "axis": {"title": "seconds since the block's first slot", "tickCount": 6, **APART},
     }
     axis = {"title": "$clock", "labelExpr": "$axis_labels", "tickCount": 4}
-    y = {"field": "value", "type": "quantitative", "scale": {"domain": "$span", "nice": False, "clamp": True}, "axis": axis}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": "$span", "nice": False, "clamp": True},
+        "axis": axis,
+    }
     kind = {
         "field": "block",
         "type": "nominal",
@@ -157,4 +197,6 @@ def _spec() -> Spec:
         dots({"y": y, "shape": shape, "tooltip": tooltip}, slot, size=45, opacity="$dots"),
         layer("point", {"y": y, "color": {"value": "$ink"}}, "isValid(datum.disturbed)", **cross),
     ]
-    return plane(layers, calculated(reading="$said"), height=170, encoding={"x": x, "color": colour})
+    return plane(
+        layers, calculated(reading="$said"), height=170, encoding={"x": x, "color": colour}
+    )

@@ -15,7 +15,9 @@ MEBIBYTES = (
     "datum.value * 1024 >= 1000 ? format(datum.value * 1024, '.0f') + ' KiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
 )
 """As units.size: of a thousand and more, which is less than the next unit, no digit is rounded away."""
-ROUND = "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
+ROUND = (
+    "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
+)
 """Of the ticks of a logarithmic axis these get a line, and on a long axis a label: all digits together are a fence."""
 APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
 """Of a linear axis: no label is moved towards its neighbour, and one without room is left out."""
@@ -34,7 +36,9 @@ def text_of(field: str, expression: str) -> str:
 
 def mebibytes(*fields: str) -> list[Spec]:
     """Transforms from bytes: on an axis in MiB, and only there, round numbers are round."""
-    return calculated(**{name: f"isValid(datum.{name}) ? datum.{name} / 1048576 : null" for name in fields})
+    return calculated(
+        **{name: f"isValid(datum.{name}) ? datum.{name} / 1048576 : null" for name in fields}
+    )
 
 
 def calculated(**fields: str) -> list[Spec]:
@@ -55,9 +59,22 @@ def ratio_text(ratio: str, low: str, high: str) -> tuple[str, str]:
     return f"{shown[0]} + '×'", f"'(' + {shown[1]} + '–' + {shown[2]} + ')'"
 
 
-def log_axis(field: str, title: str, labels: str, base: int = 10, domain: str | None = None, channel: str = "x") -> Spec:
+def log_axis(
+    field: str,
+    title: str,
+    labels: str,
+    base: int = 10,
+    domain: str | None = None,
+    channel: str = "x",
+) -> Spec:
     """`field` along a logarithmic axis, x or y, with few labels, but two at least. Bars would need a zero."""
-    scale = {"type": "log", "base": base, "nice": False, "padding": 10, **({"domain": domain} if domain else {})}
+    scale = {
+        "type": "log",
+        "base": base,
+        "nice": False,
+        "padding": 10,
+        **({"domain": domain} if domain else {}),
+    }
     short = f"domain('{channel}')[1] < {LONG} * domain('{channel}')[0]"
     axis = {
         "title": title,
@@ -66,7 +83,10 @@ def log_axis(field: str, title: str, labels: str, base: int = 10, domain: str | 
         "labelBound": BEYOND,
         "labelOverlap": "greedy",
         "labelSeparation": 4,
-        "gridOpacity": {"condition": {"test": ROUND if base == 10 else "true", "value": 1}, "value": 0},
+        "gridOpacity": {
+            "condition": {"test": ROUND if base == 10 else "true", "value": 1},
+            "value": 0,
+        },
     }
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
@@ -83,8 +103,15 @@ def nominal(field: str, **more: Any) -> Spec:
 
 def by_variant(field: str = "variant", **axis: Any) -> Spec:
     """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
-    labels = {"labelExpr": "split(replace(datum.label, ':', ':|'), '|')", "labelLimit": "$names_width"}
-    return nominal(field, scale={"domain": "$variants"}, axis={"title": None, **labels, "ticks": False, "zindex": 0, **axis})
+    labels = {
+        "labelExpr": "split(replace(datum.label, ':', ':|'), '|')",
+        "labelLimit": "$names_width",
+    }
+    return nominal(
+        field,
+        scale={"domain": "$variants"},
+        axis={"title": None, **labels, "ticks": False, "zindex": 0, **axis},
+    )
 
 
 LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
@@ -94,7 +121,8 @@ THERE: Spec = {**LEGEND, "values": "$there"}
 
 def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
     return {
-        channel: nominal(field, scale={"domain": names, "range": values}, legend=legend) for channel, values in ranges.items()
+        channel: nominal(field, scale={"domain": names, "range": values}, legend=legend)
+        for channel, values in ranges.items()
     }
 
 
@@ -109,7 +137,11 @@ DASHES = _looks("variant", "$variants", None, strokeDash="$dashes")
 
 def layer(mark: str, encoding: Spec, where: str = "", **look: Any) -> Spec:
     """Marks of one kind with their look, for the data for which the expression `where` is true."""
-    return {"mark": {"type": mark, **look}, "encoding": encoding, **({"transform": [{"filter": where}]} if where else {})}
+    return {
+        "mark": {"type": mark, **look},
+        "encoding": encoding,
+        **({"transform": [{"filter": where}]} if where else {}),
+    }
 
 
 def dots(encoding: Spec, where: str = "", **look: Any) -> Spec:
@@ -137,12 +169,24 @@ def beside(text: str, where: str = "", **look: Any) -> Spec:
 
 def drawing(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:
     """A whole specification, of a panel's points."""
-    return {"$schema": SCHEMA, "data": {"values": "$points"}, "transform": list(transform), "layer": list(layers), **more}
+    return {
+        "$schema": SCHEMA,
+        "data": {"values": "$points"},
+        "transform": list(transform),
+        "layer": list(layers),
+        **more,
+    }
 
 
-def plane(layers: Sequence[Spec], transform: Sequence[Spec] = (), height: int | str = 300, **more: Any) -> Spec:
+def plane(
+    layers: Sequence[Spec], transform: Sequence[Spec] = (), height: int | str = 300, **more: Any
+) -> Spec:
     """A specification with two quantitative axes."""
-    fitted = {"width": "$width", "height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
+    fitted = {
+        "width": "$width",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
     return drawing(layers, transform, **fitted, **more)
 
 
@@ -153,4 +197,7 @@ def rows_of_dots(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more:
 
 def hint(**fields: str) -> list[Spec]:
     """A tooltip of fields of the data, by their names in words."""
-    return [{"field": field, "type": "nominal", "title": words.replace("_", " ")} for words, field in fields.items()]
+    return [
+        {"field": field, "type": "nominal", "title": words.replace("_", " ")}
+        for words, field in fields.items()
+    ]

@@ -6,7 +6,19 @@ from typing import Any
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of, short
-from .spec import SECONDS, TIMED, Spec, beside, calculated, dots_with_intervals, hint, layer, log_axis, ratio_text, rows_of_dots
+from .spec import (
+    SECONDS,
+    TIMED,
+    Spec,
+    beside,
+    calculated,
+    dots_with_intervals,
+    hint,
+    layer,
+    log_axis,
+    ratio_text,
+    rows_of_dots,
+)
 
 TEXT = (
     "A dot is the geometric mean over blocks of each block's median, the line its 95 % interval in this run. To the right: the "
@@ -37,18 +49,37 @@ def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) 
     points: list[dict[str, Any]] = []
     for entry in group:
         standing = entry.row.standing if phase == "step" else None
-        point = {"row": entry.index, "slower": ", ".join(entry.row.surely_slower) if standing else ""}
+        point = {
+            "row": entry.index,
+            "slower": ", ".join(entry.row.surely_slower) if standing else "",
+        }
         points.append(point | {"leading": standing is not None and standing.best == 1})
     _add_ratios(table, phase, base, group, points)
     fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    return panel_of(table, where, group, fields, points, baseline=table.baseline, against=base.variant, fastest=group[0].variant)
+    return panel_of(
+        table,
+        where,
+        group,
+        fields,
+        points,
+        baseline=table.baseline,
+        against=base.variant,
+        fastest=group[0].variant,
+    )
 
 
-def _add_ratios(table: Table, phase: str, base: Entry, group: list[Entry], points: list[dict[str, Any]]) -> None:
+def _add_ratios(
+    table: Table, phase: str, base: Entry, group: list[Entry], points: list[dict[str, Any]]
+) -> None:
     """Every ratio to the baseline with its interval; of a step to the fastest, those of results.csv."""
-    others = [(entry, point) for entry, point in zip(group, points, strict=True) if entry is not base]
+    others = [
+        (entry, point) for entry, point in zip(group, points, strict=True) if entry is not base
+    ]
     if phase == "step" and base.row.standing and base.row.standing.place == 1:
-        ratios = [tuple(entry.values[name] for name in ("ratio", "ratio_low", "ratio_high")) for entry, _ in others]
+        ratios = [
+            tuple(entry.values[name] for name in ("ratio", "ratio_low", "ratio_high"))
+            for entry, _ in others
+        ]
     else:
         shown = table.compared(phase, base, [entry for entry, _ in others]) if others else []
         short_ratios = (tuple(map(short, one.ratio)) for one in shown)
@@ -67,14 +98,29 @@ def _spec(call: str) -> Spec:
         *calculated(base="[datum.quickest.variant, fastest, baseline][datum.there]"),
         *calculated(own_seconds="datum.variant === datum.base ? datum.seconds : null"),
         {"joinaggregate": [{"op": "max", "field": "own_seconds", "as": "base_seconds"}]},
-        *calculated(known=known, quotient="datum.known ? datum.against_base : datum.seconds / datum.base_seconds"),
-        *calculated(ratio=ratio, ratio_interval=f"datum.known && isValid(datum.ratio_high) ? {interval} : ''"),
+        *calculated(
+            known=known,
+            quotient="datum.known ? datum.against_base : datum.seconds / datum.base_seconds",
+        ),
+        *calculated(
+            ratio=ratio,
+            ratio_interval=f"datum.known && isValid(datum.ratio_high) ? {interval} : ''",
+        ),
         *calculated(ratio_said="datum.ratio + ' ' + datum.ratio_interval + ' ' + datum.base"),
         *TIMED,
-        *calculated(one_line="datum.time + ' · ' + datum.ratio", two_lines="[datum.one_line, datum.ratio_interval]"),
+        *calculated(
+            one_line="datum.time + ' · ' + datum.ratio",
+            two_lines="[datum.one_line, datum.ratio_interval]",
+        ),
     ]
     x = log_axis("seconds", f"time per {call}", SECONDS)
-    tooltip = hint(framework="variant", time="time", interval="interval", ratio="ratio_said", surely_slower="slower")
+    tooltip = hint(
+        framework="variant",
+        time="time",
+        interval="interval",
+        ratio="ratio_said",
+        surely_slower="slower",
+    )
     ground = {"x": {"value": 0}, "x2": {"value": "width"}}
     layers = [
         layer("rect", ground, "datum.leading", color="$band", opacity=0.7, height={"band": 1}),
@@ -83,5 +129,7 @@ def _spec(call: str) -> Spec:
         beside("two_lines", "datum.ratio_interval", dy=-6, lineHeight=12),
     ]
     return rows_of_dots(
-        layers, transform, params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against", "fastest")]
+        layers,
+        transform,
+        params=[{"name": name, "value": f"${name}"} for name in ("baseline", "against", "fastest")],
     )

@@ -9,7 +9,20 @@ from ...records.rows import grouped
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of, short
-from .spec import COLOUR, Spec, beside, by_variant, calculated, dots, hint, layer, limit, ratio_text, rows_of_dots, span
+from .spec import (
+    COLOUR,
+    Spec,
+    beside,
+    by_variant,
+    calculated,
+    dots,
+    hint,
+    layer,
+    limit,
+    ratio_text,
+    rows_of_dots,
+    span,
+)
 
 TEXT = (
     "One line for each version, the newest first: what became of the proof and, where the step was timed, how many times that of "
@@ -50,21 +63,46 @@ def _age(entry: Entry) -> tuple[bool, Version | str]:
 def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[Entry]) -> Panel:
     same = sorted(same, key=_age, reverse=True)
     versions = [_version(entry) for entry in same]
-    labels = [version if versions.count(version) == 1 else entry.variant for version, entry in zip(versions, same, strict=True)]
+    labels = [
+        version if versions.count(version) == 1 else entry.variant
+        for version, entry in zip(versions, same, strict=True)
+    ]
     timed = [entry for entry in same if entry.shows("step")]
     control = _control(group, same)
     shown = table.compared("step", control, timed) if control and timed else []
-    ratios = {entry.index: tuple(map(short, one.ratio)) for entry, one in zip(timed, shown, strict=False)}
+    ratios = {
+        entry.index: tuple(map(short, one.ratio)) for entry, one in zip(timed, shown, strict=False)
+    }
     points: list[dict[str, Any]] = []
     for entry, label in zip(same, labels, strict=True):
         ratio, low, high = ratios.get(entry.index, (None, None, None))
         low, high = (low, high) if high is not None and isfinite(high) else (None, None)
         status = entry.row.status
-        word = WORDS.get(status, status.replace("_", " ")) if status != "ok" or entry.row.proved else "not proved"
-        points.append({"row": entry.index, "version": label, "against": ratio, "low": low, "high": high, "word": word})
-    known = [value for point in points for value in (point["against"], point["low"], point["high"]) if value is not None]
+        word = (
+            WORDS.get(status, status.replace("_", " "))
+            if status != "ok" or entry.row.proved
+            else "not proved"
+        )
+        points.append(
+            {
+                "row": entry.index,
+                "version": label,
+                "against": ratio,
+                "low": low,
+                "high": high,
+                "word": word,
+            }
+        )
+    known = [
+        value
+        for point in points
+        for value in (point["against"], point["low"], point["high"])
+        if value is not None
+    ]
     domain = [0.95 * min([1.0, *known]), 1.05 * max([1.0, *known])]
-    title = f"step, times that of {control.variant}" if known and control else "the step was not timed"
+    title = (
+        f"step, times that of {control.variant}" if known and control else "the step was not timed"
+    )
     notes = [in_short([(point["word"], point["version"]) for point in reversed(points)])]
     reasons = list(dict.fromkeys(_reason(entry) for entry in same if entry.row.reason))
     notes += [f"{_raised(number)} {reason}" for number, reason in enumerate(reasons, start=1)]
@@ -79,7 +117,9 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
         "timed": bool(known),
         "limit": [{"against": 1}] if known else [],
     }
-    return panel_of(table, where, same, {}, points, f"{name}{_spelled(same[0])}", notes=notes, **drawn)
+    return panel_of(
+        table, where, same, {}, points, f"{name}{_spelled(same[0])}", notes=notes, **drawn
+    )
 
 
 def _raised(number: int) -> str:
@@ -114,7 +154,16 @@ def in_short(words: list[tuple[str, str]]) -> str:
     texts = []
     for number, (word, same) in enumerate(spans):
         between = f"in {'–'.join(dict.fromkeys((same[0], same[-1])))}"
-        texts.append(f"{word} " + (f"≤ {same[-1]}" if number == 0 else f"≥ {same[0]}" if number == len(spans) - 1 else between))
+        texts.append(
+            f"{word} "
+            + (
+                f"≤ {same[-1]}"
+                if number == 0
+                else f"≥ {same[0]}"
+                if number == len(spans) - 1
+                else between
+            )
+        )
     return ", ".join(texts)
 
 
@@ -133,8 +182,15 @@ def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
 
 def _spec() -> Spec:
     ratio, between = ratio_text("datum.against", "datum.low", "datum.high")
-    said, interval = f"isValid(datum.against) ? {ratio} : ''", f"isValid(datum.low) ? ' ' + {between} : ''"
-    x: Spec = {"field": "against", "type": "quantitative", "scale": {"domain": "$domain", "zero": False, "nice": False}}
+    said, interval = (
+        f"isValid(datum.against) ? {ratio} : ''",
+        f"isValid(datum.low) ? ' ' + {between} : ''",
+    )
+    x: Spec = {
+        "field": "against",
+        "type": "quantitative",
+        "scale": {"domain": "$domain", "zero": False, "nice": False},
+    }
     x["axis"] = {"title": "$across", "format": ".2~f", "tickCount": 5, "labelOverlap": "greedy"}
     x["axis"] |= dict.fromkeys(("labels", "ticks", "grid"), "$timed")
     tooltip = hint(version="version", proof="word", ratio="said")
@@ -142,8 +198,15 @@ def _spec() -> Spec:
         limit(x, "$limit"),
         layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2),
         dots({"x": x, **COLOUR, "tooltip": tooltip}, "isValid(datum.against)"),
-        layer("text", {"x": x, "text": {"field": "times", "type": "nominal"}}, "isValid(datum.against)", dy=-9),
+        layer(
+            "text",
+            {"x": x, "text": {"field": "times", "type": "nominal"}},
+            "isValid(datum.against)",
+            dy=-9,
+        ),
         beside("told"),
     ]
     y = {**by_variant("version"), "scale": {"domain": "$labels"}}
-    return rows_of_dots(layers, calculated(times=said, said=f"{said} + ({interval})"), encoding={"y": y})
+    return rows_of_dots(
+        layers, calculated(times=said, said=f"{said} + ({interval})"), encoding={"y": y}
+    )

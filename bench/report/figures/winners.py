@@ -11,7 +11,18 @@ from ..columns.metric import Entry
 from ..coverage import axis_of
 from ..table import Table
 from .figure import Figure, Panel, by_phase, by_speed, panel_of
-from .spec import COLOUR, MEBIBYTES, TIME, Spec, calculated, drawing, hint, layer, mebibytes, text_of
+from .spec import (
+    COLOUR,
+    MEBIBYTES,
+    TIME,
+    Spec,
+    calculated,
+    drawing,
+    hint,
+    layer,
+    mebibytes,
+    text_of,
+)
 
 TEXT = (
     "The fastest framework of each size, of layers by neurons and time steps, of networks by their own sizes, with its time and "
@@ -36,22 +47,39 @@ OF_NETWORKS = ("workload", *SIZES)
 
 def winners(table: Table) -> Figure:
     panels = []
-    for axes, is_network, panel in ((OF_LAYERS, False, _of_layers), (OF_NETWORKS, True, _of_networks)):
+    for axes, is_network, panel in (
+        (OF_LAYERS, False, _of_layers),
+        (OF_NETWORKS, True, _of_networks),
+    ):
         for phase, where, group in by_phase(table, axes):
             if alike := [entry for entry in group if entry.network == is_network]:
                 panels.append(panel(table, phase, where, alike))
-    return Figure("winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed.")
+    return Figure(
+        "winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed."
+    )
 
 
 def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    sizes = {entry.index: (entry.values["neurons"] or ONE_SIZE, entry.values["time_steps"]) for entry in group}
+    sizes = {
+        entry.index: (entry.values["neurons"] or ONE_SIZE, entry.values["time_steps"])
+        for entry in group
+    }
     neurons, time_steps = (set(values) for values in zip(*sizes.values(), strict=True))
     turned = len(neurons) > max(WIDEST, len(time_steps))
     places = {index: size[::-1] for index, size in sizes.items()} if turned else sizes
     of_neurons = NEURONS if neurons != {ONE_SIZE} else (NEURONS[0], None)
     across, down = (TIME_STEPS, of_neurons) if turned else (of_neurons, TIME_STEPS)
     axes = {"across": across[0], "across_title": across[1], "down": down[0], "down_title": down[1]}
-    return _panel(table, phase, where, group, places, columns_sort="ascending", lines_sort="descending", **axes)
+    return _panel(
+        table,
+        phase,
+        where,
+        group,
+        places,
+        columns_sort="ascending",
+        lines_sort="descending",
+        **axes,
+    )
 
 
 def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
@@ -62,18 +90,40 @@ def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[En
     columns: dict[str, int] = {}
     lines: dict[str, list[Any]] = {}
     for entry in group:
-        (size, *more), name = [entry.parts.get(axis, "") for axis in sizes] or [""], entry.values["workload"]
-        column, line = size or (f"no {axis_of(sizes[0]).head}" if sizes else ONE_SIZE), " · ".join([name, *filter(None, more)])
+        (size, *more), name = (
+            [entry.parts.get(axis, "") for axis in sizes] or [""],
+            entry.values["workload"],
+        )
+        column, line = (
+            size or (f"no {axis_of(sizes[0]).head}" if sizes else ONE_SIZE),
+            " · ".join([name, *filter(None, more)]),
+        )
         places[entry.index] = (column, line)
         columns[column] = (entry.values[sizes[0]] or 0) if sizes else 0
-        lines[line] = [known.index(name) if name in known else len(known), *(entry.values[axis] or 0 for axis in sizes[1:])]
-    axes: dict[str, Any] = {"across": "size", "across_title": None, "down": "network", "down_title": None}
-    sorts = {"columns_sort": sorted(columns, key=columns.__getitem__), "lines_sort": sorted(lines, key=lines.__getitem__)}
+        lines[line] = [
+            known.index(name) if name in known else len(known),
+            *(entry.values[axis] or 0 for axis in sizes[1:]),
+        ]
+    axes: dict[str, Any] = {
+        "across": "size",
+        "across_title": None,
+        "down": "network",
+        "down_title": None,
+    }
+    sorts = {
+        "columns_sort": sorted(columns, key=columns.__getitem__),
+        "lines_sort": sorted(lines, key=lines.__getitem__),
+    }
     return _panel(table, phase, where, group, places, before="networks", **axes, **sorts)
 
 
 def _panel(
-    table: Table, phase: str, where: dict[str, str], group: list[Entry], places: dict[int, tuple[Any, Any]], **names: Any
+    table: Table,
+    phase: str,
+    where: dict[str, str],
+    group: list[Entry],
+    places: dict[int, tuple[Any, Any]],
+    **names: Any,
 ) -> Panel:
     """A cell for each of `places`, which are columns and lines by the entry's index."""
     fastest, points = [], []
@@ -81,7 +131,10 @@ def _panel(
         ordered = by_speed(members, phase)
         fastest.append(ordered[0])
         tie = _tie(table, ordered, phase)
-        texts = {"name": in_lines(ordered[0].variant, LETTERS), "tied": in_lines(f"tie: {tie}", MORE_LETTERS) if tie else []}
+        texts = {
+            "name": in_lines(ordered[0].variant, LETTERS),
+            "tied": in_lines(f"tie: {tie}", MORE_LETTERS) if tie else [],
+        }
         point = {"row": ordered[0].index, "also": tie, "of": len(ordered), **texts}
         points.append(point | {names["across"]: column, names["down"]: line})
     highest = max(2, *(len(point["name"]) for point in points))
@@ -94,17 +147,34 @@ def _panel(
         sorted({each.variant for each in fastest}),
     )
     wide = len({column for column, _ in places.values()})
-    return panel_of(table, where, fastest, fields, points, variants=variants, whole=True, cells=wide, **heights, **names)
+    return panel_of(
+        table,
+        where,
+        fastest,
+        fields,
+        points,
+        variants=variants,
+        whole=True,
+        cells=wide,
+        **heights,
+        **names,
+    )
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
     """Who is not shown to be slower than the fastest."""
     fastest, *others = ordered
     if phase == "step" and fastest.row.standing:
-        also = [entry.variant for entry in others if entry.row.standing and entry.row.standing.best == 1]
+        also = [
+            entry.variant for entry in others if entry.row.standing and entry.row.standing.best == 1
+        ]
     else:
         shown = table.compared(phase, fastest, others) if others else []
-        also = [entry.variant for entry, one in zip(others, shown, strict=True) if one.p > FAMILY or one.estimate < TIE]
+        also = [
+            entry.variant
+            for entry, one in zip(others, shown, strict=True)
+            if one.p > FAMILY or one.estimate < TIE
+        ]
     return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
 
 
@@ -126,8 +196,17 @@ def in_lines(text: str, letters: int) -> list[str]:
 
 
 def _spec() -> Spec:
-    across = {"title": "$across_title", "labelAngle": 0, "grid": False, "labelExpr": "split(datum.label, ' · ')"}
-    down = {"title": "$down_title", "grid": False, "labelExpr": "split(replace(datum.label, '-', '-|'), regexp(' · |[|]'))"}
+    across = {
+        "title": "$across_title",
+        "labelAngle": 0,
+        "grid": False,
+        "labelExpr": "split(datum.label, ' · ')",
+    }
+    down = {
+        "title": "$down_title",
+        "grid": False,
+        "labelExpr": "split(replace(datum.label, '-', '-|'), regexp(' · |[|]'))",
+    }
     x = {"field": "$across", "type": "ordinal", "sort": "$columns_sort", "axis": across}
     y = {"field": "$down", "type": "ordinal", "sort": "$lines_sort", "axis": down}
     tie = "datum.also ? '|' + join(datum.tied, '|') : ''"
@@ -137,13 +216,30 @@ def _spec() -> Spec:
         ground="datum.also ? 0.07 : 0.28",
         lines=f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
     )
-    tooltip = hint(fastest="variant", time="time", memory="memory", not_shown_to_be_slower="also", compared="of")
+    tooltip = hint(
+        fastest="variant",
+        time="time",
+        memory="memory",
+        not_shown_to_be_slower="also",
+        compared="of",
+    )
     ground = {"field": "ground", "type": "quantitative", "scale": None, "legend": None}
-    text: dict[str, Any] = {"align": "center", "lineHeight": LINE, "limit": "$cell", "baseline": "top"}
+    text: dict[str, Any] = {
+        "align": "center",
+        "lineHeight": LINE,
+        "limit": "$cell",
+        "baseline": "top",
+    }
     layers = [
         layer("rect", {**COLOUR, "stroke": COLOUR["color"], "fillOpacity": ground}, strokeWidth=2),
         layer("text", {"text": {"field": "name"}}, **text, fontWeight="bold", dy="$name_at"),
         layer("text", {"text": {"field": "lines"}}, **text, dy="$text_at"),
     ]
     encoding = {"x": x, "y": y, "tooltip": tooltip}
-    return drawing(layers, transform, encoding=encoding, width={"step": "$cell"}, height={"step": "$cell_height"})
+    return drawing(
+        layers,
+        transform,
+        encoding=encoding,
+        width={"step": "$cell"},
+        height={"step": "$cell_height"},
+    )

@@ -23,12 +23,16 @@ def answer(table: Table) -> list[str]:
     """
     groups = [ranked for _, group in table.comparison_groups() if (ranked := _ranked(group))]
     if not groups:
-        return [NATIVE if any(entry.native and entry.row.sound for entry in table.entries) else NOTHING]
+        return [
+            NATIVE if any(entry.native and entry.row.sound for entry in table.entries) else NOTHING
+        ]
     sentences = []
     kinds = grouped(groups, lambda group: (group[0].row.case.precision, group[0].row.delivers))
     several = len({precision for precision, _ in kinds}) > 1
     for (precision, delivers), own in kinds.items():
-        sentences += _of(own, "over an epoch" if delivers else "at a step", f"{precision}: " if several else "")
+        sentences += _of(
+            own, "over an epoch" if delivers else "at a step", f"{precision}: " if several else ""
+        )
     return sentences
 
 
@@ -42,11 +46,17 @@ def _of(groups: list[Group], when: str, before: str) -> list[str]:
         return [before + text for text in _one(groups[0], when)]
     decided = [group for group in groups if _decided(group)]
     sentences = [f"{before}{_counted(groups, decided, f'fastest {when}')}.{_margins(decided)}"]
-    if not decided and (level := Counter(_name(entry.row) for group in groups for entry in group if is_level(entry.row))):
+    if not decided and (
+        level := Counter(
+            _name(entry.row) for group in groups for entry in group if is_level(entry.row)
+        )
+    ):
         named = [f"{name} in {number}" for name, number in level.most_common(MOST_NAMES)]
         named += [f"{len(level) - MOST_NAMES} more"] if len(level) > MOST_NAMES else []
         sentences.append(f"{before}Not shown to be slower than the first: {', '.join(named)}.")
-    others = [rest for group in groups if (rest := [entry for entry in group if not _ours(entry.row)])]
+    others = [
+        rest for group in groups if (rest := [entry for entry in group if not _ours(entry.row)])
+    ]
     if others and any(_ours(group[0].row) for group in decided):
         clear = [group for group in others if _beats_all(group)]
         sentences.append(f"{before}{_counted(others, clear, 'fastest of the others')}.")
@@ -68,18 +78,28 @@ def _decided(group: Group) -> bool:
 
 def _beats_all(group: Group) -> bool:
     """The same of cases that are not a whole group."""
-    return len(group) > 1 and {entry.variant for entry in group[1:]} <= {*group[0].row.surely_slower}
+    return len(group) > 1 and {entry.variant for entry in group[1:]} <= {
+        *group[0].row.surely_slower
+    }
 
 
 def _one(group: Group, when: str) -> list[str]:
     first = group[0].row
     if len(group) == 1:
-        return [f"{_name(first)} alone is ranked {when}: {units.seconds(group[0].values['step_s'])}."]
+        return [
+            f"{_name(first)} alone is ranked {when}: {units.seconds(group[0].values['step_s'])}."
+        ]
     level = [entry.row for entry in group[1:] if is_level(entry.row)]
     slower = [entry for entry in group[1:] if not is_level(entry.row)]
-    behind = f" {_name(slower[0].row)}, the next, takes {_times(slower[0])} its time." if slower else ""
+    behind = (
+        f" {_name(slower[0].row)}, the next, takes {_times(slower[0])} its time." if slower else ""
+    )
     note = first.standing.note if first.standing else ""
-    return [fastest(first, level, _name, MOST_NAMES) + behind + (f" Nothing is decided here ({note})." if note else "")]
+    return [
+        fastest(first, level, _name, MOST_NAMES)
+        + behind
+        + (f" Nothing is decided here ({note})." if note else "")
+    ]
 
 
 def _times(entry: Entry) -> str:
@@ -95,7 +115,9 @@ def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
     rest += [f"in {alone} nobody else is ranked"] if alone else []
     if not decided:
         nowhere = "in either condition" if total == 2 else f"in any of {total} conditions"
-        return "; ".join([f"Not decided who is {what} {nowhere}{_notes(groups)}", *rest[bool(undecided) :]])
+        return "; ".join(
+            [f"Not decided who is {what} {nowhere}{_notes(groups)}", *rest[bool(undecided) :]]
+        )
     (name, count), *others = Counter(_name(group[0].row) for group in decided).most_common()
     where = f"{count} of {total}" if count < total else "both" if total == 2 else f"all {total}"
     first = f"{name} is {what} in {where} conditions"
@@ -107,11 +129,21 @@ def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
 
 def _notes(groups: list[Group]) -> str:
     """Why groups are not decided, where that is known before any comparison."""
-    notes = dict.fromkeys(note for group in groups if (note := group[0].row.standing.note if group[0].row.standing else ""))
+    notes = dict.fromkeys(
+        note
+        for group in groups
+        if (note := group[0].row.standing.note if group[0].row.standing else "")
+    )
     return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _margins(decided: list[Group]) -> str:
     """How far the next is behind where the first is decided."""
-    ratios = sorted({units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float)
-    return f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times its time." if ratios else ""
+    ratios = sorted(
+        {units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float
+    )
+    return (
+        f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times its time."
+        if ratios
+        else ""
+    )

@@ -54,11 +54,22 @@ def html_text(
     rows, conditions = table.rows, table.conditions
     figures = figures_of(table, theirs)
     trusted = trust(table, unreadable, missing)
-    columns = [metric for metric in table.shown_in(*VIEWS) if not metric.axis or metric.name in conditions.varying_axes]
+    columns = [
+        metric
+        for metric in table.shown_in(*VIEWS)
+        if not metric.axis or metric.name in conditions.varying_axes
+    ]
     columns = [metric for metric in columns if any(map(metric.text, table.entries))]
-    scripts = [Markup(vega_script()), *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS)]
+    scripts = [
+        Markup(vega_script()),
+        *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS),
+    ]
     templates = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     templates.filters["packed"] = packed
     shown, later = table.entries, []
@@ -68,7 +79,11 @@ def html_text(
     chunks = [later[at : at + CHUNK] for at in range(0, len(later), CHUNK)]
     data = {
         "cases": _json(_cases(table, len(shown))),
-        **{f"figure-{figure.id}": _json(_drawn(table, figure)) for figure in figures if figure.panels},
+        **{
+            f"figure-{figure.id}": _json(_drawn(table, figure))
+            for figure in figures
+            if figure.panels
+        },
     }
     plain = sum(map(len, data.values())) <= MOST_PLAIN
     return templates.get_template("report.html.j2").render(
@@ -76,11 +91,15 @@ def html_text(
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
-        plain={name: Markup(text.replace("<", "\\u003c")) for name, text in data.items()} if plain else {},
+        plain={name: Markup(text.replace("<", "\\u003c")) for name, text in data.items()}
+        if plain
+        else {},
         payload={
             **({} if plain else {name: packed(text) for name, text in data.items()}),
             **{
-                f"lines-{number}": packed(_json(lines.render(entries=chunk, columns=columns, kind_of=kind_of)))
+                f"lines-{number}": packed(
+                    _json(lines.render(entries=chunk, columns=columns, kind_of=kind_of))
+                )
                 for number, chunk in enumerate(chunks)
             },
         },
@@ -103,7 +122,11 @@ def html_text(
         entries=shown,
         kind_of=kind_of,
         no_proof=sum(row.first.proof is None for row in rows),
-        rejected=[rejected(row, conditions) for row in rows if row.status in REFUSED or (row.first.proof and not row.proved)],
+        rejected=[
+            rejected(row, conditions)
+            for row in rows
+            if row.status in REFUSED or (row.first.proof and not row.proved)
+        ],
         provenance=provenance(rows, conditions),
         workloads=_workloads(table),
         networks=not rows or any(not row.delivers for row in rows),
@@ -116,7 +139,10 @@ def html_text(
 def _scalings(table: Table) -> list[dict[str, Any]]:
     """The tables of how ranks scale."""
     tables = by_title(table).items()
-    return [{"title": title, "lines": [line for scaling in found for line in lines_of(scaling)]} for title, found in tables]
+    return [
+        {"title": title, "lines": [line for scaling in found for line in lines_of(scaling)]}
+        for title, found in tables
+    ]
 
 
 ASKED = {
@@ -129,7 +155,11 @@ ASKED = {
 
 
 def _unasked(table: Table) -> list[str]:
-    return [text for name, text in ASKED.items() if all(entry.values[name] is None for entry in table.entries)]
+    return [
+        text
+        for name, text in ASKED.items()
+        if all(entry.values[name] is None for entry in table.entries)
+    ]
 
 
 def _workloads(table: Table) -> dict[str, str]:
@@ -149,12 +179,19 @@ def _filters(table: Table) -> list[tuple[str, str, list[tuple[str, str]]]]:
         (
             axis,
             axis_of(axis).head,
-            [(text, text) for text in dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)],
+            [
+                (text, text)
+                for text in dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)
+            ],
         )
         for axis in table.conditions.varying_axes
     ]
     timed = [phase for phase in STEP_FIRST if any(entry.shows(phase) for entry in table.entries)]
-    return [*filters, ("phase", "time of", [(phase, table.phase(phase)) for phase in timed])] if timed else filters
+    return (
+        [*filters, ("phase", "time of", [(phase, table.phase(phase)) for phase in timed])]
+        if timed
+        else filters
+    )
 
 
 def packed(text: str) -> Markup:
@@ -171,7 +208,11 @@ def _cases(table: Table, lines: int) -> dict[str, Any]:
     stand in the page, the others' lines are packed, CHUNK by CHUNK."""
     varying, names, entries = table.conditions.varying_axes, table.columns, table.entries
     cells = {name: [entry.values[name] for entry in entries] for name in names}
-    same = {name: values[0] for name, values in cells.items() if values and all(repr(one) == repr(values[0]) for one in values)}
+    same = {
+        name: values[0]
+        for name, values in cells.items()
+        if values and all(repr(one) == repr(values[0]) for one in values)
+    }
     wheres = [{axis: entry.parts.get(axis, ABSENT) for axis in varying} for entry in entries]
     places = {tuple(where.values()): where for where in wheres}
     numbers = {key: number for number, key in enumerate(places)}
@@ -187,7 +228,9 @@ def _cases(table: Table, lines: int) -> dict[str, Any]:
         "lines": lines,
         "chunk": CHUNK,
         "styles": styles(table.variants),
-        "themes": {theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")},
+        "themes": {
+            theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")
+        },
         "baseline": table.baseline,
         "timed": sorted({entry.variant for entry in entries if entry.shows("step")}),
     }
@@ -197,6 +240,7 @@ def _drawn(table: Table, figure: Figure) -> dict[str, Any]:
     """A figure's specification and panels, each panel's points by their lines in results.csv."""
     axes = {*table.conditions.varying_axes, "phase"}
     panels = [
-        {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}} for panel in figure.panels
+        {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}}
+        for panel in figure.panels
     ]
     return {"title": figure.title, "key": figure.key, "spec": figure.spec, "panels": panels}

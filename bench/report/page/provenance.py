@@ -15,7 +15,10 @@ IN_WORDS = {
     "memory_bytes": units.size,
 }
 
-RATES = {"flops_per_s": ("products and sums, in the fastest number format", "GFLOP/s"), "bytes_per_s": ("bytes moved", "GB/s")}
+RATES = {
+    "flops_per_s": ("products and sums, in the fastest number format", "GFLOP/s"),
+    "bytes_per_s": ("bytes moved", "GB/s"),
+}
 
 
 def provenance(rows: list[Row], conditions: Conditions) -> dict:
@@ -24,8 +27,13 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
     for row in rows:
         for text in dict.fromkeys(text for record in row.records for text in record.warnings):
             warnings[text].append(conditions.name(row))
-    adapters = {tuple(r.adapter.get(k) or "" for k in ("name", "version", "reference", "source_sha256")) for r in records}
-    ceilings = [{k: v for k, v in record.ceilings.items() if v} for record in records if record.ceilings]
+    adapters = {
+        tuple(r.adapter.get(k) or "" for k in ("name", "version", "reference", "source_sha256"))
+        for r in records
+    }
+    ceilings = [
+        {k: v for k, v in record.ceilings.items() if v} for record in records if record.ceilings
+    ]
     return {
         "machines": _distinct(conditions.machines.values()),
         "environments": _distinct(record.environment for record in records),
@@ -38,7 +46,10 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
         "adapters": sorted(adapters),
         "warnings": list(warnings.items()),
         "failures": [
-            _failure(row, record, conditions) for row in rows for record in row.records if record.stderr_tail or record.traceback
+            _failure(row, record, conditions)
+            for row in rows
+            for record in row.records
+            if record.stderr_tail or record.traceback
         ],
     }
 
@@ -58,11 +69,16 @@ def rejected(row: Row, conditions: Conditions) -> dict:
 
 def _distinct(blocks) -> list[dict]:
     several = {id(block): block for block in blocks}.values()  # most records share theirs
-    return [dict(block) for block in dict.fromkeys(tuple(_plain(block).items()) for block in several)]
+    return [
+        dict(block) for block in dict.fromkeys(tuple(_plain(block).items()) for block in several)
+    ]
 
 
 def _plain(block: dict) -> dict[str, str]:
-    return {key.removesuffix("_bytes").replace("_", " "): _text(key, value) for key, value in block.items()}
+    return {
+        key.removesuffix("_bytes").replace("_", " "): _text(key, value)
+        for key, value in block.items()
+    }
 
 
 def _text(key: str, value: object) -> str:
@@ -82,7 +98,10 @@ def _text(key: str, value: object) -> str:
 
 
 def _failure(row: Row, record, conditions: Conditions) -> dict:
-    how = [f"exit status {record.exit_code}" if record.exit_code else "", f"signal {record.signal}" if record.signal else ""]
+    how = [
+        f"exit status {record.exit_code}" if record.exit_code else "",
+        f"signal {record.signal}" if record.signal else "",
+    ]
     return {
         "name": f"{conditions.name(row)}, block {record.block + 1}, attempt {record.attempt}",
         "status": record.status,

@@ -35,16 +35,26 @@ class ResultSet:
 def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
     """What lies in `folder` besides its records, which began at the times `started`. A file that is no JSON gives a sentence in
     `unreadable`."""
-    contents = ResultSet(anonymous(folder.path.resolve().name), len(started), max(started, default=""))
+    contents = ResultSet(
+        anonymous(folder.path.resolve().name), len(started), max(started, default="")
+    )
     environments, contents.unreadable = folder.read_environments()
-    contents.packages = {f"{facts['name']} {facts['hash']}": facts.get("packages", {}) for facts in environments.values()}
+    contents.packages = {
+        f"{facts['name']} {facts['hash']}": facts.get("packages", {})
+        for facts in environments.values()
+    }
     values, unreadable = folder.read_experiment()
     contents.unreadable += unreadable
     if values is not None:
         try:
             experiment = Experiment.model_validate(_given(values))
             contents.config, contents.adapters = as_toml(experiment), experiment.adapters
-        except (ValueError, KeyError, TypeError, OverflowError):  # of another version of snnbench: no reason to doubt its records
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            OverflowError,
+        ):  # of another version of snnbench: no reason to doubt its records
             contents.strange.append(folder.experiment.name)
     contents.planned, unreadable = folder.read_planned()
     contents.unreadable += unreadable
@@ -63,7 +73,10 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     measure = dict(values["measure"])
     measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("slot", "budget", "timeout")}
     measure["host_memory"] = f"{measure['host_memory']}B"
-    return {**{name: value for name, value in values.items() if name != "adapter_sources"}, "measure": measure}
+    return {
+        **{name: value for name, value in values.items() if name != "adapter_sources"},
+        "measure": measure,
+    }
 
 
 def as_toml(experiment: Experiment) -> str:
@@ -72,16 +85,32 @@ def as_toml(experiment: Experiment) -> str:
     tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
     for axis in meaningless(experiment.grid):  # a config that names them is refused
         del tables["grid"][axis]
-    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value not in (None, [], {"folder": None})]
+    lines = [
+        f"{key} = {_toml(value)}"
+        for key, value in values.items()
+        if value not in (None, [], {"folder": None})
+    ]
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None)]
+        lines += [
+            "",
+            f"[{name}]",
+            *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
     """A JSON text, number and truth value is a TOML one as well."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None) + " }"
+        return (
+            "{ "
+            + ", ".join(
+                f"{json.dumps(key)} = {_toml(item)}"
+                for key, item in value.items()
+                if item is not None
+            )
+            + " }"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=True).replace("\\/", "/")

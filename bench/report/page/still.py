@@ -32,7 +32,12 @@ class Still:
     @property
     def height(self) -> int:
         """Of a cell in pixels: as many lines as the fullest has, and no fewer than five."""
-        texts = [len(cell["name"]) + len(cell["texts"]) for _, cells in self.lines for cell in cells if cell]
+        texts = [
+            len(cell["name"]) + len(cell["texts"])
+            for _, cells in self.lines
+            for cell in cells
+            if cell
+        ]
         return 10 + 14 * max([5, *texts])
 
 
@@ -45,12 +50,24 @@ def stills(table: Table, figure: Figure) -> list[Still]:
 def _still(table: Table, panel: Panel) -> Still:
     names, known = panel.names, styles(table.variants)
     points = panel.data(table)
-    places = {(point[names["across"]], point[names["down"]]): _cell(point, known[point["variant"]]) for point in points}
+    places = {
+        (point[names["across"]], point[names["down"]]): _cell(point, known[point["variant"]])
+        for point in points
+    }
     columns = _ordered({column for column, _ in places}, names["columns_sort"])
     lines = _ordered({line for _, line in places}, names["lines_sort"])
-    heads = {line: [text for part in str(line).split(" · ") for text in in_lines(part, HEAD_LETTERS)] for line in lines}
+    heads = {
+        line: [text for part in str(line).split(" · ") for text in in_lines(part, HEAD_LETTERS)]
+        for line in lines
+    }
     cells = [(heads[line], [places.get((column, line)) for column in columns]) for line in lines]
-    return Still(panel.title, list(map(str, columns)), cells, names["across_title"] or "", names["down_title"] or "")
+    return Still(
+        panel.title,
+        list(map(str, columns)),
+        cells,
+        names["across_title"] or "",
+        names["down_title"] or "",
+    )
 
 
 def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
@@ -63,4 +80,9 @@ def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
 
 def _cell(point: dict[str, Any], look: dict[str, Any]) -> dict[str, Any]:
     texts = [units.seconds(point["seconds"]), units.size(point["bytes"]), *point["tied"]]
-    return {"name": point["name"], "texts": texts, "colour": look["light"], "ground": 0.07 if point["also"] else 0.28}
+    return {
+        "name": point["name"],
+        "texts": texts,
+        "colour": look["light"],
+        "ground": 0.07 if point["also"] else 0.28,
+    }

@@ -54,20 +54,32 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     def say(kind: str, text: str, items: Iterable[str] = (), brief: str = "") -> None:
         sentences.append({"kind": kind, "text": text, "rows": list(items), "brief": brief})
 
-    text = " ".join([f"{len(ranked)} of {_count(len(rows) + len(missing), 'case')} ranked.", *_proofs(ranked)])
+    text = " ".join(
+        [f"{len(ranked)} of {_count(len(rows) + len(missing), 'case')} ranked.", *_proofs(ranked)]
+    )
     natives = [row for row in rows if row.sound and row.case.native]
     say("good" if ranked else "note" if natives else "doubt", text, brief="nothing is ranked")
     if natives:
         proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
-        text = f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
+        text = (
+            f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
+        )
         say("note", text, map(names, natives))
-    reasons = {"check_failed": "because the proof failed", "implausible": "because a time cannot be true"}
+    reasons = {
+        "check_failed": "because the proof failed",
+        "implausible": "because a time cannot be true",
+    }
     for status in REFUSED:
         if refused := [row for row in rows if row.status == status]:
             same = {reason_of(row) for row in refused}
             why = f"{reasons[status]} ({status}){f': {same.pop()}' if len(same) == 1 else ''}"
             items = [f"{names(row)}: {reason_of(row)}" for row in refused]
-            say("doubt", f"{_count(len(refused), 'case')} refused {why}.", items, f"{len(refused)} {status}")
+            say(
+                "doubt",
+                f"{_count(len(refused), 'case')} refused {why}.",
+                items,
+                f"{len(refused)} {status}",
+            )
     if ranked and not any(row.status in REFUSED for row in rows):
         say("good", "Nothing was refused: no proof failed, and no time is one that cannot be true.")
     flags: dict[str, list[Row]] = defaultdict(list)
@@ -80,7 +92,9 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
         kind = "doubt" if len(members) >= len(ranked) / 2 else "note"
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
-    for why, unclean in grouped((row for row in ranked if row.unclean), lambda row: row.unclean).items():
+    for why, unclean in grouped(
+        (row for row in ranked if row.unclean), lambda row: row.unclean
+    ).items():
         text = f"{_count(len(unclean), 'ranked row')} with {why}; such a time has no interval and decides no rank."
         say("doubt", text, map(names, unclean), why.partition(":")[0])
     if ranked and not flags and not any(row.unclean for row in ranked):
@@ -90,7 +104,10 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     clocks = sorted({entry.values["device_clock"] or "" for entry in ranked_entries} - {""})
     if clocks:
         words = "; ".join(CLOCKS.get(clock, clock) for clock in clocks)
-        say("note", f"Times are host wall time until every result is ready. The device clock that explains them: {words}.")
+        say(
+            "note",
+            f"Times are host wall time until every result is ready. The device clock that explains them: {words}.",
+        )
     if len(conditions.machines) > 1:
         say("note", f"{len(conditions.machines)} machines: their times are never ranked together.")
     if overhead := _overhead(rows):
@@ -115,7 +132,9 @@ def _proofs(ranked: Sequence[Row]) -> list[str]:
         )
     if any(row.delivers for row in ranked):
         who = "delivery of data" if said else "row"
-        said.append(f"Every ranked {who} was first proved: its frames and labels equal tonic's, element by element.")
+        said.append(
+            f"Every ranked {who} was first proved: its frames and labels equal tonic's, element by element."
+        )
     return said
 
 
@@ -123,12 +142,18 @@ def caveats(table: Table, sentences: Sequence[dict[str, Any]], missing: Sequence
     """All reasons to doubt in one line; the cases are those that were planned, also those `missing`."""
     ranked = sum(row.rankable for row in table.rows)
     doubts = [sentence["brief"] for sentence in sentences if sentence["kind"] == "doubt"]
-    why = f"{_count(len(doubts), 'reason')} to doubt: {', '.join(doubts)}" if doubts else "no reason to doubt was found"
+    why = (
+        f"{_count(len(doubts), 'reason')} to doubt: {', '.join(doubts)}"
+        if doubts
+        else "no reason to doubt was found"
+    )
     planned = len(table.rows) + len(missing)
     return f"{ranked} of {_count(planned, 'case')} ranked, each proved first; {why}"
 
 
-def _blocks(ranked: list[Entry], step: str, name: Callable[[Row], str]) -> Iterator[tuple[Any, ...]]:
+def _blocks(
+    ranked: list[Entry], step: str, name: Callable[[Row], str]
+) -> Iterator[tuple[Any, ...]]:
     """In how many blocks and passes the ranked rows were timed, how far apart, and how many of their slots were disturbed."""
     if not ranked:
         return
@@ -142,7 +167,9 @@ def _blocks(ranked: list[Entry], step: str, name: Callable[[Row], str]) -> Itera
             "one block only",
         )
     else:
-        text = f"{' or '.join(map(str, counts))} blocks for each ranked row, each of fresh processes"
+        text = (
+            f"{' or '.join(map(str, counts))} blocks for each ranked row, each of fresh processes"
+        )
         yield "good" if counts[0] >= FEWEST_BLOCKS else "note", f"{text}."
     apart = [row for row in rows if any(record.live_set is None for record in row.records)]
     if apart:
@@ -154,9 +181,14 @@ def _blocks(ranked: list[Entry], step: str, name: Callable[[Row], str]) -> Itera
             "timed one after the other",
         )
     else:
-        yield "good", "All rows of a group were alive at once and timed in turns: what slows the machine for all cancels out."
+        yield (
+            "good",
+            "All rows of a group were alive at once and timed in turns: what slows the machine for all cancels out.",
+        )
     slots = sum(entry.values["slots"] for entry in ranked)
-    disturbed = sum(round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked)
+    disturbed = sum(
+        round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked
+    )
     if disturbed:
         text = f"{disturbed} of {_count(slots, 'slot')} of the {step} were disturbed, by other programs or a slowed device"
         counting = " but where a row has no clean ones" if any(row.unclean for row in rows) else ""
@@ -177,11 +209,19 @@ def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
     empty = [null_s for record in records if (null_s := record.monitor.get("null_s")) is not None]
     parts, promise_held = [], max(spent, default=0.0) < PROMISED_OVERHEAD_S
     if spent:
-        middle, most, promised = map(units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S))
+        middle, most, promised = map(
+            units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S)
+        )
         parts.append(
             f"Outside import, build, proof and measurement snnbench itself took {middle} (median) and at most {most} per case "
             f"and block, {'less' if promise_held else 'more'} than the {promised} that it promises; no time contains it."
         )
     if empty:
-        parts.append(f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either.")
-    return ("note" if promise_held else "doubt", " ".join(parts), [], "overhead of snnbench itself") if parts else None
+        parts.append(
+            f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either."
+        )
+    return (
+        ("note" if promise_held else "doubt", " ".join(parts), [], "overhead of snnbench itself")
+        if parts
+        else None
+    )

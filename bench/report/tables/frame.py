@@ -17,15 +17,50 @@ if TYPE_CHECKING:
 DTYPES = {"count": "Int64", "bytes": "Int64", "": "string"}
 """By unit; other units are float64."""
 CATEGORIES = (
-    *("framework", "construction", "mode", "variant", "device", "workload", "neuron", "precision", "input"),
+    *(
+        "framework",
+        "construction",
+        "mode",
+        "variant",
+        "device",
+        "workload",
+        "neuron",
+        "precision",
+        "input",
+    ),
     *("loss", "optimizer", "status", "proof", "machine"),
 )
 OTHERS = {
     "category": CATEGORIES,
-    "boolean": ("bias", "input_grad", "norm", "neuron_detach_reset", "pinned", "augment", "proved", "ranked"),
-    "Int64": ("neuron_max_spikes", "graph_breaks", "recompiles", "threads", "slots", "schema", "learning_steps"),
+    "boolean": (
+        "bias",
+        "input_grad",
+        "norm",
+        "neuron_detach_reset",
+        "pinned",
+        "augment",
+        "proved",
+        "ranked",
+    ),
+    "Int64": (
+        "neuron_max_spikes",
+        "graph_breaks",
+        "recompiles",
+        "threads",
+        "slots",
+        "schema",
+        "learning_steps",
+    ),
     "float64": (
-        *("p_holm", "best_ranks", "input_scale", "last_loss", "neuron_decay", "neuron_threshold", "neuron_slope"),
+        *(
+            "p_holm",
+            "best_ranks",
+            "input_scale",
+            "last_loss",
+            "neuron_decay",
+            "neuron_threshold",
+            "neuron_slope",
+        ),
         *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
     ),
 }
@@ -42,12 +77,16 @@ def frame_of(table: Table) -> DataFrame:
     """A line for each case, with the columns of results.csv: float64 with NaN, Int64, boolean, string and category with NA where
     nothing is known. `attrs` has `units` by column, and `machines`. Raises ModuleNotFoundError without pandas."""
     pandas = _imported("pandas", "frames need pandas: pip install 'snnbench[pandas]'")
-    values = {metric.name: [entry.values[metric.name] for entry in table.entries] for metric in METRICS}
+    values = {
+        metric.name: [entry.values[metric.name] for entry in table.entries] for metric in METRICS
+    }
     typed: dict[str, Any] = {metric.name: dtype_of(metric) for metric in METRICS}
     for name in CATEGORIES:  # which are texts even where there are none
         known = sorted({value for value in values[name] if value is not None})
         typed[name] = pandas.CategoricalDtype(pandas.Index(known, dtype=str))
-    frame = pandas.DataFrame({name: pandas.Series(of, dtype="object").astype(typed[name]) for name, of in values.items()})
+    frame = pandas.DataFrame(
+        {name: pandas.Series(of, dtype="object").astype(typed[name]) for name, of in values.items()}
+    )
     frame.attrs = {
         "units": {metric.name: metric.unit for metric in METRICS if metric.unit},
         "machines": sorted({str(name) for name in frame["machine"].dropna()}),

@@ -48,14 +48,19 @@ def latex_text(table: Table) -> str:
         for title, group in table.comparison_groups()
         if not group[0].native and any(entry.row.sound for entry in group)
     ]
-    tables = [_table(table, number, title, group) for number, (title, group) in enumerate(groups, start=1)]
+    tables = [
+        _table(table, number, title, group) for number, (title, group) in enumerate(groups, start=1)
+    ]
     return "\n".join(["% needs \\usepackage{booktabs}, and textcomp in LaTeX before 2020", *tables])
 
 
 def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
     shown = [metric for metric in table.told_of(group, SUMMARY) if metric.head not in LEFT_OUT]
     notes = list(dict.fromkeys(filter(None, map(_note, group))))
-    head, *cells = [[metric.head for metric in shown], *([metric.short_text(entry) for metric in shown] for entry in group)]
+    head, *cells = [
+        [metric.head for metric in shown],
+        *([metric.short_text(entry) for metric in shown] for entry in group),
+    ]
     lines = [[latex(cell) for cell in (head[0], "framework", *head[1:])]]
     for entry, (rank, *others) in zip(group, cells, strict=True):
         mark = f"\\textsuperscript{{{_letter(notes.index(_note(entry)))}}}" if _note(entry) else ""
@@ -63,7 +68,13 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
         if entry.row.sound:
             lines.append([latex(rank), name, *map(latex, others)])
         else:
-            lines.append([latex(rank), name, f"\\multicolumn{{{len(others)}}}{{l}}{{{latex(entry.row.status)}}}"])
+            lines.append(
+                [
+                    latex(rank),
+                    name,
+                    f"\\multicolumn{{{len(others)}}}{{l}}{{{latex(entry.row.status)}}}",
+                ]
+            )
     columns = "".join("r" if metric.number else "l" for metric in shown)
     first, *body = (f"    {' & '.join(line)} \\\\" for line in lines)
     return "\n".join(
@@ -72,7 +83,12 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
             "  \\centering",
             f"  \\caption{{{latex(title)}}}",
             f"  \\label{{tab:{_slug(f'snnbench {number} {table.conditions.short(group[0].row)}')}}}",
-            *[f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}", "    \\toprule", first, "    \\midrule"],
+            *[
+                f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}",
+                "    \\toprule",
+                first,
+                "    \\midrule",
+            ],
             *[*body, "    \\bottomrule", "  \\end{tabular}"],
             *_below(head, cells, notes),
             *["\\end{table}", ""],
@@ -99,9 +115,16 @@ def _letter(number: int) -> str:
 def _below(head: list[str], cells: list[list[str]], notes: list[str]) -> list[str]:
     """What the signs in the table are, and its notes."""
     ranks = [line[0] for line in cells]
-    used = {"=": any("=" in rank for rank in ranks), "–": any("–" in rank for rank in ranks), "interval": "95 % interval" in head}
+    used = {
+        "=": any("=" in rank for rank in ranks),
+        "–": any("–" in rank for rank in ranks),
+        "interval": "95 % interval" in head,
+    }
     said = [latex(text) for sign, text in SIGNS.items() if used[sign]]
-    said += [f"\\textsuperscript{{{_letter(number)}}}~{latex(note.rstrip('.'))}." for number, note in enumerate(notes)]
+    said += [
+        f"\\textsuperscript{{{_letter(number)}}}~{latex(note.rstrip('.'))}."
+        for number, note in enumerate(notes)
+    ]
     if not said:
         return []
     return [

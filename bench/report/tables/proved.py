@@ -24,9 +24,14 @@ def matrix_text(table: Table) -> str:
 
 
 def _matrix(device: str, rows: list[Row]) -> str:
-    cells = grouped(rows, lambda row: (row.case.framework_variant, row.case.neuron_label or NO_NEURON))
+    cells = grouped(
+        rows, lambda row: (row.case.framework_variant, row.case.neuron_label or NO_NEURON)
+    )
     labels = {neuron for _, neuron in cells}
-    neurons = [*(name for name in NAMED_NEURONS if name in labels), *sorted(labels - set(NAMED_NEURONS))]
+    neurons = [
+        *(name for name in NAMED_NEURONS if name in labels),
+        *sorted(labels - set(NAMED_NEURONS)),
+    ]
     general = _general(rows)
     notes: dict[str, int] = {}
     lines = [line(["framework", *neurons]), line([":--"] * (1 + len(neurons)))]
@@ -41,10 +46,15 @@ def _matrix(device: str, rows: list[Row]) -> str:
 
 def _general(rows: list[Row]) -> dict[str, str]:
     """Precisions that no installed framework can do, and the reason, which is the same for all."""
-    tried = grouped((row for row in rows if row.status != "env_error"), lambda row: row.case.precision)
+    tried = grouped(
+        (row for row in rows if row.status != "env_error"), lambda row: row.case.precision
+    )
     general = {}
     for precision in PRECISIONS:
-        reasons = {reason_of(row) if row.status == "unsupported" else "" for row in tried.get(precision, [])}
+        reasons = {
+            reason_of(row) if row.status == "unsupported" else ""
+            for row in tried.get(precision, [])
+        }
         if len(reasons) == 1 and (reason := reasons.pop()):
             general[precision] = reason
     return general
@@ -52,12 +62,20 @@ def _general(rows: list[Row]) -> dict[str, str]:
 
 def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> str:
     by_precision = grouped(rows, lambda row: row.case.precision)
-    asked = {name: by_precision[name] for name in PRECISIONS if name in by_precision and name not in general}
+    asked = {
+        name: by_precision[name]
+        for name in PRECISIONS
+        if name in by_precision and name not in general
+    }
     words = [_word(precision, members) for precision, members in asked.items()]
-    reasons = dict.fromkeys(reason_of(row) for members in asked.values() for row in members if not row.sound)
+    reasons = dict.fromkeys(
+        reason_of(row) for members in asked.values() for row in members if not row.sound
+    )
     for reason in reasons:
         notes.setdefault(reason, len(notes) + 1)
-    marks = " ".join(f"<sup>{number}</sup>" for number in sorted(notes[reason] for reason in reasons))
+    marks = " ".join(
+        f"<sup>{number}</sup>" for number in sorted(notes[reason] for reason in reasons)
+    )
     return (", ".join(filter(None, words)) or ("–" if asked else "")) + marks
 
 

@@ -40,30 +40,51 @@ def print_tables(table: Table, console: Console) -> None:
         drawn, spared = _widest(table, group, console)
         console.print(drawn)
         told = table.told_of(group, NATIVES if group[0].native else SUMMARY)
-        left_out |= dict.fromkeys(metric.head for metric in told if metric.head in spared and metric.head not in BESIDE)
+        left_out |= dict.fromkeys(
+            metric.head for metric in told if metric.head in spared and metric.head not in BESIDE
+        )
         for entry in group:
             row = entry.row
             status = f"{row.status}: " if "status" in spared and row.status != "ok" else ""
-            note = row.first.facts.get("native") if row.sound and entry.native else status + reason_of(row)
+            note = (
+                row.first.facts.get("native")
+                if row.sound and entry.native
+                else status + reason_of(row)
+            )
             for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
-                console.print(f"  {escape(entry.variant)}: {escape(brief(text, console.width))}", highlight=False)
+                console.print(
+                    f"  {escape(entry.variant)}: {escape(brief(text, console.width))}",
+                    highlight=False,
+                )
         console.print()
     if left_out:
-        console.print(f"No room for {', '.join(left_out)}: they are in the report and in results.csv.", highlight=False)
+        console.print(
+            f"No room for {', '.join(left_out)}: they are in the report and in results.csv.",
+            highlight=False,
+        )
     if left := len(table.rows) - before[min(shown, len(groups))]:
-        console.print(f"… and {left} more cases, in the report and in results.csv.", highlight=False)
+        console.print(
+            f"… and {left} more cases, in the report and in results.csv.", highlight=False
+        )
     print_scalings(table, console)
 
 
-def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.table.Table, list[str]]:
+def _widest(
+    table: Table, group: list[Entry], console: Console
+) -> tuple[rich.table.Table, list[str]]:
     """The widest table of this group that the terminal shows uncut, and the headings that it was spared."""
     block = "█" if console.encoding.startswith("utf") else "="
 
     def fits(spared: list[str]) -> bool:
         drawn = _drawn(table, group, spared, block)
-        return console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum <= console.width
+        return (
+            console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum
+            <= console.width
+        )
 
-    spared = next(filter(fits, (DISPENSABLE[:count] for count in range(len(DISPENSABLE)))), DISPENSABLE)
+    spared = next(
+        filter(fits, (DISPENSABLE[:count] for count in range(len(DISPENSABLE)))), DISPENSABLE
+    )
     for head in reversed(spared):  # what is narrow may have room where something wide had not
         if fits(less := [other for other in spared if other != head]):
             spared = less
@@ -73,7 +94,9 @@ def _widest(table: Table, group: list[Entry], console: Console) -> tuple[rich.ta
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
     """All columns but the `spared` ones; bars are made of `block`."""
     ranking = table.told_of(group, SUMMARY)
-    own = sorted(table.told_of(group, NATIVES), key=lambda metric: metric not in ranking)  # what a ranking lacks stands last
+    own = sorted(
+        table.told_of(group, NATIVES), key=lambda metric: metric not in ranking
+    )  # what a ranking lacks stands last
     shown = {metric.head: metric for metric in (own if group[0].native else ranking)}
     heads = list(shown)
     heads.insert(1 if "#" in shown else 0, "framework")
@@ -82,7 +105,9 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
     heads = [head for head in heads if head not in spared]
     drawn = rich.table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for head in heads:
-        drawn.add_column(head, justify="right" if head in shown and shown[head].number else "left", no_wrap=True)
+        drawn.add_column(
+            head, justify="right" if head in shown and shown[head].number else "left", no_wrap=True
+        )
     ratios = {entry.index: entry.row.standing.ratio for entry in group if entry.row.standing}
     slowest = max(ratios.values(), default=1.0)
     for entry in group:
@@ -90,6 +115,10 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
         cells = {head: escape(metric.short_text(entry)) for head, metric in shown.items()}
         cells["framework"] = escape(entry.variant)
         cells["status"] = f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]"
-        cells[BAR] = block * round(max(1, BAR_WIDTH * ratios[entry.index] / slowest)) if entry.index in ratios else ""
+        cells[BAR] = (
+            block * round(max(1, BAR_WIDTH * ratios[entry.index] / slowest))
+            if entry.index in ratios
+            else ""
+        )
         drawn.add_row(*(cells[head] for head in heads))
     return drawn

@@ -15,7 +15,11 @@ import triton.language as tl
 
 from .. import storage
 
-TILE, COUNT_BITS, MOST = tl.constexpr(storage.TILE), tl.constexpr(storage.COUNT_BITS), tl.constexpr(storage.MOST)
+TILE, COUNT_BITS, MOST = (
+    tl.constexpr(storage.TILE),
+    tl.constexpr(storage.COUNT_BITS),
+    tl.constexpr(storage.MOST),
+)
 TILE_BITS = tl.constexpr(storage.TILE.bit_length() - 1)
 ROWS, COLUMNS = tl.constexpr(64), tl.constexpr(storage.TILE // 64)
 
@@ -34,7 +38,9 @@ def added(entries, first, split, last, offset, ENTRIES: tl.constexpr):
         row = tl.where(inside, place // COLUMNS, ROWS)
         at_row = row[None, :] == tl.arange(0, ROWS)[:, None]
         at_column = (place % COLUMNS)[:, None] == tl.arange(0, COLUMNS)[None, :]
-        total = tl.dot(tl.where(at_row, events[None, :], 0).to(tl.float16), at_column.to(tl.float16), total)
+        total = tl.dot(
+            tl.where(at_row, events[None, :], 0).to(tl.float16), at_column.to(tl.float16), total
+        )
     return total
 
 
@@ -88,6 +94,8 @@ def deliver_kernel(
         split = tl.load(starts + tl.minimum(tl.maximum(before + 1, 0), tiles))
         last = tl.load(starts + tl.minimum(tl.maximum(before + 2, 0), tiles))
         offset = (before - tile) * TILE + places
-        counts = tl.where(there, set.to(tl.float32) + added(entries, first, split, last, offset, ENTRIES), 0.0)
+        counts = tl.where(
+            there, set.to(tl.float32) + added(entries, first, split, last, offset, ENTRIES), 0.0
+        )
     counts = tl.where(known, counts, float("nan"))
     tl.store(out + item * bins + bin, counts, mask=bin < bins)

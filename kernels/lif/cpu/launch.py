@@ -12,7 +12,12 @@ from ...spec import NeuronSpec
 from ..contract import CHECKPOINT_STEPS, Backward, Call, Forward, neuron_macros, neuron_numbers
 from ..strides import MAX_DIMS, walk
 
-TYPES = {torch.float32: "float", torch.float16: "Float16", torch.bfloat16: "Bfloat16", torch.uint8: "uint8_t"}
+TYPES = {
+    torch.float32: "float",
+    torch.float16: "Float16",
+    torch.bfloat16: "Bfloat16",
+    torch.uint8: "uint8_t",
+}
 
 FEATURES = {
     "LIF_SCALED": {"scale", "shift"},
@@ -46,8 +51,12 @@ def backward(call: Backward) -> None:
     _run("lif_backward", call, tensors)
 
 
-def _run(name: str, call: Call, tensors: dict[str, torch.Tensor | None], bits: bool = False) -> None:
-    arrays = tuple((array, None if t is None else (t.dtype, t.stride())) for array, t in tensors.items())
+def _run(
+    name: str, call: Call, tensors: dict[str, torch.Tensor | None], bits: bool = False
+) -> None:
+    arrays = tuple(
+        (array, None if t is None else (t.dtype, t.stride())) for array, t in tensors.items()
+    )
     threads = min(torch.get_num_threads(), 1 + call.currents.numel() // GRAIN)
     function, like, addresses = _plan(name, call.spec, call.currents.shape, arrays, bits, threads)
     function(like, addresses.pack(*[0 if t is None else t.data_ptr() for t in tensors.values()]))
@@ -59,7 +68,11 @@ def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: b
     are names with (type, strides), or None. Making a plan takes longer than a small call."""
     types = {array: described[0] for array, described in arrays if described}
     # The results set the order of sequences; but the last dim of bits counts bytes.
-    order = "currents" if bits else next(array for array in ("spikes", "grad_currents", "currents") if array in types)
+    order = (
+        "currents"
+        if bits
+        else next(array for array in ("spikes", "grad_currents", "currents") if array in types)
+    )
     by_array = tuple((array, described and described[1]) for array, described in arrays)
     sizes, walked = walk(shape[1:], by_array, order, keep_last=bits)
     unused = MAX_DIMS - len(sizes)
@@ -68,11 +81,19 @@ def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: b
     head = (threads, shape[0], *[1] * unused, *sizes, *neuron_numbers(spec))
     like = struct.pack(f"={2 + MAX_DIMS}q4f{len(room)}q", *head, *room)
     if name == "lif_forward":
-        spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)  # its macros depend on no other field
+        spec = NeuronSpec(
+            spec.reset, max_spikes=spec.max_spikes
+        )  # its macros depend on no other field
     macros = {
         **neuron_macros(spec),
         **{macro: int(not features.isdisjoint(types)) for macro, features in FEATURES.items()},
-        **{name.upper(): 1, "LIF_BITS": int(bits), "LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": MAX_DIMS, "LIF_BYTES": len(like)},
+        **{
+            name.upper(): 1,
+            "LIF_BITS": int(bits),
+            "LIF_CHUNK": CHECKPOINT_STEPS,
+            "LIF_DIMS": MAX_DIMS,
+            "LIF_BYTES": len(like),
+        },
         "LIF_CURRENT": TYPES[types["currents"]],
         "LIF_SPIKE": TYPES[types.get("spikes") or types.get("grad_spikes", torch.float32)],
     }

@@ -106,15 +106,32 @@ def prepare(call: Call) -> CudaLaunch:
     tensors, next_part = call.tensors(), []
     if (parts := tensors.get("grad_parts")) is not None:
         tensors["grad_parts"], next_part = parts[0], [parts.stride(0)]
-    kinds = tuple((name, None if t is None else Kind(t.dtype, t.stride(), t.data_ptr() % 16)) for name, t in tensors.items())
-    plan = make_plan(call.spec, call.currents.shape, kinds, bits=isinstance(call, Forward) and call.bits)
+    kinds = tuple(
+        (name, None if t is None else Kind(t.dtype, t.stride(), t.data_ptr() % 16))
+        for name, t in tensors.items()
+    )
+    plan = make_plan(
+        call.spec, call.currents.shape, kinds, bits=isinstance(call, Forward) and call.bits
+    )
     present = [t for t in tensors.values() if t is not None]
-    addressed = [n for t, strides in zip(present, plan.strides, strict=True) for n in (t.data_ptr(), *strides)]
-    return CudaLaunch(plan.program, plan.grid, plan.block, (*addressed, *next_part, *plan.numbers), call.currents.device)
+    addressed = [
+        n
+        for t, strides in zip(present, plan.strides, strict=True)
+        for n in (t.data_ptr(), *strides)
+    ]
+    return CudaLaunch(
+        plan.program,
+        plan.grid,
+        plan.block,
+        (*addressed, *next_part, *plan.numbers),
+        call.currents.device,
+    )
 
 
 @lru_cache(maxsize=4096)
-def make_plan(spec: NeuronSpec, shape: torch.Size, kinds: tuple[tuple[str, Kind | None], ...], bits: bool) -> LaunchPlan:
+def make_plan(
+    spec: NeuronSpec, shape: torch.Size, kinds: tuple[tuple[str, Kind | None], ...], bits: bool
+) -> LaunchPlan:
     """The plan for tensors of these kinds. Making one takes longer than a small kernel."""
     call = CudaCall(spec, shape, dict(kinds), bits)
     return call.forward_plan(bits) if "spikes" in call.kinds else call.backward_plan()
@@ -130,7 +147,11 @@ def forward_width(sequences: int, wide: bool, bits: bool) -> int:
 def forward_depth(sequences: int, item_bytes: int, width: int, steps: int) -> int:
     """Steps to load ahead: the fewest with BYTES_IN_FLIGHT, within the limits of registers and time steps."""
     registers = max(1, width * item_bytes // 4)
-    fitting = [depth for depth in DEPTHS if 2 * depth * registers <= BUFFER_REGISTERS and depth < 2 * max(steps, DEPTHS[0])]
+    fitting = [
+        depth
+        for depth in DEPTHS
+        if 2 * depth * registers <= BUFFER_REGISTERS and depth < 2 * max(steps, DEPTHS[0])
+    ]
     enough = [depth for depth in fitting if sequences * item_bytes * depth >= BYTES_IN_FLIGHT]
     return enough[0] if enough else fitting[-1]
 
@@ -156,7 +177,9 @@ def block_size(threads: int) -> int:
 class CudaCall:
     """A call's tensors by name and their strides, from which a plan follows."""
 
-    def __init__(self, spec: NeuronSpec, shape: torch.Size, kinds: dict[str, Kind | None], bits: bool):
+    def __init__(
+        self, spec: NeuronSpec, shape: torch.Size, kinds: dict[str, Kind | None], bits: bool
+    ):
         self.spec, self.shape, self.names = spec, shape, kinds.keys()
         self.kinds = {name: kind for name, kind in kinds.items() if kind is not None}
         strides = tuple((name, kind.strides) for name, kind in self.kinds.items())
@@ -166,14 +189,27 @@ class CudaCall:
     def forward_plan(self, bits: bool) -> LaunchPlan:
         wide = not bits and self.dense("currents", 4) and self.dense("spikes", 4)
         width = forward_width(self.sequences, wide, bits)
-        depth = forward_depth(self.sequences, self.kinds["currents"].dtype.itemsize, width, self.shape[0])
-        return self.plan("lif_forward", width, {"LIF_BITS": int(bits), "LIF_DEPTH": depth}, strided="spikes" if bits else "")
+        depth = forward_depth(
+            self.sequences, self.kinds["currents"].dtype.itemsize, width, self.shape[0]
+        )
+        return self.plan(
+            "lif_forward",
+            width,
+            {"LIF_BITS": int(bits), "LIF_DEPTH": depth},
+            strided="spikes" if bits else "",
+        )
 
     def backward_plan(self) -> LaunchPlan:
-        item_bytes = [self.kinds[name].dtype.itemsize for name in ("currents", "grad_spikes", "grad_trace") if name in self.kinds]
+        item_bytes = [
+            self.kinds[name].dtype.itemsize
+            for name in ("currents", "grad_spikes", "grad_trace")
+            if name in self.kinds
+        ]
         width, ahead = backward_shape(self.sequences, self.dense("currents", 2), item_bytes)
         # 4 blocks of 128 threads on each of 132 processors are one wave of 65,536 sequences, and leave a thread 128 registers.
-        few_values = len(item_bytes) <= 2 and self.kinds.keys().isdisjoint(("mix_error", "sum_by_current", "grad_parts"))
+        few_values = len(item_bytes) <= 2 and self.kinds.keys().isdisjoint(
+            ("mix_error", "sum_by_current", "grad_parts")
+        )
         light = width == 1 and few_values and block_size(self.groups(width)) == 128
         macros = {"LIF_AHEAD": int(ahead), "LIF_BLOCKS": 4 if light else 1}
         return self.plan("lif_backward", width, macros, strided="grad_parts")
@@ -197,7 +233,12 @@ class CudaCall:
         macros = {
             **macros,
             **neuron_macros(self.spec),
-            **{"LIF_BLOCK": block, "LIF_WIDTH": width, "LIF_CHUNK": CHECKPOINT_STEPS, "LIF_DIMS": len(self.sizes)},
+            **{
+                "LIF_BLOCK": block,
+                "LIF_WIDTH": width,
+                "LIF_CHUNK": CHECKPOINT_STEPS,
+                "LIF_DIMS": len(self.sizes),
+            },
             "LIF_INDEX": "unsigned" if self.sequences <= SHORT_INDEX else "long long",
             "LIF_PARTIAL": int(self.sizes[-1] % width > 0),
             **{f"LIF_{name.upper()}": ABSENT for name in self.names},
@@ -211,6 +252,11 @@ class CudaCall:
             if stepped:
                 macros[f"{name}_step"] = f"{self.strides[name][0]}LL"
             strides.append(self.strides[name][1:])
-        numbers = (self.shape[0], groups, *self.sizes, *map(ctypes.c_float, neuron_numbers(self.spec)))
+        numbers = (
+            self.shape[0],
+            groups,
+            *self.sizes,
+            *map(ctypes.c_float, neuron_numbers(self.spec)),
+        )
         program = nvrtc.CudaProgram(HERE / f"{kernel}.cu", tuple(macros.items()))
         return LaunchPlan(program, -(-groups // block), block, tuple(strides), numbers)

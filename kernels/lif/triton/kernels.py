@@ -108,7 +108,11 @@ def forward_kernel(
             potentials = potentials + (v,)
         if BITS:
             bytes = packed(joined(spiked, STEPS), BLOCK, STEPS)
-            tl.store(chunk_places(spikes, byte_index, first, DIMS, STEPS), bytes, mask=chunk_mask(byte_mask, first, steps, STEPS))
+            tl.store(
+                chunk_places(spikes, byte_index, first, DIMS, STEPS),
+                bytes,
+                mask=chunk_mask(byte_mask, first, steps, STEPS),
+            )
         else:
             store_chunk(spikes, spiked, index, mask, first, steps, DIMS, STEPS)
         if trace is not None:
@@ -117,11 +121,24 @@ def forward_kernel(
 
 
 @triton.jit
-def load_all(x, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
+def load_all(
+    x,
+    grad_spikes,
+    grad_trace,
+    checkpoints,
+    index,
+    mask,
+    chunk,
+    steps,
+    DIMS: tl.constexpr,
+    STEPS: tl.constexpr,
+):
     """Everything that the backward pass reads of a chunk, at once: x, gs and gv of its steps, and p before the first."""
     first = chunk * STEPS
     # The last load ahead is of chunk -1, which is not used.
-    before = places(checkpoints, index, DIMS) + tl.maximum(chunk, 0) * tl.cast(checkpoints[1], tl.int64)
+    before = places(checkpoints, index, DIMS) + tl.maximum(chunk, 0) * tl.cast(
+        checkpoints[1], tl.int64
+    )
     return (
         load_chunk(x, index, mask, first, steps, DIMS, STEPS),
         load_chunk(grad_spikes, index, mask, first, steps, DIMS, STEPS),
@@ -177,7 +194,18 @@ def backward_kernel(
     mask = index[0] < sizes[0]
     chunks = (steps + STEPS - 1) // STEPS
     if AHEAD:
-        following = load_all(currents, grad_spikes, grad_trace, checkpoints, index, mask, chunks - 1, steps, DIMS, STEPS)
+        following = load_all(
+            currents,
+            grad_spikes,
+            grad_trace,
+            checkpoints,
+            index,
+            mask,
+            chunks - 1,
+            steps,
+            DIMS,
+            STEPS,
+        )
     if scale is not None:
         scale = load_inner(scale, index, mask, 1.0, DIMS)
     if shift is not None:
@@ -195,9 +223,31 @@ def backward_kernel(
         chunk = chunks - 1 - back
         if AHEAD:
             chunk_data = following
-            following = load_all(currents, grad_spikes, grad_trace, checkpoints, index, mask, chunk - 1, steps, DIMS, STEPS)
+            following = load_all(
+                currents,
+                grad_spikes,
+                grad_trace,
+                checkpoints,
+                index,
+                mask,
+                chunk - 1,
+                steps,
+                DIMS,
+                STEPS,
+            )
         else:
-            chunk_data = load_all(currents, grad_spikes, grad_trace, checkpoints, index, mask, chunk, steps, DIMS, STEPS)
+            chunk_data = load_all(
+                currents,
+                grad_spikes,
+                grad_trace,
+                checkpoints,
+                index,
+                mask,
+                chunk,
+                steps,
+                DIMS,
+                STEPS,
+            )
         xs = split(chunk_data[0], STEPS)
         if grad_spikes is not None:
             grads = split(chunk_data[1], STEPS)
@@ -208,13 +258,17 @@ def backward_kernel(
         for k in tl.static_range(STEPS):
             v = leaked + current(xs[k], scale, shift)
             potentials = potentials + (v,)
-            _, leaked = after_spike(v, spikes_of(v, threshold, max_spikes, COUNTS), decay, subtracted, RESET)
+            _, leaked = after_spike(
+                v, spikes_of(v, threshold, max_spikes, COUNTS), decay, subtracted, RESET
+            )
         gradients = ()
         for k in tl.static_range(STEPS - 1, -1, -1):
             exists = chunk * STEPS + k < steps
             v = potentials[k]
             sigma = surrogate(v - threshold, slope, width, SURROGATE)
-            rho = reset_slope(v, spikes_of(v, threshold, max_spikes, COUNTS), sigma, subtracted, RESET, DETACHED)
+            rho = reset_slope(
+                v, spikes_of(v, threshold, max_spikes, COUNTS), sigma, subtracted, RESET, DETACHED
+            )
             direct = tl.zeros((BLOCK,), tl.float32)
             if grad_spikes is not None:
                 direct = grads[k].to(tl.float32) * sigma

@@ -38,7 +38,11 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
         return no_launcher()
     if device.type != "cpu":
         return "it needs a CUDA device"
-    return None if INTERPRETED else "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+    return (
+        None
+        if INTERPRETED
+        else "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -49,7 +53,9 @@ def no_launcher() -> str | None:
         return "Triton's launcher is written in C, and there is no C compiler (gcc or clang in PATH; set CC)"
     command = [compiler, "-fsyntax-only", "-x", "c", "-I", sysconfig.get_paths()["include"], "-"]
     try:
-        done = subprocess.run(command, input="#include <Python.h>\n", capture_output=True, text=True)
+        done = subprocess.run(
+            command, input="#include <Python.h>\n", capture_output=True, text=True
+        )
     except OSError as error:
         return f"Triton's launcher does not compile: {error}"
     errors = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
@@ -120,7 +126,9 @@ def forward_launch(call: Forward) -> TritonLaunch:
     sizes, tensors = _tensors(call, keep_last=call.bits)
     *outer, last = sizes
     count = math.prod(outer) * (-(-last // 8) * 8 if call.bits else last)
-    shape = forward_shape(count, call.currents.element_size(), _dense(call, sizes, tensors), call.bits)
+    shape = forward_shape(
+        count, call.currents.element_size(), _dense(call, sizes, tensors), call.bits
+    )
     numbers = _numbers(call, sizes, count, shape)
     arguments = {**tensors, **numbers, "BITS": call.bits, "CHECKPOINT_STEPS": CHECKPOINT_STEPS}
     return TritonLaunch(forward_kernel, -(-count // shape.block), arguments)
@@ -132,7 +140,9 @@ def backward_launch(call: Backward) -> TritonLaunch:
     count = math.prod(sizes)
     dense = _dense(call, sizes, tensors)
     if call.grad_parts is not None:
-        tensors["grad_parts"] = tuple((part, *tensors["grad_parts"][1:]) for part in call.grad_parts)
+        tensors["grad_parts"] = tuple(
+            (part, *tensors["grad_parts"][1:]) for part in call.grad_parts
+        )
     read = [t for t in (call.currents, call.grad_spikes, call.grad_trace) if t is not None]
     held = len(read) - 1 + (call.mix_error is not None or call.sum_by_current is not None)
     shape = backward_shape(count, dense, sum(t.element_size() for t in read), held)
@@ -164,13 +174,17 @@ def _dense(call: Call, sizes: tuple[int, ...], tensors: dict) -> bool:
     return sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in stepped)
 
 
-def _numbers(call: Call, sizes: tuple[int, ...], count: int, shape: BlockShape, *more: float) -> dict:
+def _numbers(
+    call: Call, sizes: tuple[int, ...], count: int, shape: BlockShape, *more: float
+) -> dict:
     """The arguments that both kernels take beside tensors; `more` are the neuron's numbers that only backward takes."""
     spec = call.spec
     return {
         "sizes": sizes,
         "steps": len(call.currents),
-        "neuron": tuple(map(float, (spec.decay, spec.threshold, spec.subtracted, spec.max_spikes, *more))),
+        "neuron": tuple(
+            map(float, (spec.decay, spec.threshold, spec.subtracted, spec.max_spikes, *more))
+        ),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,
         "DIMS": len(sizes),

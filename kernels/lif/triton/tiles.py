@@ -85,18 +85,29 @@ def load_chunk(tensor, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.
     if tensor is None:
         tile = ()
     else:
-        tile = tl.load(chunk_places(tensor, index, first, DIMS, STEPS), mask=chunk_mask(mask, first, steps, STEPS))
+        tile = tl.load(
+            chunk_places(tensor, index, first, DIMS, STEPS),
+            mask=chunk_mask(mask, first, steps, STEPS),
+        )
     return tile
 
 
 @triton.jit
-def store_chunk(tensor, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
+def store_chunk(
+    tensor, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr
+):
     tile = joined(steps_of_chunk, STEPS).to(tensor[0].dtype.element_ty)
-    tl.store(chunk_places(tensor, index, first, DIMS, STEPS), tile, mask=chunk_mask(mask, first, steps, STEPS))
+    tl.store(
+        chunk_places(tensor, index, first, DIMS, STEPS),
+        tile,
+        mask=chunk_mask(mask, first, steps, STEPS),
+    )
 
 
 @triton.jit
-def store_parts(parts, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
+def store_parts(
+    parts, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr
+):
     """A chunk as three bfloat16 that add up to it; NaN and infinities stay in the first of them."""
     rest = joined(steps_of_chunk, STEPS)
     finite = tl.abs(rest) < float("inf")
@@ -117,7 +128,9 @@ def split(tile, STEPS: tl.constexpr):
             even = ()
             odd = ()
             for j in tl.static_range(2**level):
-                halves = tl.split(tl.reshape(parts[j], (tile.shape[0], STEPS // 2 ** (level + 1), 2)))
+                halves = tl.split(
+                    tl.reshape(parts[j], (tile.shape[0], STEPS // 2 ** (level + 1), 2))
+                )
                 even = even + (halves[0],)
                 odd = odd + (halves[1],)
             parts = even + odd

@@ -13,7 +13,10 @@ def compiler_caches(tmp_path_factory):
     from torch._inductor import config as inductor
 
     # torch's own patch: pytest's leaves its settings deleted
-    with pytest.MonkeyPatch.context() as patch, inductor.patch({"cpp.vec_isa_ok": True, "compile_threads": 1}):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        inductor.patch({"cpp.vec_isa_ok": True, "compile_threads": 1}),
+    ):
         folder = str(tmp_path_factory.mktemp("compiled"))
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", folder)
         patch.setattr(tempfile, "tempdir", folder)

@@ -18,9 +18,13 @@ def weighed(order):
     program, problem = JaxScan().program(CASE, network_of(CASE)), problem_of(CASE)
     program.load(problem.parameters)
     inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-    phases = Phases(program, inputs, program.put_upstream(problem.upstream, program.forward(inputs[0])), 7)
+    phases = Phases(
+        program, inputs, program.put_upstream(problem.upstream, program.forward(inputs[0])), 7
+    )
     probe = JaxMemory(program)
-    program.device = SimpleNamespace(memory_stats=lambda: {"bytes_in_use": 1000, "peak_bytes_in_use": 1 << 40})
+    program.device = SimpleNamespace(
+        memory_stats=lambda: {"bytes_in_use": 1000, "peak_bytes_in_use": 1 << 40}
+    )
     return {name: weigh(phases.by_name[name], program, probe, 0) for name in order}
 
 

@@ -41,7 +41,9 @@ def test_every_kernel_is_there_in_every_format():
     assert {kernel.shape for kernel in own_kernels("cpu")} == set(room.SHAPES)
 
 
-@pytest.mark.parametrize("kernel", kernels("reference"), ids=lambda kernel: f"{kernel.name}, {kernel.format}")
+@pytest.mark.parametrize(
+    "kernel", kernels("reference"), ids=lambda kernel: f"{kernel.name}, {kernel.format}"
+)
 def test_a_call_computes_and_tells_the_bytes_of_its_arrays(kernel):
     call, nbytes = kernel.prepare()
     assert nbytes == BYTES[kernel.name, kernel.format]
@@ -49,19 +51,27 @@ def test_a_call_computes_and_tells_the_bytes_of_its_arrays(kernel):
     call()
 
 
-@pytest.mark.parametrize("name", ["lif forward", "lif backward", "currents", "by weight", "by input"])
+@pytest.mark.parametrize(
+    "name", ["lif forward", "lif backward", "currents", "by weight", "by input"]
+)
 def test_calls_share_no_memory(name, monkeypatch):
     seen, real = [], room._bytes
     monkeypatch.setattr(room, "_bytes", lambda tensors: real(seen.append([*tensors]) or seen[-1]))
-    (kernel,) = [kernel for kernel in kernels("reference") if (kernel.name, kernel.format) == (name, "fp32")]
+    (kernel,) = [
+        kernel for kernel in kernels("reference") if (kernel.name, kernel.format) == (name, "fp32")
+    ]
     kernel.prepare(), kernel.prepare()
-    one, other = ({tensor.data_ptr() for tensor in tensors if tensor is not None} for tensors in seen)
+    one, other = (
+        {tensor.data_ptr() for tensor in tensors if tensor is not None} for tensors in seen
+    )
     assert one and not one & other
 
 
 def test_a_forward_gives_spikes(monkeypatch):
     kept = []
-    monkeypatch.setattr(room, "partial", lambda run, *given: kept.append(given) or (lambda: run(*given)))
+    monkeypatch.setattr(
+        room, "partial", lambda run, *given: kept.append(given) or (lambda: run(*given))
+    )
     call, _ = room._forward("reference", torch.float32, SHAPE, "cpu")
     call()
     assert 0 < kept[-1][0].spikes.mean() < 1

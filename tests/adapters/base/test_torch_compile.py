@@ -30,8 +30,13 @@ def spikes_and_gradients(adapter, case):
     program, problem, verdict = judged(adapter, case)
     assert verdict.passed, verdict.findings
     result = program.forward(program.put_input(problem.input))
-    gradients = program.gradients(program.backward(result, program.put_upstream(problem.upstream, result)))
-    return program.spikes(result)["neuron1"], [*gradients.parameters["linear1"].values(), gradients.input]
+    gradients = program.gradients(
+        program.backward(result, program.put_upstream(problem.upstream, result))
+    )
+    return program.spikes(result)["neuron1"], [
+        *gradients.parameters["linear1"].values(),
+        gradients.input,
+    ]
 
 
 @pytest.mark.frameworks
@@ -57,7 +62,9 @@ def test_a_framework_compiled_is_the_same_network(name, neuron):
 def test_code_is_generated_for_chunks_and_for_a_stepwise_network(short_chunks):
     program, _, verdict = judged(TorchLoop(), Case("torch", "stepwise", **CHUNKED))
     assert verdict.passed, verdict.findings
-    assert program.compile_facts()["recompiles"] == 0, "lengths and states that are known to differ are no surprise"
+    assert program.compile_facts()["recompiles"] == 0, (
+        "lengths and states that are known to differ are no surprise"
+    )
 
 
 @pytest.mark.parametrize("construction", ["default", "stepwise"])
@@ -66,7 +73,9 @@ def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
     adapter = adapter_of(name)
     case = Case(name, construction, **CHUNKED)
     spikes, gradients = spikes_and_gradients(adapter, case)
-    whole, expected = spikes_and_gradients(adapter, Case(name, construction, **CHUNKED | {"mode": "eager"}))
+    whole, expected = spikes_and_gradients(
+        adapter, Case(name, construction, **CHUNKED | {"mode": "eager"})
+    )
     assert np.array_equal(spikes, whole)
     for gradient, wanted in zip(gradients, expected, strict=True):
         assert np.allclose(gradient, wanted, rtol=1e-5, atol=1e-6)
@@ -74,9 +83,27 @@ def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_loss_and_optimizer_are_compiled_too_and_three_steps_are_those_of_float64(traced_only, optimizer):
-    sizes = {"neurons": 13, "image": 5, "classes": 7, "layers": None, "bias": None, "time_steps": 3, "batch": 4}
-    case = Case("torch", mode="compile", workload="mnist-mlp", neuron=WIDEST, loss="cross-entropy", optimizer=optimizer, **sizes)
+def test_loss_and_optimizer_are_compiled_too_and_three_steps_are_those_of_float64(
+    traced_only, optimizer
+):
+    sizes = {
+        "neurons": 13,
+        "image": 5,
+        "classes": 7,
+        "layers": None,
+        "bias": None,
+        "time_steps": 3,
+        "batch": 4,
+    }
+    case = Case(
+        "torch",
+        mode="compile",
+        workload="mnist-mlp",
+        neuron=WIDEST,
+        loss="cross-entropy",
+        optimizer=optimizer,
+        **sizes,
+    )
     program, problem = loaded(TorchLoop(), case)
     verdict = judge_steps(program, problem, limits_of(case, network_of(case)))
     assert verdict.passed, verdict.findings
@@ -85,7 +112,9 @@ def test_loss_and_optimizer_are_compiled_too_and_three_steps_are_those_of_float6
 
 @pytest.mark.parametrize("neuron", NEURONS)
 def test_every_neuron_is_compiled(traced_only, neuron):
-    _, _, verdict = judged(TorchLoop(), Case("torch", neuron=NEURONS[neuron], **TINY | {"time_steps": 9}))
+    _, _, verdict = judged(
+        TorchLoop(), Case("torch", neuron=NEURONS[neuron], **TINY | {"time_steps": 9})
+    )
     assert verdict.passed, verdict.findings
 
 
@@ -99,7 +128,9 @@ def test_every_construction_is_traced(traced_only, name, construction, neuron):
 def test_torch_s_own_modes_reach_torch(monkeypatch):
     """They run on CUDA devices only; what torch is told can be heard without one."""
     modes = []
-    monkeypatch.setattr(torch, "compile", lambda function, **options: (modes.append(options["mode"]), function)[1])
+    monkeypatch.setattr(
+        torch, "compile", lambda function, **options: (modes.append(options["mode"]), function)[1]
+    )
     steps = []
     monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: steps.append(None))
     for mode in COMPILE_MODES:
@@ -110,12 +141,17 @@ def test_torch_s_own_modes_reach_torch(monkeypatch):
         program.backward(result, program.put_upstream(np.ones((3, 2, 13), np.float32), result))
         program.inference(x)
     assert list(dict.fromkeys(modes)) == ["default", "reduce-overhead", "max-autotune"]
-    assert len(steps) == 2 * 2, "a forward and an inference of each, but none between forward and backward"
+    assert len(steps) == 2 * 2, (
+        "a forward and an inference of each, but none between forward and backward"
+    )
 
 
 @pytest.mark.parametrize("mode", ["compile-reduce-overhead", "compile-max-autotune"])
 def test_torch_s_own_modes_are_for_cuda(mode, monkeypatch):
-    assert refusal_of(TorchLoop(), Case("torch", mode=mode)) == f"mode {mode} is for CUDA devices; on a CPU there is compile"
+    assert (
+        refusal_of(TorchLoop(), Case("torch", mode=mode))
+        == f"mode {mode} is for CUDA devices; on a CPU there is compile"
+    )
     monkeypatch.setattr(torch_adapter, "find_spec", lambda name: None)
     lacking = f"mode {mode} needs Triton on a CUDA device, and it is not installed"
     assert refusal_of(TorchLoop(), Case("torch", mode=mode, device="cuda")) == lacking
@@ -134,7 +170,10 @@ def test_time_is_cut_only_above_fifty_steps(monkeypatch):
         def neuron(self, spec, features):
             loop = super().neuron(spec, features)
             scan = loop.scan
-            loop.scan = lambda currents, state: (lengths.append(len(currents)), scan(currents, state))[1]
+            loop.scan = lambda currents, state: (
+                lengths.append(len(currents)),
+                scan(currents, state),
+            )[1]
             return loop
 
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
@@ -148,7 +187,9 @@ def test_time_is_cut_only_above_fifty_steps(monkeypatch):
 @pytest.mark.parametrize("layers", [1, 3])
 def test_a_short_network_is_compiled_in_one_piece(monkeypatch, layers):
     compiled = []
-    monkeypatch.setattr(torch, "compile", lambda function, **options: (compiled.append(function), function)[1])
+    monkeypatch.setattr(
+        torch, "compile", lambda function, **options: (compiled.append(function), function)[1]
+    )
     case = Case("torch", layers=layers, **TINY)
     program = TorchLoop().program(case, network_of(case))
     compiled.clear()
@@ -166,7 +207,13 @@ def test_a_compiled_network_is_the_one_of_the_contract(traced_only):
 
 @pytest.mark.parametrize("workload", ["linear-lif", "lif"])
 def test_layers_and_workloads_are_compiled(traced_only, workload):
-    case = Case("torch", workload=workload, bias=False, layers=1 if workload == "lif" else 3, **TINY | {"time_steps": 9})
+    case = Case(
+        "torch",
+        workload=workload,
+        bias=False,
+        layers=1 if workload == "lif" else 3,
+        **TINY | {"time_steps": 9},
+    )
     program, problem, verdict = judged(TorchLoop(), case)
     assert verdict.passed, verdict.findings
     assert time_axis(program, problem).findings == []

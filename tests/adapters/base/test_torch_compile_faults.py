@@ -50,7 +50,10 @@ def test_the_same_adapter_without_the_fault_is_right(traced_only, short_chunks):
 
 def test_what_the_compiler_complains_of_is_the_reason():
     torch._dynamo.reset()
-    with inductor.patch({"cpp.cxx": (None, "false")}), pytest.raises(BuildFailed, match=r"torch\.compile: "):
+    with (
+        inductor.patch({"cpp.cxx": (None, "false")}),
+        pytest.raises(BuildFailed, match=r"torch\.compile: "),
+    ):
         judged(TorchLoop(), Case("torch", **TINY | {"neurons": 11}))
 
 
@@ -86,13 +89,19 @@ def test_without_a_compiler_the_mode_is_refused_in_one_sentence(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     case = Case("torch", mode="compile")
     reason = refusal_of(TorchLoop(), case)
-    assert reason == "mode compile needs a C++ compiler on a CPU, and no-such-compiler (set CXX for another) is not here"
+    assert (
+        reason
+        == "mode compile needs a C++ compiler on a CPU, and no-such-compiler (set CXX for another) is not here"
+    )
     assert refusal_of(TorchLoop(), Case("torch")) is None
 
 
 def test_the_complaint_is_the_compiler_s_own_line():
     line = "x.cpp:1:10: fatal error: Python.h: No such file"
     assert (
-        torch_compile.complaint(f"CppCompileError: C++ compile error\n\nCommand:\ng++ -O3 x.cpp\n\nOutput:\n{line}\nmore") == line
+        torch_compile.complaint(
+            f"CppCompileError: C++ compile error\n\nCommand:\ng++ -O3 x.cpp\n\nOutput:\n{line}\nmore"
+        )
+        == line
     )
     assert torch_compile.complaint("only this\nand that") == "only this"

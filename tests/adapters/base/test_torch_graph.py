@@ -47,7 +47,10 @@ def program_of(monkeypatch):
     monkeypatch.setattr(Repeated, "made", [])
 
     def made(case):
-        program, problem = GraphProgram(adapter_of(case.framework), case, network_of(case)), problem_of(case)
+        program, problem = (
+            GraphProgram(adapter_of(case.framework), case, network_of(case)),
+            problem_of(case),
+        )
         program.load(problem.parameters)
         return program, problem
 
@@ -55,28 +58,39 @@ def program_of(monkeypatch):
 
 
 def test_on_a_cpu_it_is_refused_in_one_sentence():
-    assert refusal_of(TorchLoop(), Case("torch", mode="graph")) == "mode graph is a CUDA graph, which needs a CUDA device"
+    assert (
+        refusal_of(TorchLoop(), Case("torch", mode="graph"))
+        == "mode graph is a CUDA graph, which needs a CUDA device"
+    )
     assert refusal_of(TorchLoop(), Case("torch", mode="graph", device="cuda")) is None
 
 
-@pytest.mark.parametrize("changes", [{}, {"layers": 2}, {"input_grad": False}, {"workload": "lif", "bias": False}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"layers": 2}, {"input_grad": False}, {"workload": "lif", "bias": False}]
+)
 @pytest.mark.parametrize("construction", ["default", "stepwise"])
 def test_it_is_the_same_network(program_of, construction, changes):
     if construction == "stepwise" and "workload" in changes:
         return
     case = Case("torch", construction, "graph", **ODD, **changes)
     program, problem = program_of(case)
-    verdict = judge_program(program, problem, limits_of(case, network_of(case)), sleep=lambda _: None)
+    verdict = judge_program(
+        program, problem, limits_of(case, network_of(case)), sleep=lambda _: None
+    )
     assert verdict.passed, verdict.findings
     assert time_axis(program, problem).findings == []
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("construction", ["linear-split", "linear-recompute", "linear-split-recompute"])
+@pytest.mark.parametrize(
+    "construction", ["linear-split", "linear-recompute", "linear-split-recompute"]
+)
 def test_our_linear_constructions_are_too(program_of, construction, layers):
     case = Case("fused", construction, "graph", layers=layers, **ODD)
     program, problem = program_of(case)
-    verdict = judge_program(program, problem, limits_of(case, network_of(case)), sleep=lambda _: None)
+    verdict = judge_program(
+        program, problem, limits_of(case, network_of(case)), sleep=lambda _: None
+    )
     assert verdict.passed, verdict.findings
 
 
@@ -86,7 +100,9 @@ def test_a_stack_between_whose_layers_something_is_wrong_is_not(program_of, monk
     program, problem = program_of(case)
     first, spikes = program.network.layers[0].forward, []
     program.network.layers[0].forward = lambda x: spikes.append(first(x)) or spikes[0]
-    assert not judge_program(program, problem, limits_of(case, network_of(case)), sleep=lambda _: None).passed
+    assert not judge_program(
+        program, problem, limits_of(case, network_of(case)), sleep=lambda _: None
+    ).passed
 
 
 def test_each_phase_is_captured_once_and_forward_and_backward_share_their_memory(program_of):
@@ -117,8 +133,12 @@ def test_a_step_gives_the_gradients_of_forward_and_backward_and_updates_the_weig
     for _ in range(3):
         program.roll_parameters(0)
         gradients = program.gradients(program.step(x, upstream))
-        by_weight = (problem.parameters["linear1"]["weight"] - gradients.updated["linear1"]["weight"]) / LEARNING_RATE
-        assert np.allclose(by_weight, wanted.parameters["linear1"]["weight"], rtol=1e-6, atol=1e-6), "gradients do not add up"
+        by_weight = (
+            problem.parameters["linear1"]["weight"] - gradients.updated["linear1"]["weight"]
+        ) / LEARNING_RATE
+        assert np.allclose(
+            by_weight, wanted.parameters["linear1"]["weight"], rtol=1e-6, atol=1e-6
+        ), "gradients do not add up"
         assert np.array_equal(gradients.input, wanted.input)
         assert not torch.equal(weight, before)
         program.roll_parameters(0)
@@ -126,10 +146,16 @@ def test_a_step_gives_the_gradients_of_forward_and_backward_and_updates_the_weig
 
 
 def test_warm_ups_leave_no_trace_in_running_statistics(program_of):
-    program, problem = program_of(Case("torch", workload="contract", mode="graph", time_steps=5, batch=3))
-    eager = TorchLoop().program(case := Case("torch", workload="contract", time_steps=5, batch=3), network_of(case))
+    program, problem = program_of(
+        Case("torch", workload="contract", mode="graph", time_steps=5, batch=3)
+    )
+    eager = TorchLoop().program(
+        case := Case("torch", workload="contract", time_steps=5, batch=3), network_of(case)
+    )
     eager.load(problem.parameters)
-    given, expected = (one.statistics(one.forward(one.put_input(problem.input))) for one in (program, eager))
+    given, expected = (
+        one.statistics(one.forward(one.put_input(problem.input))) for one in (program, eager)
+    )
     assert np.allclose(given["norm1"]["mean"], expected["norm1"]["mean"])
 
 
@@ -162,7 +188,9 @@ def test_what_graphs_hold_is_not_kept_beside_them(program_of, monkeypatch):
     probe = program.memory_probe()
     assert probe.in_use() == 10_000
     program.forward(program.put_input(problem.input))
-    assert probe.in_use() == 10_000 - 600 - problem.input.nbytes, "nor is its input, which is weighed as an argument"
+    assert probe.in_use() == 10_000 - 600 - problem.input.nbytes, (
+        "nor is its input, which is weighed as an argument"
+    )
 
 
 def test_a_timed_call_copies_nothing(program_of):
@@ -181,7 +209,9 @@ def test_a_timed_call_copies_nothing(program_of):
         for index in range(3):
             assert writes(phase.call, phase.prepare(index)) == 0
     assert program.fixed_memory == {"x": phases.buffer, "upstream": phases.upstream}
-    assert writes(program.step, inputs[0], upstream) == 2, "planted: given in other memory it is copied"
+    assert writes(program.step, inputs[0], upstream) == 2, (
+        "planted: given in other memory it is copied"
+    )
 
 
 class Once(Repeated):

@@ -24,18 +24,31 @@ def gradients(program, problem, x, upstream):
     """Spikes of the last neuron, gradients of the parameters, and of the input."""
     result = program.forward(program.put_input(x))
     result = program.backward(result, program.put_upstream(upstream, result))
-    named = {f"{node}.{name}": array for node, own in result.gradients.items() for name, array in own.items()}
-    return {"spikes": result.borders[problem.last].detach(), **named, "input": result.input_gradient}
+    named = {
+        f"{node}.{name}": array
+        for node, own in result.gradients.items()
+        for name, array in own.items()
+    }
+    return {
+        "spikes": result.borders[problem.last].detach(),
+        **named,
+        "input": result.input_gradient,
+    }
 
 
 def of_rank(rank, count, case):
     from snnbench.adapters.ranks.member import member_of
 
-    member = member_of(registry.load(registry.BUILT_IN[case.framework]), case, network_of(case), rank)
+    member = member_of(
+        registry.load(registry.BUILT_IN[case.framework]), case, network_of(case), rank
+    )
     problem, axis = problem_of(case), AXIS[case.parallel]
     member.program.load(problem.parameters)
     before = (slice(None),) * axis
-    x, upstream = (np.ascontiguousarray(array[(*before, member.own)]) for array in (problem.input, problem.upstream))
+    x, upstream = (
+        np.ascontiguousarray(array[(*before, member.own)])
+        for array in (problem.input, problem.upstream)
+    )
     return gradients(member.program, problem, x, upstream)
 
 
@@ -80,7 +93,9 @@ def test_what_ranks_have_in_parts_is_rolled_there():
     from snnbench.core.sharded import Spread
 
     sent, dropped = [], []
-    given = Spread(1, np.arange(12.0).reshape(3, 4), sent.append, lambda array: None, lambda: dropped.append(1))
+    given = Spread(
+        1, np.arange(12.0).reshape(3, 4), sent.append, lambda array: None, lambda: dropped.append(1)
+    )
     assert rolled(given, 7, given) is given
     np.testing.assert_array_equal(sent[0], rolled(np.arange(12.0).reshape(3, 4), 7))
     del given

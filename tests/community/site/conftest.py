@@ -19,7 +19,12 @@ def visit(browser):
         seen.on("console", lambda said: seen.heard.append(f"{said.type}: {said.text}"))
         seen.on("pageerror", lambda error: seen.heard.append(f"error: {error}"))
         seen.on("dialog", lambda dialog: seen.heard.append(f"dialog: {dialog.message}"))
-        seen.on("request", lambda asked: seen.asked.append(asked.url) if not asked.url.startswith(inside) else None)
+        seen.on(
+            "request",
+            lambda asked: (
+                seen.asked.append(asked.url) if not asked.url.startswith(inside) else None
+            ),
+        )
         seen.goto(inside + page)
         if page.startswith(("index", "machine")):
             seen.wait_for_selector("body[data-group]")

@@ -2,7 +2,15 @@
 
 import re
 
-from support.sites import choose, chosen, loading, neurons_by_precisions, source, two_of_a_name, written
+from support.sites import (
+    choose,
+    chosen,
+    loading,
+    neurons_by_precisions,
+    source,
+    two_of_a_name,
+    written,
+)
 from support.synthetic import blocks, disturbed, unmeasured
 
 from snnbench.core.case import NATIVE
@@ -13,22 +21,37 @@ def test_what_is_of_this_project_is_marked(visit, tmp_path):
     case = {"neurons": 97, "noise": 0.003}
     order = [("fused", 1e-3), ("torch", 2e-3), ("jax", 3e-3), ("norse", 4e-3), ("snntorch", 5e-3)]
     networks = [one for name, step in order for one in blocks(name, step=step, **case)]
-    batches = [one for name, step in (("frames", 1e-3), ("tonic", 2e-3)) for one in blocks(name, step=step, **loading())]
+    batches = [
+        one
+        for name, step in (("frames", 1e-3), ("tonic", 2e-3))
+        for one in blocks(name, step=step, **loading())
+    ]
     site = written(tmp_path, [source([*networks, *batches])])
     seen = visit(site)
     assert "fused 1.0 ours: 1.01 ms" in seen.locator(".verdict").inner_text()
     assert "times as fast as torch 1.0 plain loop" in seen.locator(".verdict").inner_text()
-    assert "of the others\nnorse 1.0" in seen.locator(".facts").inner_text(), "neither the kernels nor the loops"
+    assert "of the others\nnorse 1.0" in seen.locator(".facts").inner_text(), (
+        "neither the kernels nor the loops"
+    )
     rows = seen.locator("#answer tbody th").all_inner_texts()
     assert [" ".join(row.split()) for row in rows] == [
-        *("fused 1.0 ours", "torch 1.0 plain loop", "jax 1.0 plain loop", "norse 1.0", "snntorch 1.0")
+        *(
+            "fused 1.0 ours",
+            "torch 1.0 plain loop",
+            "jax 1.0 plain loop",
+            "norse 1.0",
+            "snntorch 1.0",
+        )
     ]
     cards = seen.locator(".cards").first.inner_text()
     assert "frames ours" in cards and "jax plain loop" in cards
     assert choose(seen, "workload", "data").startswith("frames 1.0 ours")
     assert "of the others\ntonic 1.0" in seen.locator(".facts").inner_text()
     for page, mark in (("torch", "plain loop"), ("frames", "ours"), ("norse", "")):
-        assert visit(site, f"framework/{page}.html").locator("h1").inner_text() == f"{page} {mark}".strip()
+        assert (
+            visit(site, f"framework/{page}.html").locator("h1").inner_text()
+            == f"{page} {mark}".strip()
+        )
 
 
 def test_a_choice_snaps_to_what_was_measured(visit, folder):
@@ -88,7 +111,11 @@ def test_what_was_chosen_stays_chosen(visit, tmp_path):
             assert (chosen(seen)["neuron"], chosen(seen)["precision"]) == (neuron, precision)
     choose(seen, "precision", "bf16")
     choose(seen, "neuron", "hard")
-    assert (chosen(seen)["precision"], chosen(seen)["neurons"], chosen(seen)["time_steps"]) == ("bf16", "322", "74")
+    assert (chosen(seen)["precision"], chosen(seen)["neurons"], chosen(seen)["time_steps"]) == (
+        "bf16",
+        "322",
+        "74",
+    )
 
 
 def test_an_answer_to_an_earlier_question_does_not_stay(visit, tmp_path):
@@ -107,24 +134,38 @@ def test_who_is_level_is_said_to_be(visit, folder):
 
 
 def test_loading_of_data_is_told_in_its_own_words(visit, tmp_path):
-    records = [one for name, step in (("frames", 1e-3), ("tonic", 2e-3)) for one in blocks(name, step=step, **loading())]
+    records = [
+        one
+        for name, step in (("frames", 1e-3), ("tonic", 2e-3))
+        for one in blocks(name, step=step, **loading())
+    ]
     seen = visit(written(tmp_path, [source(records)]))
     text = seen.locator("#answer").inner_text()
     assert "ms an epoch, " in seen.locator(".verdict").inner_text() and "a step" not in text
-    assert "those that NumPy makes of the recordings, which are tonic’s" in text and "oracle" not in text
+    assert (
+        "those that NumPy makes of the recordings, which are tonic’s" in text
+        and "oracle" not in text
+    )
     assert "epoch" in seen.locator("#answer thead th").all_inner_texts()
     last = seen.locator("#answer > p").last.inner_text()
-    assert last.startswith("Everywhere here: "), "nothing varies, and the sentence begins with a word"
+    assert last.startswith("Everywhere here: "), (
+        "nothing varies, and the sentence begins with a word"
+    )
 
 
 def test_only_what_has_a_time_is_offered(visit, tmp_path):
     """A precision that every framework refuses is on the machine's page, with its reasons, and a link to it works."""
     records = [*blocks("torch", neurons=97), *blocks("torch", neurons=97, precision="bf16")]
-    site = written(tmp_path, [source([*records, unmeasured("torch", "unsupported", neurons=97, precision="tf32")])])
+    site = written(
+        tmp_path,
+        [source([*records, unmeasured("torch", "unsupported", neurons=97, precision="tf32")])],
+    )
     seen = visit(site)
     offered = "select[name=precision] option"
     assert seen.locator(offered).all_inner_texts() == ["fp32", "bf16"]
-    kind, tf32 = seen.evaluate("[kind, data.ids[data.groups.findIndex((_, group) => !data.counts[group])]]")
+    kind, tf32 = seen.evaluate(
+        "[kind, data.ids[data.groups.findIndex((_, group) => !data.counts[group])]]"
+    )
     linked = visit(site, f"index.html#{kind}.{tf32}")
     assert linked.locator(".verdict").inner_text() == "No framework has a time here."
     assert "tf32" in linked.locator(offered).all_inner_texts()
@@ -133,7 +174,11 @@ def test_only_what_has_a_time_is_offered(visit, tmp_path):
 
 
 def test_a_choice_does_not_repeat_its_name(visit, tmp_path):
-    records = [one for grad, size in ((True, 97), (False, 193)) for one in blocks("torch", neurons=size, input_grad=grad)]
+    records = [
+        one
+        for grad, size in ((True, 97), (False, 193))
+        for one in blocks("torch", neurons=size, input_grad=grad)
+    ]
     records += [one for name in ("jax", "norse") for one in blocks(name, neurons=97, neuron=NATIVE)]
     seen = visit(written(tmp_path, [source(records)]))
     assert sorted(seen.locator("select[name=input_grad] option").all_inner_texts()) == ["no", "yes"]
@@ -144,7 +189,10 @@ def test_a_choice_does_not_repeat_its_name(visit, tmp_path):
     assert seen.locator("#answer tbody tr").count() == 2
     assert "1 kind of machine." in seen.locator("footer").inner_text().replace(". Results", ".|")
     method = visit(tmp_path, "method.html").locator("main").inner_text()
-    assert "a forward, a backward and an update" in method and "they are timed and not ranked" in method
+    assert (
+        "a forward, a backward and an update" in method
+        and "they are timed and not ranked" in method
+    )
 
 
 def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):
@@ -155,15 +203,25 @@ def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):
     seen = visit(site)
     for neurons, name in (("97", "torch"), ("193", "norse")):
         text = choose(seen, "neurons", neurons)
-        assert text.startswith(f"Not decided: disturbed. The least that was measured is {name} 1.0"), text
+        assert text.startswith(
+            f"Not decided: disturbed. The least that was measured is {name} 1.0"
+        ), text
         assert seen.locator("tr.leading").count() == 0
         assert {*seen.locator("#answer tbody tr td:first-child").all_inner_texts()} == {""}
     (machine,) = (path.name for path in (site / "machine").iterdir())
-    assert visit(site, f"machine/{machine}").locator("summary", has_text="not decided: disturbed").count() == 2
+    assert (
+        visit(site, f"machine/{machine}")
+        .locator("summary", has_text="not decided: disturbed")
+        .count()
+        == 2
+    )
     assert "not decided" in visit(site, "framework/torch.html").locator("main").inner_text()
 
 
 def test_a_framework_that_cannot_is_named_with_its_reason(visit, folder):
     seen = visit(folder)
     seen.locator(".missing summary").click()
-    assert "rockpool 1.0 – unsupported: why rockpool is unsupported" in seen.locator(".missing").inner_text()
+    assert (
+        "rockpool 1.0 – unsupported: why rockpool is unsupported"
+        in seen.locator(".missing").inner_text()
+    )

@@ -43,17 +43,31 @@ def test_the_answer_is_there_when_the_page_is(visit, folder, rows):
     seen = visit(folder)
     took = perf_counter() - start
     where = chosen(seen)
-    ranked = [row for row in rows if where["machine"].startswith(row.first.machine["cpu"]) and row.standing]
-    ranked = [row for row in ranked if str(row.case.neurons) == where["neurons"] and row.case.precision == where["precision"]]
+    ranked = [
+        row
+        for row in rows
+        if where["machine"].startswith(row.first.machine["cpu"]) and row.standing
+    ]
+    ranked = [
+        row
+        for row in ranked
+        if str(row.case.neurons) == where["neurons"] and row.case.precision == where["precision"]
+    ]
     best, second = sorted(ranked, key=lambda row: row.standing.place)[:2]
     text = seen.locator(".verdict").inner_text()
-    assert text.startswith(f"fused 1.0 ours: {units.seconds(best.estimates['step'].seconds)} a step")
+    assert text.startswith(
+        f"fused 1.0 ours: {units.seconds(best.estimates['step'].seconds)} a step"
+    )
     assert f"{second.standing.ratio:.2f} times as fast as {second.case.framework} 1.0" in text
     facts = seen.locator(".facts").inner_text()
     assert units.size(best.most_memory("peak")) in facts
     assert units.seconds_between(best.estimates["step"].low, best.estimates["step"].high) in facts
-    assert ("3 blocks of fresh processes" in facts and "1 submitter" in facts) or "confirmed by 1 other" in facts
-    assert f"of the others\n{second.case.framework} 1.0" in facts, "the fastest that is not ours is named"
+    assert (
+        "3 blocks of fresh processes" in facts and "1 submitter" in facts
+    ) or "confirmed by 1 other" in facts
+    assert f"of the others\n{second.case.framework} 1.0" in facts, (
+        "the fastest that is not ours is named"
+    )
     assert took < 5, f"{took:.2f} s"  # on a quiet machine 0.4 s
 
 
@@ -74,9 +88,15 @@ def test_a_click_answers_within_a_moment(visit, folder):
 
 def test_another_machine_and_a_link(visit, folder):
     seen = visit(folder)
-    other = next(text for text in seen.locator("select[name=machine] option").all_inner_texts() if text.startswith("Gamma"))
+    other = next(
+        text
+        for text in seen.locator("select[name=machine] option").all_inner_texts()
+        if text.startswith("Gamma")
+    )
     choose(seen, "machine", other)
-    seen.wait_for_function("document.querySelector('#choices select').selectedOptions[0].text.startsWith('Gamma')")
+    seen.wait_for_function(
+        "document.querySelector('#choices select').selectedOptions[0].text.startsWith('Gamma')"
+    )
     text = choose(seen, "neurons", "769")
     again = visit(folder, "index.html#" + seen.url.partition("#")[2])
     assert len(seen.url.partition("#")[2]) == 12 + 1 + 8
@@ -88,7 +108,11 @@ def test_another_machine_and_a_link(visit, folder):
 def test_versions_stand_side_by_side(visit, folder):
     seen = visit(folder)
     names = seen.locator("#answer tbody th").all_inner_texts()
-    assert {name for name in names if name.startswith("snntorch")} == {"snntorch 0.7.0", "snntorch 0.8.1", "snntorch 1.0.0"}
+    assert {name for name in names if name.startswith("snntorch")} == {
+        "snntorch 0.7.0",
+        "snntorch 0.8.1",
+        "snntorch 1.0.0",
+    }
 
 
 def test_the_keyboard_suffices(visit, folder):
@@ -97,7 +121,8 @@ def test_the_keyboard_suffices(visit, folder):
     before = chosen(seen)["neurons"]
     seen.keyboard.press("ArrowDown" if before != "769" else "ArrowUp")
     seen.wait_for_function(
-        "(before) => document.querySelector('select[name=neurons]').selectedOptions[0].text !== before", arg=before
+        "(before) => document.querySelector('select[name=neurons]').selectedOptions[0].text !== before",
+        arg=before,
     )
     assert seen.evaluate("document.activeElement.name") == "neurons", "the choice keeps the focus"
 
@@ -130,7 +155,9 @@ def test_a_machine_has_every_comparison(visit, folder):
     seen = visit(folder, f"machine/{name}")
     everything = seen.locator("details.group:visible").count()
     level = seen.locator("details.group > summary", has_text="neurons 31").all_inner_texts()
-    assert level and all("level with 1 more" in text for text in level), "who is level is not told as the fastest alone"
+    assert level and all("level with 1 more" in text for text in level), (
+        "who is level is not told as the fastest alone"
+    )
     assert everything >= 6
     seen.fill("#search", "bf16 769")
     assert seen.locator("details.group:visible").count() == 1
@@ -142,7 +169,18 @@ def test_a_machine_has_every_comparison(visit, folder):
 
 
 def test_hostile_names_stay_texts(visit, tmp_path):
-    seen = visit(written(tmp_path, [source([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97)], by="x", note=HOSTILE)]))
+    seen = visit(
+        written(
+            tmp_path,
+            [
+                source(
+                    [*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97)],
+                    by="x",
+                    note=HOSTILE,
+                )
+            ],
+        )
+    )
     assert "alert" in seen.locator("#answer").inner_text()
     assert seen.locator("img").count() == 0
     (name,) = (path.name for path in (tmp_path / "machine").iterdir())
@@ -153,7 +191,9 @@ def test_a_request_would_be_seen(browser, folder, tmp_path):
     """The fault is planted: a page that asks for something elsewhere does not get it, and the tests hear of it."""
     shutil.copytree(folder, tmp_path / "site")
     page = tmp_path / "site" / "index.html"
-    page.write_text(page.read_text().replace("</main>", '<img src="https://example.org/x.png"></main>'))
+    page.write_text(
+        page.read_text().replace("</main>", '<img src="https://example.org/x.png"></main>')
+    )
     seen, heard = browser.new_page(), []
     seen.on("console", lambda said: heard.append(said.text))
     seen.goto(page.as_uri())

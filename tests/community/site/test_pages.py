@@ -25,7 +25,10 @@ def files():
 
 def data_in(files: dict[str, str]) -> list[dict]:
     texts = [text for name, text in files.items() if name.startswith("data/")]
-    return [json.loads(re.fullmatch(r'snnbench\.add\("[0-9a-f]{12}",(.*)\);\n', text)[1]) for text in texts]
+    return [
+        json.loads(re.fullmatch(r'snnbench\.add\("[0-9a-f]{12}",(.*)\);\n', text)[1])
+        for text in texts
+    ]
 
 
 def words(page: str) -> str:
@@ -37,30 +40,59 @@ def words(page: str) -> str:
 
 
 def test_there_is_a_page_for_each_framework_and_machine(files):
-    assert {name.partition("/")[0] for name in files} >= {"index.html", "machine", "framework", "badge", "data", "method.html"}
+    assert {name.partition("/")[0] for name in files} >= {
+        "index.html",
+        "machine",
+        "framework",
+        "badge",
+        "data",
+        "method.html",
+    }
     assert len([name for name in files if name.startswith("machine/")]) == 3
-    assert {"framework/snntorch.html", "badge/snntorch.svg", "badge/snntorch.json", "coverage.html"} <= files.keys()
+    assert {
+        "framework/snntorch.html",
+        "badge/snntorch.svg",
+        "badge/snntorch.json",
+        "coverage.html",
+    } <= files.keys()
 
 
 def test_a_verdict_by_version(files):
     page = words(files["framework/snntorch.html"])
     assert "hard : rejected ≤ 0.7.0, proved ≥ 0.8.1" in page
     assert "soft : proved in 0.7.0 – 1.0.0" in page
-    assert "resets like `soft`, not `hard`" in files["framework/snntorch.html"].replace("&#39;", "'")
+    assert "resets like `soft`, not `hard`" in files["framework/snntorch.html"].replace(
+        "&#39;", "'"
+    )
     assert in_words({"1.0": "proved"}) == "proved in 1.0"
-    assert in_words({"1": "proved", "2": "rejected", "3": "proved"}) == "proved ≤ 1, rejected 2, proved ≥ 3"
+    assert (
+        in_words({"1": "proved", "2": "rejected", "3": "proved"})
+        == "proved ≤ 1, rejected 2, proved ≥ 3"
+    )
 
 
 def test_the_numbers_are_those_of_the_rows(files):
-    known = {row.first.machine["cpu"]: source for source in three_by_three() for row in source.rows if source.by == "neuro"}
+    known = {
+        row.first.machine["cpu"]: source
+        for source in three_by_three()
+        for row in source.rows
+        if source.by == "neuro"
+    }
     assert len(known) == len(data_in(files)) == 3
     for data in data_in(files):
-        rows = [row for source in three_by_three() for row in source.rows if row.first.machine["cpu"] in data["label"]]
+        rows = [
+            row
+            for source in three_by_three()
+            for row in source.rows
+            if row.first.machine["cpu"] in data["label"]
+        ]
         seconds = sorted(row.estimates["step"].seconds for row in rows if row.sound)
         assert data["columns"]["step"] and sorted(data["columns"]["step"]) == pytest.approx(
             [1e6 * one for one in seconds], rel=1e-3
         )
-        for step, low, high in zip(*(data["columns"][name] for name in ("step", "low", "high")), strict=True):
+        for step, low, high in zip(
+            *(data["columns"][name] for name in ("step", "low", "high")), strict=True
+        ):
             assert 0 <= low < TOTAL and high >= 0 and step > 0
         assert sum(data["counts"]) == len(data["columns"]["step"])
         assert len(data["others"]) == sum(not row.sound for row in rows)
@@ -103,8 +135,14 @@ def test_a_badge_says_what_is_proved_and_no_rank(files):
 
 def test_a_badge_does_not_count_the_neurons_of_others():
     """`soft-undecayed` is Spyx's; what others do not have takes nothing from what they have."""
-    records = [*blocks("spyx", neurons=97), *blocks("spyx", neurons=97, neuron=NEURONS["soft-undecayed"])]
-    records += [*blocks("norse", neurons=97), unmeasured("norse", "unsupported", neurons=97, neuron=NEURONS["soft-undecayed"])]
+    records = [
+        *blocks("spyx", neurons=97),
+        *blocks("spyx", neurons=97, neuron=NEURONS["soft-undecayed"]),
+    ]
+    records += [
+        *blocks("norse", neurons=97),
+        unmeasured("norse", "unsupported", neurons=97, neuron=NEURONS["soft-undecayed"]),
+    ]
     records += blocks("norse", neurons=97, neuron=replace(NEURONS["soft"], decay=0.5))
     files = site_files([source(records)])
     badges = [json.loads(files[f"badge/{name}.json"]) for name in ("spyx", "norse")]
@@ -117,24 +155,40 @@ def test_a_badge_does_not_count_the_neurons_of_others():
 def test_who_was_never_tried_is_not_said_to_fail():
     """Not installed is no refusal, and neither is red; the reasons stand on the page."""
     records = [*blocks("torch", neurons=97), unmeasured("sinabs-exodus", "env_error", neurons=97)]
-    records += [unmeasured("bindsnet", "unsupported", neurons=97), unmeasured("sinabs", "crash", neurons=97)]
+    records += [
+        unmeasured("bindsnet", "unsupported", neurons=97),
+        unmeasured("sinabs", "crash", neurons=97),
+    ]
     versionless = {"sinabs-exodus", "bindsnet"}
-    records = [of_version([one], None)[0] if one.adapter["name"] in versionless else one for one in records]
+    records = [
+        of_version([one], None)[0] if one.adapter["name"] in versionless else one for one in records
+    ]
     files = site_files([source([*records, *blocks("tonic", **loading())])])
-    badges = {name: json.loads(files[f"badge/{name}.json"]) for name in ("sinabs-exodus", "bindsnet", "sinabs", "tonic")}
+    badges = {
+        name: json.loads(files[f"badge/{name}.json"])
+        for name in ("sinabs-exodus", "bindsnet", "sinabs", "tonic")
+    }
     assert {name: (badge["message"], badge["color"]) for name, badge in badges.items()} == {
         "sinabs-exodus": ("not tried", "lightgrey"),
         "bindsnet": ("not offered", "lightgrey"),
         "sinabs": ("proved no neuron", "red"),
         "tonic": ("proved batches of data", "brightgreen"),
     }
-    untried, refused = (words(files[f"framework/{name}.html"]) for name in ("sinabs-exodus", "bindsnet"))
+    untried, refused = (
+        words(files[f"framework/{name}.html"]) for name in ("sinabs-exodus", "bindsnet")
+    )
     assert "soft : not tried " in untried and "soft : not offered " in refused
     assert "unknown version" not in untried + refused
-    assert "What was not tried, and why why sinabs-exodus is env_error sinabs-exodus: 1 case" in untried
+    assert (
+        "What was not tried, and why why sinabs-exodus is env_error sinabs-exodus: 1 case"
+        in untried
+    )
     assert "cannot do" not in untried and "not tried" not in refused
     line = re.search(r"<tr>.*sinabs-exodus.*\n(.*)", files["coverage.html"])[1]
-    assert line == '<td class="muted" title="why sinabs-exodus is env_error">not tried</td><td></td></tr>'
+    assert (
+        line
+        == '<td class="muted" title="why sinabs-exodus is env_error">not tried</td><td></td></tr>'
+    )
     assert in_words({"": "not tried", "1.0": "proved"}) == "proved in 1.0"
 
 
@@ -146,12 +200,17 @@ def test_only_comparisons_with_the_same_others_are_summarised_together():
         for name, step in (("jax", 1e-3), ("torch", 6e-3), ("snntorch", 9e-3))
         for one in blocks(name, step=step, neurons=size)
     ]
-    control = [*blocks("torch", step=6e-3, neurons=31), *blocks("snntorch", step=8.4e-3, neurons=31)]
+    control = [
+        *blocks("torch", step=6e-3, neurons=31),
+        *blocks("snntorch", step=8.4e-3, neurons=31),
+    ]
     alone = blocks("snntorch", step=8.4e-3, neurons=61)
     sources = [source(many, name="many"), source([*control, *alone], name="history")]
     rows = [row for each in sources for row in each.rows if framework_of(row) == "snntorch"]
     lines = {line["against"]: line for line in standings(rows, comparisons(sources))}
-    assert {against: (line["count"], line["first"], line["median"]) for against, line in lines.items()} == {
+    assert {
+        against: (line["count"], line["first"], line["median"]) for against, line in lines.items()
+    } == {
         "jax and torch": (2, "0 of 2", "9.00"),
         "torch": (1, "0 of 1", "1.40"),
         "nobody else": (1, "", ""),
@@ -162,7 +221,14 @@ def test_only_comparisons_with_the_same_others_are_summarised_together():
 def test_texts_of_others_stay_texts():
     refused = record(HOSTILE, "check_failed", HOSTILE, passed=False, neurons=97)
     files = site_files(
-        [source([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused], by="x", note=HOSTILE, name=HOSTILE)]
+        [
+            source(
+                [*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused],
+                by="x",
+                note=HOSTILE,
+                name=HOSTILE,
+            )
+        ]
     )
     for name, text in files.items():
         assert "<script>alert" not in text and "<img src='http" not in text, name
@@ -181,7 +247,9 @@ def test_rows_are_small(rows):
     assert sum(data["counts"]) == rows
     assert all(data["columns"]["low"]), "each has an interval"
     assert len(text) / rows <= 500_000 / 7000, f"{len(text) / rows:.1f} bytes a row"
-    start = sum(len(files[name].encode()) for name in ("index.html", "site.css", "site.js", "answer.js"))
+    start = sum(
+        len(files[name].encode()) for name in ("index.html", "site.css", "site.js", "answer.js")
+    )
     assert start <= 300_000
 
 
@@ -194,7 +262,10 @@ def test_links_lead_to_files_and_nothing_elsewhere(files):
                     at = parts.index("..")
                     del parts[at - 1 : at + 1]
                 assert "/".join(parts) in files, (name, link)
-    assert not any("http" in text.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "") for text in files.values())
+    assert not any(
+        "http" in text.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+        for text in files.values()
+    )
 
 
 def test_a_name_of_a_file():

@@ -25,5 +25,7 @@ class Caching(NumpyNetwork):
         for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
             cache = Path(os.environ[name])
             with open(notes() / "caches", "a") as stream:
-                stream.write(f"{case.framework_variant} {'warm' if cache.is_dir() else 'cold'} {cache}\n")
+                stream.write(
+                    f"{case.framework_variant} {'warm' if cache.is_dir() else 'cold'} {cache}\n"
+                )
             cache.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,11 @@ class ReportsContainer(NumpyNetwork):
 
 
 def surroundings() -> dict:
-    status = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+    status = dict(
+        line.split(":\t")
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if ":\t" in line
+    )
     return {
         "root_writable": os.access("/", os.W_OK) or _writes("/opt"),
         "interfaces": [name for _, name in socket.if_nameindex()],

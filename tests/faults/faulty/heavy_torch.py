@@ -12,7 +12,9 @@ class TakesMemory(torch.autograd.Function):
     @staticmethod
     def forward(ctx, spikes):
         passing = torch.ones(FORWARD, dtype=torch.uint8)
-        result = spikes.clone()  # allocated behind `passing`, so that what backward takes does not fit into the gap
+        result = (
+            spikes.clone()
+        )  # allocated behind `passing`, so that what backward takes does not fit into the gap
         del passing
         return result
 

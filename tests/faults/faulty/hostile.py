@@ -113,11 +113,15 @@ class WithoutMemory(NumpyNetwork):
     """Ends as OpenBLAS does."""
 
     name = "without-memory"
-    program_class = last_words("OpenBLAS error: Memory allocation still failed after 10 retries, giving up.")
+    program_class = last_words(
+        "OpenBLAS error: Memory allocation still failed after 10 retries, giving up."
+    )
 
 
 class WithoutRoom(NumpyNetwork):
     """Ends as a compiler does on a full disk."""
 
     name = "without-room"
-    program_class = last_words("/tmp/kernel.s: fatal error: error writing to /tmp/kernel.s: No space left on device")
+    program_class = last_words(
+        "/tmp/kernel.s: fatal error: error writing to /tmp/kernel.s: No space left on device"
+    )

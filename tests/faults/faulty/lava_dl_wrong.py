@@ -8,14 +8,20 @@ class EightBits(LavaDl):
 
     def layer(self, spec, inputs, outputs, bias, construction):
         parameters = {**self.parameters_of(spec), "scale": 64}
-        return _with_bias(self.prepared(spec).block.cuba.Dense(parameters, inputs, outputs, delay_shift=False), outputs, bias)
+        return _with_bias(
+            self.prepared(spec).block.cuba.Dense(parameters, inputs, outputs, delay_shift=False),
+            outputs,
+            bias,
+        )
 
 
 class Late(LavaDl):
     """Leaves `delay_shift` out, and so hands out spikes one step late."""
 
     def layer(self, spec, inputs, outputs, bias, construction):
-        block = self.prepared(spec).block.cuba.Dense(self.parameters_of(spec), inputs, outputs, pre_hook_fx=None)
+        block = self.prepared(spec).block.cuba.Dense(
+            self.parameters_of(spec), inputs, outputs, pre_hook_fx=None
+        )
         return _with_bias(block, outputs, bias)
 
 

@@ -40,12 +40,16 @@ class NumpyProgram(Program):
 
     def load(self, parameters):
         self.parameters = {
-            node: {name: array.astype(np.float64) for name, array in own.items()} for node, own in parameters.items()
+            node: {name: array.astype(np.float64) for name, array in own.items()}
+            for node, own in parameters.items()
         }
         self.loaded = self.parameters
 
     def roll_parameters(self, turn):
-        self.parameters = {node: {name: rolled(array, turn) for name, array in own.items()} for node, own in self.loaded.items()}
+        self.parameters = {
+            node: {name: rolled(array, turn) for name, array in own.items()}
+            for node, own in self.loaded.items()
+        }
 
     def put_input(self, array):
         return array.copy()
@@ -70,7 +74,11 @@ class NumpyProgram(Program):
         for t, current in enumerate(currents):
             potentials[t] = v = self.spec.decay * after + current
             spikes[t] = v >= self.spec.threshold
-            after = {"soft": v - self.spec.threshold * spikes[t], "hard": v * (1 - spikes[t]), "none": v}[self.spec.reset]
+            after = {
+                "soft": v - self.spec.threshold * spikes[t],
+                "hard": v * (1 - spikes[t]),
+                "none": v,
+            }[self.spec.reset]
         result.potentials[name], result.borders[name] = potentials, spikes
         return spikes
 
@@ -78,9 +86,14 @@ class NumpyProgram(Program):
         gradient, result.gradients = upstream.astype(np.float64), {}
         for node in reversed(self.network.nodes):
             if node.kind == "neuron":
-                gradient = self._by_currents(gradient, result.potentials[node.name], result.borders[node.name])
+                gradient = self._by_currents(
+                    gradient, result.potentials[node.name], result.borders[node.name]
+                )
                 continue
-            own, below = self.parameters[node.name], result.borders.get(node.inputs[0], result.x).astype(np.float64)
+            own, below = (
+                self.parameters[node.name],
+                result.borders.get(node.inputs[0], result.x).astype(np.float64),
+            )
             by_weight = np.tensordot(gradient, below, ([0, 1], [0, 1])).astype(np.float32)
             by_bias = {"bias": gradient.sum((0, 1)).astype(np.float32)} if "bias" in own else {}
             result.gradients[node.name] = {"weight": by_weight, **by_bias}
@@ -89,11 +102,16 @@ class NumpyProgram(Program):
         return result
 
     def _by_currents(self, gradient, potentials, spikes):
-        slope, carried = derivative(self.spec, np)(potentials - self.spec.threshold), np.zeros_like(potentials[0])
+        slope, carried = (
+            derivative(self.spec, np)(potentials - self.spec.threshold),
+            np.zeros_like(potentials[0]),
+        )
         for t in reversed(range(len(potentials))):
-            by_v, by_s = {"soft": (1, -self.spec.threshold), "hard": (1 - spikes[t], -potentials[t]), "none": (1, 0)}[
-                self.spec.reset
-            ]
+            by_v, by_s = {
+                "soft": (1, -self.spec.threshold),
+                "hard": (1 - spikes[t], -potentials[t]),
+                "none": (1, 0),
+            }[self.spec.reset]
             by_s = 0 if self.spec.detach_reset else by_s
             gradient[t] = (gradient[t] + carried * by_s) * slope[t] + carried * by_v
             carried = self.spec.decay * gradient[t]
@@ -121,7 +139,11 @@ class NumpyProgram(Program):
 
     def result_bytes(self, result):
         gradients = [
-            *(array for own in (result.updated or result.gradients).values() for array in own.values()),
+            *(
+                array
+                for own in (result.updated or result.gradients).values()
+                for array in own.values()
+            ),
             result.input_gradient,
         ]
         return result.output.nbytes + sum(array.nbytes for array in gradients if array is not None)
@@ -144,7 +166,11 @@ class NumpyNetwork(Adapter):
 
     def supports(self, case):
         spec = case.neuron
-        if case.precision != "fp32" or spec.reset not in ("soft", "hard", "none") or spec.max_spikes > 1:
+        if (
+            case.precision != "fp32"
+            or spec.reset not in ("soft", "hard", "none")
+            or spec.max_spikes > 1
+        ):
             return "NumPy is offered here in fp32, with the resets soft, hard and none"
         return None
 

@@ -69,7 +69,9 @@ class BackwardRaises(NumpyNetwork):
 
 class CompilingProgram(NumpyProgram):
     def backward(self, result, upstream):
-        raise RuntimeError("c++ failed with status 1: ld: final link failed: No space left on device")
+        raise RuntimeError(
+            "c++ failed with status 1: ld: final link failed: No space left on device"
+        )
 
 
 class CompilesOnAFullDisk(NumpyNetwork):

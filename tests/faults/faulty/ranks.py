@@ -18,7 +18,9 @@ class Noting(TorchLoop):
 
         def noted(*_):
             if (rank := os.environ.get("RANK")) is not None:
-                (Path(os.environ["SNNBENCH_TEST_NOTES"]) / f"rank{rank}").write_text(str(os.getpid()))
+                (Path(os.environ["SNNBENCH_TEST_NOTES"]) / f"rank{rank}").write_text(
+                    str(os.getpid())
+                )
                 happens(int(rank))
 
         neuron.register_forward_pre_hook(noted)

@@ -40,5 +40,10 @@ class TellsAtOnce(NumpyNetwork):
     name = "tells-at-once"
 
     def prepare(self, case, threads):
-        print(TELLS.encode("utf-8", "replace"), os.environ.get("HOME"), os.environ.get("USER"), file=sys.stderr)
+        print(
+            TELLS.encode("utf-8", "replace"),
+            os.environ.get("HOME"),
+            os.environ.get("USER"),
+            file=sys.stderr,
+        )
         os._exit(1)

@@ -252,7 +252,10 @@ class ResetGradientDoubled(OfLoop):
 
 class NoDecayBack(Recurrence):
     def charged(self, after, current, t):
-        return self.spec.decay * with_gradient(lambda gradient: gradient / self.spec.decay, after) + current
+        return (
+            self.spec.decay * with_gradient(lambda gradient: gradient / self.spec.decay, after)
+            + current
+        )
 
 
 class BackwardWithoutDecay(OfLoop):

@@ -29,7 +29,9 @@ class Multiplied(LinearNeuron):
     """A linear layer whose weight and input can be changed, then the neuron."""
 
     def forward(self, x):
-        return self.neuron(torch.nn.functional.linear(self.given(x), self.weight(), self.linear.bias))
+        return self.neuron(
+            torch.nn.functional.linear(self.given(x), self.weight(), self.linear.bias)
+        )
 
     def given(self, x):
         return x

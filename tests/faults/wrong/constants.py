@@ -44,7 +44,9 @@ class OtherReset(DecayOff):
     name = "wrong-other-reset"
 
     def changed(self, spec):
-        return spec.with_reset({"soft": "soft-undecayed", "hard": "none", "none": "hard"}[spec.reset])
+        return spec.with_reset(
+            {"soft": "soft-undecayed", "hard": "none", "none": "hard"}[spec.reset]
+        )
 
 
 class Biasless(LinearNeuron):

@@ -11,7 +11,11 @@ from snnbench.data.strategies.loading import Loading
 
 def adapter_of(name: str, of: type[uint8.Uint8]) -> type[Loading]:
     """An adapter with one strategy."""
-    members = {"name": name, "requires": ("torch", "h5py"), "strategy": lambda self, case, folder, cache: of(case, folder, cache)}
+    members = {
+        "name": name,
+        "requires": ("torch", "h5py"),
+        "strategy": lambda self, case, folder, cache: of(case, folder, cache),
+    }
     return type(name, (Loading,), members)
 
 
@@ -37,8 +41,12 @@ OtherLabels = wrong("OtherLabels", lambda frames, labels, epoch, batch: (frames,
 OtherOrder = wrong("OtherOrder", lambda frames, labels, epoch, batch: (frames.flip(0), labels))
 Half = wrong("Half", lambda frames, labels, epoch, batch: (frames.half(), labels))
 Short = wrong("Short", lambda frames, labels, epoch, batch: (frames[:, :-1], labels))
-LastBatchSilent = wrong("LastBatchSilent", lambda frames, labels, epoch, batch: (frames * (batch < 1), labels))
-OnlyProvedRight = wrong("OnlyProvedRight", lambda frames, labels, epoch, batch: (frames * (epoch < 3), labels))
+LastBatchSilent = wrong(
+    "LastBatchSilent", lambda frames, labels, epoch, batch: (frames * (batch < 1), labels)
+)
+OnlyProvedRight = wrong(
+    "OnlyProvedRight", lambda frames, labels, epoch, batch: (frames * (epoch < 3), labels)
+)
 """Its third epoch and those after it are silent: the first two are the first call and the proof."""
 
 
@@ -57,7 +65,9 @@ def batches(name: str, change: Callable) -> type[Loading]:
 
 TooFew = batches("TooFew", lambda batches, epoch: batches[:-1])
 TooMany = batches("TooMany", lambda batches, epoch: batches + batches[:1])
-FewerWhenTimed = batches("FewerWhenTimed", lambda batches, epoch: batches if epoch < 3 else batches[:-1])
+FewerWhenTimed = batches(
+    "FewerWhenTimed", lambda batches, epoch: batches if epoch < 3 else batches[:-1]
+)
 
 
 class _LastBinLost(uint8.Uint8):

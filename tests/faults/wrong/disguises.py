@@ -125,7 +125,10 @@ class WithOnes(Multiplied):
         if self.linear.bias is None:
             return super().forward(x)
         ones = torch.ones_like(x[..., :1])
-        return self.neuron(torch.cat([x, ones], -1) @ torch.cat([self.linear.weight, self.linear.bias[:, None]], 1).T)
+        return self.neuron(
+            torch.cat([x, ones], -1)
+            @ torch.cat([self.linear.weight, self.linear.bias[:, None]], 1).T
+        )
 
 
 class BiasAsWeight(OfLayer):
@@ -138,7 +141,9 @@ class BiasAsWeight(OfLayer):
 class Doubled(Multiplied):
     def forward(self, x):
         bias = None if self.linear.bias is None else self.linear.bias.double()
-        return self.neuron(torch.nn.functional.linear(x.double(), self.linear.weight.double(), bias).float())
+        return self.neuron(
+            torch.nn.functional.linear(x.double(), self.linear.weight.double(), bias).float()
+        )
 
 
 class ProductsInFloat64(OfLayer):

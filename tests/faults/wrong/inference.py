@@ -11,7 +11,9 @@ class Flipping(TorchProgram):
 
     def inference(self, x):
         result = super().inference(x)
-        flipped = torch.rand(result.output.shape, generator=torch.Generator().manual_seed(3)) < self.share
+        flipped = (
+            torch.rand(result.output.shape, generator=torch.Generator().manual_seed(3)) < self.share
+        )
         result.output = torch.where(flipped, 1 - result.output, result.output)
         result.borders = dict.fromkeys(result.borders, result.output)
         return result

@@ -54,7 +54,9 @@ class RightFromTheFifthOn(Around):
 
     def around(self, right, currents):
         frames = iter(inspect.stack(0))
-        calls = next((len(one.frame.f_locals["calls"].wall) for one in frames if one.function == "slot"), 9)
+        calls = next(
+            (len(one.frame.f_locals["calls"].wall) for one in frames if one.function == "slot"), 9
+        )
         return right(currents) if calls >= 4 else HalfTheTime.later(right, currents)
 
 
@@ -149,7 +151,9 @@ class OldBias(Multiplied):
     def forward(self, x):
         if not hasattr(self, "copy"):
             self.copy = self.linear.bias.detach().clone()
-        return self.neuron(x @ self.linear.weight.T + self.copy + (self.linear.bias - self.linear.bias.detach()))
+        return self.neuron(
+            x @ self.linear.weight.T + self.copy + (self.linear.bias - self.linear.bias.detach())
+        )
 
 
 class BiasPackedOnce(OfLayer):
@@ -166,7 +170,9 @@ class KnownByFirstStep(Multiplied):
 
     def forward(self, x):
         spikes = super().forward(x)
-        known = self.answers.setdefault((x[0, 0, :3].detach().numpy().tobytes(), x.shape), spikes.detach().clone())
+        known = self.answers.setdefault(
+            (x[0, 0, :3].detach().numpy().tobytes(), x.shape), spikes.detach().clone()
+        )
         return known + (spikes - spikes.detach())
 
 

@@ -82,7 +82,10 @@ class Grouped(Kernel):
 
     def weight(self, weight):
         half = torch.arange(2).repeat_interleave
-        return weight * (half(weight.shape[0] // 2)[:, None] == half(weight.shape[1] // 2))[..., None, None]
+        return (
+            weight
+            * (half(weight.shape[0] // 2)[:, None] == half(weight.shape[1] // 2))[..., None, None]
+        )
 
 
 class Dilated(Kernel):
@@ -102,7 +105,9 @@ class PadsTheEnd(Kernel):
 
     def convolved(self, conv, x):
         p = conv.padding[0]
-        return functional.conv2d(functional.pad(x, (p - 1, p + 1) * 2) if p else x, conv.weight, conv.bias, conv.stride)
+        return functional.conv2d(
+            functional.pad(x, (p - 1, p + 1) * 2) if p else x, conv.weight, conv.bias, conv.stride
+        )
 
 
 class PadsAround(Kernel):
@@ -163,7 +168,9 @@ class SharedKernel(Kernel):
         made = super().modules(case, network)
         for node in network.nodes:
             if made and node.name == "conv2":
-                made["conv2",] = self.other = Wrapped(module_of(node, network), lambda layer, x: layer(x))
+                made["conv2",] = self.other = Wrapped(
+                    module_of(node, network), lambda layer, x: layer(x)
+                )
         return made
 
     def weight(self, weight):
@@ -178,7 +185,10 @@ class HalfTheBias(Changed):
 
     def change(self, layer, x):
         bias = layer.layer.bias[:, None, None]
-        known, other = bias.expand(x.shape[1] // 2, -1, 1, 1), bias.detach().expand(x.shape[1] - x.shape[1] // 2, -1, 1, 1)
+        known, other = (
+            bias.expand(x.shape[1] // 2, -1, 1, 1),
+            bias.detach().expand(x.shape[1] - x.shape[1] // 2, -1, 1, 1),
+        )
         return layer(x) - bias + torch.cat([known, other])
 
 
@@ -189,7 +199,9 @@ class MeanOverTheBatch(Changed):
     node = "linear1"
 
     def change(self, layer, x):
-        return functional.linear(x, with_gradient(lambda gradient: gradient / x.shape[1], layer.weight), layer.bias)
+        return functional.linear(
+            x, with_gradient(lambda gradient: gradient / x.shape[1], layer.weight), layer.bias
+        )
 
 
 class ChannelsLast(Changed):
@@ -273,4 +285,6 @@ class NormByItem(Changed):
         layer(x.detach())
         norm, affine = layer.layer, (-1, 1, 1)
         variance, mean = torch.var_mean(x, (0, 3, 4), correction=0, keepdim=True)
-        return (x - mean) * torch.rsqrt(variance + norm.eps) * norm.weight.view(affine) + norm.bias.view(affine)
+        return (x - mean) * torch.rsqrt(variance + norm.eps) * norm.weight.view(
+            affine
+        ) + norm.bias.view(affine)

@@ -24,7 +24,11 @@ def patch_the_judge():
     stages.prove = lambda *_, **__: stages.Proof()
     for name, module in list(sys.modules.items()):
         if name.startswith("snnbench.worker"):
-            vars(module).update({"recheck": recheck.recheck, "prove": stages.prove} if hasattr(module, "recheck") else {})
+            vars(module).update(
+                {"recheck": recheck.recheck, "prove": stages.prove}
+                if hasattr(module, "recheck")
+                else {}
+            )
 
 
 def forge(*events):
@@ -115,5 +119,7 @@ class RewritesRecords(timed.TorchLoop):
 
     def prepare(self, case, threads):
         super().prepare(case, threads)
-        for record in (one for above in Path(sys.argv[2]).parents[:8] for one in above.glob("records/*.json")):
+        for record in (
+            one for above in Path(sys.argv[2]).parents[:8] for one in above.glob("records/*.json")
+        ):
             record.write_text(record.read_text().replace('"reason": null', '"reason": "slow"'))

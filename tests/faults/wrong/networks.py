@@ -29,7 +29,9 @@ class Norm(torch.nn.BatchNorm2d):
     def forward(self, x):
         variance, mean = self.statistics(x)
         self.follow(x.detach())
-        return (x - mean) * torch.rsqrt(variance + self.eps) * self.weight[:, None, None] + self.shift()[:, None, None]
+        return (x - mean) * torch.rsqrt(variance + self.eps) * self.weight[
+            :, None, None
+        ] + self.shift()[:, None, None]
 
     def shift(self):
         return self.bias
@@ -223,7 +225,9 @@ class RecurrenceDetached(TorchLoop):
         program = super().program(case, network)
         for module in program.network.modules():
             if isinstance(module, Recurrent):
-                module.recurrent.register_forward_pre_hook(lambda linear, given: self.changed(*given))
+                module.recurrent.register_forward_pre_hook(
+                    lambda linear, given: self.changed(*given)
+                )
         return program
 
     def changed(self, spikes):

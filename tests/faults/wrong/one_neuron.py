@@ -110,7 +110,10 @@ class RecurrenceLate(Recurrences):
         for module in program.network.modules():
             if isinstance(module, Recurrent):
                 scan = module.scan
-                module.scan = lambda currents, state, scan=scan: (setattr(self, "spikes", None), scan(currents, state))[1]
+                module.scan = lambda currents, state, scan=scan: (
+                    setattr(self, "spikes", None),
+                    scan(currents, state),
+                )[1]
         return program
 
     def fed_back(self, linear, spikes):

@@ -17,7 +17,9 @@ class Silent(TorchLoop):
     name = "wrong-silent"
 
     def neuron(self, spec, features):
-        return Uncut(super().neuron(spec, features), lambda right, currents: self.around(right(currents)))
+        return Uncut(
+            super().neuron(spec, features), lambda right, currents: self.around(right(currents))
+        )
 
     @staticmethod
     def around(spikes):
@@ -87,7 +89,9 @@ class NotANumber(Silent):
 
     @staticmethod
     def around(spikes):
-        return torch.where(torch.arange(spikes.numel()).reshape(spikes.shape) == 0, torch.nan, spikes)
+        return torch.where(
+            torch.arange(spikes.numel()).reshape(spikes.shape) == 0, torch.nan, spikes
+        )
 
 
 class MultiSpike(TorchLoop):
@@ -120,7 +124,9 @@ class Counts(torch.nn.Module):
             counts = self.spike(v) * more
             shown.append(counts.clamp(max=self.most_shown))
             s = counts.detach() if self.spec.detach_reset else counts
-            after = {"soft": v - self.spec.threshold * s, "hard": v * (s == 0), "none": v}[self.spec.reset]
+            after = {"soft": v - self.spec.threshold * s, "hard": v * (s == 0), "none": v}[
+                self.spec.reset
+            ]
         return torch.stack(shown)
 
 

@@ -67,7 +67,9 @@ class ShortLinear(LinearNeuron):
     def forward(self, x):
         short = torch.bfloat16
         bias = None if self.linear.bias is None else self.linear.bias.to(short)
-        return self.neuron(torch.nn.functional.linear(x.to(short), self.linear.weight.to(short), bias)).float()
+        return self.neuron(
+            torch.nn.functional.linear(x.to(short), self.linear.weight.to(short), bias)
+        ).float()
 
 
 class Bf16Inside(OfLayer):
@@ -117,7 +119,9 @@ class SplitProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         x, weight = ctx.saved_tensors
-        return split_product(gradient, weight), split_product(gradient.flatten(0, 1).T, x.flatten(0, 1))
+        return split_product(gradient, weight), split_product(
+            gradient.flatten(0, 1).T, x.flatten(0, 1)
+        )
 
 
 class ThreeBf16Products(Tf32Forward):

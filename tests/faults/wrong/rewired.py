@@ -14,10 +14,17 @@ class Rewired(TorchLoop):
     kind, all_have = "", {}
 
     def program(self, case, network):
-        return super().program(case, Network(network.input, tuple(self.rewired(network, node) for node in network.nodes)))
+        return super().program(
+            case,
+            Network(network.input, tuple(self.rewired(network, node) for node in network.nodes)),
+        )
 
     def rewired(self, network, node):
-        options = {**node.options, **(self.all_have if node.kind == self.kind else {}), **self.options.get(node.name, {})}
+        options = {
+            **node.options,
+            **(self.all_have if node.kind == self.kind else {}),
+            **self.options.get(node.name, {}),
+        }
         if "threshold" in options:
             options["neuron"] = replace(options["neuron"], threshold=options.pop("threshold"))
         return replace(node, inputs=self.inputs.get(node.name, node.inputs), options=options)
@@ -60,7 +67,9 @@ class SpikesAddedBeforeTheNeuron(Rewired):
         nodes = []
         for node in network.nodes:
             if node.name == "neuron3":
-                nodes.append(replace(network.node("add1"), name="early", inputs=("norm3", "max_pool1")))
+                nodes.append(
+                    replace(network.node("add1"), name="early", inputs=("norm3", "max_pool1"))
+                )
                 node = replace(node, inputs=("early",))
             nodes.append(node)
         return TorchLoop.program(self, case, Network(network.input, tuple(nodes)))

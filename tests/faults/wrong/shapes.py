@@ -48,7 +48,9 @@ class PoolBeforeNeuron(Replaced):
         if "pool1" not in network.shapes:
             return super().modules(case, network)
         neuron = self.lif(case.neuron, network.shapes["pool1"], case.construction)
-        first = torch.nn.Sequential(torch.nn.Flatten(0, 1), torch.nn.MaxPool2d(3, 2, 1), Split(case.time_steps), neuron)
+        first = torch.nn.Sequential(
+            torch.nn.Flatten(0, 1), torch.nn.MaxPool2d(3, 2, 1), Split(case.time_steps), neuron
+        )
         return {("neuron1",): first, ("pool1",): torch.nn.Identity()}
 
 

@@ -51,7 +51,9 @@ class Exchanged(TorchProgram):
         super().__init__(adapter, case, network)
         parts = self.network.parts
         modules = [part.module for part in reversed(parts)]
-        self.network.parts = tuple(replace(part, module=module) for part, module in zip(parts, modules, strict=True))
+        self.network.parts = tuple(
+            replace(part, module=module) for part, module in zip(parts, modules, strict=True)
+        )
 
 
 class WeightsExchanged(TorchLoop):
@@ -139,7 +141,9 @@ class SharedState(TorchLoop):
         modules = super().modules(case, network)
         first = FromState(case.neuron, modules[FIRST].neuron, lambda after: 0.0)
         modules[FIRST].neuron = first
-        modules[SECOND].neuron = FromState(case.neuron, modules[SECOND].neuron, lambda after: first.after)
+        modules[SECOND].neuron = FromState(
+            case.neuron, modules[SECOND].neuron, lambda after: first.after
+        )
         return modules
 
 

@@ -22,7 +22,9 @@ class FromState(torch.nn.Module):
     def last(self, currents, spikes, after):
         for current, s in zip(currents, spikes, strict=True):
             v = self.spec.decay * after + current
-            after = {"soft": v - self.spec.threshold * s, "hard": v * (1 - s), "none": v}[self.spec.reset]
+            after = {"soft": v - self.spec.threshold * s, "hard": v * (1 - s), "none": v}[
+                self.spec.reset
+            ]
         return after
 
 

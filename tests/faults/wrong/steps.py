@@ -23,7 +23,9 @@ class LossByStep(Stepping):
 
     def change(self, trainer, program):
         right = trainer.loss
-        trainer.loss = lambda output, labels: torch.stack([right(step[None], labels) for step in output]).mean()
+        trainer.loss = lambda output, labels: torch.stack(
+            [right(step[None], labels) for step in output]
+        ).mean()
 
 
 class LossSummed(Stepping):

@@ -14,7 +14,11 @@ class OnGradients(OfLayer):
 
     class kind(Multiplied):
         def forward(self, x):
-            bias = None if self.linear.bias is None else with_gradient(self.adapter.of_bias, self.linear.bias)
+            bias = (
+                None
+                if self.linear.bias is None
+                else with_gradient(self.adapter.of_bias, self.linear.bias)
+            )
             weight = with_gradient(self.adapter.of_weight, self.linear.weight)
             given = with_gradient(self.adapter.of_input, x) if x.requires_grad else x
             return self.neuron(torch.nn.functional.linear(given, weight, bias))
@@ -115,7 +119,9 @@ class Kept(OnGradients):
     def earlier(self, name, gradient):
         known = self.before.get(name)
         self.before[name] = gradient.clone()
-        return torch.zeros_like(gradient) if known is None or known.shape != gradient.shape else known
+        return (
+            torch.zeros_like(gradient) if known is None or known.shape != gradient.shape else known
+        )
 
 
 class Accumulates(Kept):

@@ -61,7 +61,9 @@ class Swapped(TorchLoop):
     name = "wrong-decays-swapped"
 
     def neuron(self, spec, features):
-        return super().neuron(replace(spec, decay=spec.current_decay, current_decay=spec.decay), features)
+        return super().neuron(
+            replace(spec, decay=spec.current_decay, current_decay=spec.decay), features
+        )
 
 
 class DecaysFirst(Filtered):

@@ -42,7 +42,9 @@ class ScaledByLeak(TorchLoop):
     name = "wrong-low-pass"
 
     def neuron(self, spec, features):
-        return super().neuron(replace(spec, adaptation=(1 - spec.adaptation_decay) * spec.adaptation), features)
+        return super().neuron(
+            replace(spec, adaptation=(1 - spec.adaptation_decay) * spec.adaptation), features
+        )
 
 
 class Changed(TorchLoop):

@@ -41,7 +41,11 @@ class Reshaped(Around):
     @staticmethod
     def around(right, currents):
         steps, items, neurons = currents.shape
-        return right(currents.reshape(items, steps, neurons).transpose(0, 1)).transpose(0, 1).reshape(currents.shape)
+        return (
+            right(currents.reshape(items, steps, neurons).transpose(0, 1))
+            .transpose(0, 1)
+            .reshape(currents.shape)
+        )
 
 
 class Pointwise(Around):

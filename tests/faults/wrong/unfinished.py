@@ -45,7 +45,11 @@ class Getter(TorchResult):
 
     def __getattribute__(self, name):
         own = super().__getattribute__
-        return getattr(own("make")(), name) if name in ("borders", "output") and own("make") else own(name)
+        return (
+            getattr(own("make")(), name)
+            if name in ("borders", "output") and own("make")
+            else own(name)
+        )
 
 
 class AsAttributes(TorchProgram):

@@ -38,7 +38,9 @@ def run(norm, module, shape, dtype):
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label())
-@pytest.mark.parametrize("shape", [(37, 3, 11), (5, 3, 7, 4, 5), (4, 1, 3, 2, 3, 5), (40, 2, 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(37, 3, 11), (5, 3, 7, 4, 5), (4, 1, 3, 2, 3, 5), (40, 2, 1)], ids=str
+)
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
 def test_equal_to_both_apart(backend, shape, spec):
     together = BatchNormLIF(shape[2], spec, backend=backend)
@@ -46,13 +48,20 @@ def test_equal_to_both_apart(backend, shape, spec):
         together.weight.uniform_(0.5, 1.5, generator=torch.Generator().manual_seed(1))
         together.bias.normal_(generator=torch.Generator().manual_seed(2))
     norm, separate = apart(shape, spec, torch.float64)
-    norm.load_state_dict({k: v.double() if v.is_floating_point() else v for k, v in together.state_dict().items()})
-    results = [run(together, together, shape, torch.float32), run(norm, separate, shape, torch.float64)]
+    norm.load_state_dict(
+        {k: v.double() if v.is_floating_point() else v for k, v in together.state_dict().items()}
+    )
+    results = [
+        run(together, together, shape, torch.float32),
+        run(norm, separate, shape, torch.float64),
+    ]
     (actual, *running), (exact, *exact_running) = results
     assert torch.equal(actual[0].double(), exact[0]) and torch.equal(actual[4].double(), exact[4])
     assert torch.equal(actual[-1].double(), exact[-1]) and 0 < exact[0].mean() < 1
     for got, expected in zip(actual[1:4] + actual[5:8], exact[1:4] + exact[5:8], strict=True):
-        assert relative(got, expected) <= 4e-6  # of 80 terms that cancel to one number; the reference has 2.8e-6
+        assert (
+            relative(got, expected) <= 4e-6
+        )  # of 80 terms that cancel to one number; the reference has 2.8e-6
     for got, expected in zip(running, exact_running, strict=True):
         assert relative(got, expected) <= 1e-6
 
@@ -93,7 +102,9 @@ def test_the_first_layer_needs_no_second_scan(monkeypatch):
     from snnbench.kernels.lif.cpu import launch
 
     scans, real = [], launch.backward
-    monkeypatch.setattr(launch, "backward", lambda call: (scans.append(call.mix_error is not None), real(call)))
+    monkeypatch.setattr(
+        launch, "backward", lambda call: (scans.append(call.mix_error is not None), real(call))
+    )
     module = BatchNormLIF(5, backend="cpp")
     module(input_of(7, 3, 5)).sum().backward()
     assert scans == [False]
@@ -128,14 +139,20 @@ def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spi
     results = []
     for plainly in (True, False):
         if not plainly:
-            monkeypatch.setattr("snnbench.kernels.batch_norm_lif.module.suffices", lambda tensors: False)
-        layer = BatchNormLIF(11, SPECS[1], trace=trace, return_state=True, spikes_dtype=spikes_dtype)
+            monkeypatch.setattr(
+                "snnbench.kernels.batch_norm_lif.module.suffices", lambda tensors: False
+            )
+        layer = BatchNormLIF(
+            11, SPECS[1], trace=trace, return_state=True, spikes_dtype=spikes_dtype
+        )
         x, state = input_of(37, 3, 11).requires_grad_(), input_of(3, 11, seed=1).requires_grad_()
         out = layer(x, state)
         loss = out.state.sum() + (out.trace.square().sum() if trace else 0)
         loss = loss if spikes_dtype else loss + (out.spikes * torch.arange(11.0)).sum()
         loss.backward(retain_graph=True)
-        results.append([*out, x.grad, state.grad, layer.weight.grad, layer.bias.grad, *layer.buffers()])
+        results.append(
+            [*out, x.grad, state.grad, layer.weight.grad, layer.bias.grad, *layer.buffers()]
+        )
         assert ("NormalisedNeuron" in out.state.grad_fn.name()) == plainly
         with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
             torch.autograd.grad(loss, x, create_graph=True)[0].sum().backward()

@@ -24,7 +24,9 @@ def made(dtype, group=None, backend=None):
 
 def numbers(dtype, shape=(3, 2)):
     random = torch.Generator().manual_seed(1)
-    x, upstream = (torch.randn(T, B, C, *shape, generator=random, dtype=torch.float64) for _ in range(2))
+    x, upstream = (
+        torch.randn(T, B, C, *shape, generator=random, dtype=torch.float64) for _ in range(2)
+    )
     return (3 + 2 * x).to(dtype), upstream.to(dtype)
 
 
@@ -58,13 +60,23 @@ def relative(actual, expected):
 def errors(parts, whole):
     """Relative L2 of gradients and running statistics, and how many spikes differ."""
     joined = {name: torch.cat([part[name] for part in parts], 1) for name in ("spikes", "input")}
-    apart = {"spikes": int((joined["spikes"] != whole["spikes"]).sum()), "input": relative(joined["input"], whole["input"])}
-    return apart | {name: relative(parts[0][name], whole[name]) for name in ("weight", "bias", "mean", "variance")}
+    apart = {
+        "spikes": int((joined["spikes"] != whole["spikes"]).sum()),
+        "input": relative(joined["input"], whole["input"]),
+    }
+    return apart | {
+        name: relative(parts[0][name], whole[name])
+        for name in ("weight", "bias", "mean", "variance")
+    }
 
 
 @pytest.mark.parametrize(
     ("dtype", "backend", "limit"),
-    [(torch.float64, "reference", 1e-12), (torch.float32, None, 4e-6), (torch.float32, "reference", 4e-6)],
+    [
+        (torch.float64, "reference", 1e-12),
+        (torch.float32, None, 4e-6),
+        (torch.float32, "reference", 4e-6),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("count", PARTS)
@@ -74,7 +86,9 @@ def test_uneven_parts_are_as_one_batch(tmp_path, count, dtype, backend, limit):
     assert found.pop("spikes") == 0
     assert max(found.values()) <= limit, found
     for name in ("weight", "bias", "mean", "variance"):
-        assert all(torch.equal(part[name], parts[0][name]) for part in parts), f"{name}: ranks differ"
+        assert all(torch.equal(part[name], parts[0][name]) for part in parts), (
+            f"{name}: ranks differ"
+        )
 
 
 def test_statistics_of_its_own_are_seen(tmp_path):

@@ -56,7 +56,9 @@ def test_nothing_is_kept_of_a_failed_build(folder):
 def test_a_damaged_file_is_built_again(folder):
     path = cache.cached("key", ".so", lambda path: path.write_text("content"))
     path.write_text("cont")
-    assert cache.cached("key", ".so", lambda path: path.write_text("content")).read_text() == "content"
+    assert (
+        cache.cached("key", ".so", lambda path: path.write_text("content")).read_text() == "content"
+    )
 
 
 def test_a_compiler_may_replace_the_file_that_it_is_given(folder):
@@ -97,7 +99,11 @@ PROGRAM = textwrap.dedent("""
 
 
 def start(seconds: float) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(seconds), cache.__file__], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(seconds), cache.__file__],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_processes_at_the_same_time(folder):

@@ -61,7 +61,10 @@ def test_without_a_compiler_the_reference_runs_and_cpp_says_why(fresh, monkeypat
     monkeypatch.delenv("CXX", raising=False)
     with pytest.warns(UserWarning, match="runs as plain torch: there is no"):
         assert backends.choose("cpu", torch.float32) == "reference"
-    with pytest.raises(RuntimeError, match=r"there is no C\+\+ compiler \(c\+\+, g\+\+ or clang\+\+ in PATH; set CXX\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"there is no C\+\+ compiler \(c\+\+, g\+\+ or clang\+\+ in PATH; set CXX\)",
+    ):
         backends.choose("cpu", torch.float32, "cpp")
 
 
@@ -93,7 +96,9 @@ def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
     def traces_differ():
         from snnbench.kernels.lif import lif
 
-        return not torch.equal(lif(x, trace=True, backend="cpp").trace, lif(x, trace=True, backend="reference").trace)
+        return not torch.equal(
+            lif(x, trace=True, backend="cpp").trace, lif(x, trace=True, backend="reference").trace
+        )
 
     assert not traces_differ()
     contracted = tuple(flag.replace("contract=off", "contract=fast") for flag in cpp.FLAGS)

@@ -13,7 +13,10 @@ from snnbench.kernels.spike_marks import mark
 SHAPES = {
     "two chunks, odd sizes": ((37, 3, 3, 9, 7), {"kernel_size": 3, "stride": 2, "padding": 1}),
     "one chunk, bits in whole bytes": ((5, 4, 8, 6, 6), {"kernel_size": 3, "padding": 1}),
-    "an uneven window": ((4, 2, 9, 5, 8), {"kernel_size": (1, 3), "stride": (1, 2), "padding": (0, 2)}),
+    "an uneven window": (
+        (4, 2, 9, 5, 8),
+        {"kernel_size": (1, 3), "stride": (1, 2), "padding": (0, 2)},
+    ),
     "every other pixel": ((5, 3, 4, 10, 9), {"kernel_size": 1, "stride": (2, 3)}),
     "a pixel": ((33, 2, 5, 1, 1), {"kernel_size": 1}),
 }
@@ -40,14 +43,23 @@ def input_of(shape, spikes):
 def layers_apart(layer, x):
     """Spikes of the same layers in float64, and the norm, if there is one."""
     conv = layer.conv
-    parameters = [None if p is None else p.detach().double().requires_grad_() for p in (conv.weight, conv.bias)]
+    parameters = [
+        None if p is None else p.detach().double().requires_grad_()
+        for p in (conv.weight, conv.bias)
+    ]
     currents = conv2d(x.flatten(0, 1), *parameters, conv.stride, conv.padding)
     norm = None
     if layer.norm is not None:
-        norm = torch.nn.BatchNorm2d(layer.norm.num_features, layer.norm.eps, layer.norm.momentum).double()
+        norm = torch.nn.BatchNorm2d(
+            layer.norm.num_features, layer.norm.eps, layer.norm.momentum
+        ).double()
         norm.load_state_dict(layer.norm.state_dict())
         currents = norm(currents)
-    return LIF(layer.spec, backend="reference")(currents.unflatten(0, x.shape[:2])), parameters, norm
+    return (
+        LIF(layer.spec, backend="reference")(currents.unflatten(0, x.shape[:2])),
+        parameters,
+        norm,
+    )
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label())
@@ -69,8 +81,14 @@ def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
     expected.backward(upstream.double())
     pairs = [(x.grad, exact.grad), (layer.conv.weight.grad, weight.grad)]
     if norm:
-        pairs += [(layer.norm.weight.grad, reference.weight.grad), (layer.norm.bias.grad, reference.bias.grad)]
-        pairs += [(layer.norm.running_mean, reference.running_mean), (layer.norm.running_var, reference.running_var)]
+        pairs += [
+            (layer.norm.weight.grad, reference.weight.grad),
+            (layer.norm.bias.grad, reference.bias.grad),
+        ]
+        pairs += [
+            (layer.norm.running_mean, reference.running_mean),
+            (layer.norm.running_var, reference.running_var),
+        ]
     else:
         pairs += [(layer.conv.bias.grad, bias.grad)]
     assert max(relative(*pair) for pair in pairs) <= 5e-6
@@ -83,7 +101,9 @@ def strided_gradients_by_pixels(call, x):
         call(x).sum().backward()
     calls = [event for event in profile.events() if event.name == "aten::convolution_backward"]
     assert calls
-    return sum(max(event.concrete_inputs[4]) > 1 and event.concrete_inputs[-1][1] for event in calls)
+    return sum(
+        max(event.concrete_inputs[4]) > 1 and event.concrete_inputs[-1][1] for event in calls
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,15 +130,23 @@ def run(layer, x, upstream):
 
 
 def test_a_second_backward_over_the_same_graph_is_the_same():
-    layer, x = ConvLIF(8, 5, 3, norm=True, bias=False, recompute=True), input_of((37, 2, 8, 5, 4), True)
+    layer, x = (
+        ConvLIF(8, 5, 3, norm=True, bias=False, recompute=True),
+        input_of((37, 2, 8, 5, 4), True),
+    )
     spikes = layer(x)
-    gradients = [torch.autograd.grad(spikes.sum(), [x, *layer.parameters()], retain_graph=True) for _ in range(2)]
+    gradients = [
+        torch.autograd.grad(spikes.sum(), [x, *layer.parameters()], retain_graph=True)
+        for _ in range(2)
+    ]
     assert all(torch.equal(*pair) for pair in zip(*gradients, strict=True))
 
 
 def test_a_second_derivative_is_refused():
     layer, x = ConvLIF(3, 5, 3), input_of((4, 2, 3, 5, 4), False)
-    with pytest.raises(RuntimeError, match="no second derivative: ConvLIF cannot be differentiated twice"):
+    with pytest.raises(
+        RuntimeError, match="no second derivative: ConvLIF cannot be differentiated twice"
+    ):
         torch.autograd.grad(layer(x).sum(), x, create_graph=True)
 
 
@@ -126,7 +154,12 @@ def test_a_second_derivative_is_refused():
 def test_only_what_needs_a_gradient_gets_one(what):
     layer, x = ConvLIF(3, 5, 3, recompute=True), input_of((4, 2, 3, 5, 4), False)
     everything = run(layer, x, torch.ones(4, 2, 5, 3, 2))
-    frozen = {"weight": [layer.conv.weight], "input": [x], "all but the input": [*layer.parameters()], "nothing": []}[what]
+    frozen = {
+        "weight": [layer.conv.weight],
+        "input": [x],
+        "all but the input": [*layer.parameters()],
+        "nothing": [],
+    }[what]
     for tensor in frozen:
         tensor.requires_grad_(False)
     found = run(layer, x, torch.ones(4, 2, 5, 3, 2))

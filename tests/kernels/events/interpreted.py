@@ -17,7 +17,9 @@ assert launch.unavailable(torch.device("cpu"), torch.float32) is None, "run with
 SIZES = [(steps, channels) for steps in (37, 250) for channels in (1, 97, 100, 700)]
 
 
-def check(kept: PackedFrames, chosen: torch.Tensor, shift: torch.Tensor | None, expected: torch.Tensor) -> None:
+def check(
+    kept: PackedFrames, chosen: torch.Tensor, shift: torch.Tensor | None, expected: torch.Tensor
+) -> None:
     """Triton's bits and the reference's are those of `expected`."""
     for backend in ("reference", "triton"):
         assert torch.equal(kept.batch(chosen, shift, backend=backend), expected)
@@ -45,7 +47,13 @@ def test_more_entries_than_are_added_at_once():
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(1, 4), st.integers(1, 40), st.integers(1, 150), st.sampled_from([1, 5, 1000]), st.integers(0, 99))
+@given(
+    st.integers(1, 4),
+    st.integers(1, 40),
+    st.integers(1, 150),
+    st.sampled_from([1, 5, 1000]),
+    st.integers(0, 99),
+)
 def test_every_batch_has_the_counts_of_the_frames(recordings, steps, channels, most, seed):
     frames = counts_of(recordings, steps, channels, most=most, seed=seed)
     kept, generator = PackedFrames(frames, steps), torch.Generator().manual_seed(seed)
@@ -75,7 +83,9 @@ def test_a_recording_that_there_is_not_becomes_nan_and_nothing_else_does():
     for shift in (None, torch.zeros(4, dtype=torch.int32)):
         out = torch.full((4, 15), -1.0)
         launch.deliver(Delivery(kept.stored, torch.tensor([2, 3, 0, -1]), shift, out))
-        assert out.isnan().all(1).tolist() == out.isnan().any(1).tolist() == [False, True, False, True]
+        assert (
+            out.isnan().all(1).tolist() == out.isnan().any(1).tolist() == [False, True, False, True]
+        )
 
 
 def test_it_is_one_launch_and_writes_nothing_beyond_its_batch(monkeypatch):

@@ -23,7 +23,9 @@ def test_in_the_interpreter(marked):
 
 
 def test_it_needs_a_gpu_or_the_interpreter():
-    with pytest.raises(RuntimeError, match=r"backend 'triton' cannot run float32 on cpu: .* set TRITON_INTERPRET=1"):
+    with pytest.raises(
+        RuntimeError, match=r"backend 'triton' cannot run float32 on cpu: .* set TRITON_INTERPRET=1"
+    ):
         PackedFrames([torch.zeros(2, 5)], 3).batch(torch.tensor([0]), backend="triton")
 
 
@@ -33,13 +35,18 @@ def test_gpus_are_served_by_triton(dtype):
 
 
 def test_other_types_are_left_to_torch():
-    assert launch.unavailable(torch.device("cuda"), torch.uint8) == "it delivers float32, float16 or bfloat16"
+    assert (
+        launch.unavailable(torch.device("cuda"), torch.uint8)
+        == "it delivers float32, float16 or bfloat16"
+    )
 
 
 @pytest.mark.parametrize(("channels", "group"), [(97, 2), (100, 8), (128, 16), (700, 8)])
 def test_the_compiler_is_told_how_recordings_lie(channels, group):
     kept = PackedFrames([torch.zeros(1, channels)], 250)
-    numbers = launch.numbers(Delivery(kept.stored, torch.tensor([0]), None, torch.empty(1, 250 * channels)))
+    numbers = launch.numbers(
+        Delivery(kept.stored, torch.tensor([0]), None, torch.empty(1, 250 * channels))
+    )
     assert numbers == (1, 250 * channels // group, channels, group, launch.ENTRIES)
 
 
@@ -70,7 +77,9 @@ def calls_of_all_kinds():
         yield Delivery(kept.stored, chosen[:2], None, room[1:371].view(2, 185))
         yield Delivery(kept.stored, chosen[:2], None, torch.empty(2, 185, dtype=torch.bfloat16))
         yield Delivery(others.stored, chosen[:2], None, torch.empty(2, 148))
-        yield Delivery(PackedFrames([torch.ones(37, 5)], 37).stored, chosen[:2], None, torch.empty(2, 185))
+        yield Delivery(
+            PackedFrames([torch.ones(37, 5)], 37).stored, chosen[:2], None, torch.empty(2, 185)
+        )
 
 
 def test_a_kept_kernel_is_launched_as_triton_would(launched, monkeypatch):
@@ -84,10 +93,15 @@ def test_a_kept_kernel_is_launched_as_triton_would(launched, monkeypatch):
     launched.clear()
     for call in calls:
         launch.deliver(call)
-    for call, (kernel, grid, arguments), (wanted, its_grid, its_arguments) in zip(calls, kept, launched, strict=True):
+    for call, (kernel, grid, arguments), (wanted, its_grid, its_arguments) in zip(
+        calls, kept, launched, strict=True
+    ):
         assert kernel is wanted and grid == its_grid == (len(call.chosen) * call.stored.tiles, 1, 1)
         assert len(arguments) == len(its_arguments) == 11
-        assert all(a is b for a, b in zip(arguments[:6], its_arguments[:6], strict=True)) and arguments[6:] == its_arguments[6:]
+        assert (
+            all(a is b for a, b in zip(arguments[:6], its_arguments[:6], strict=True))
+            and arguments[6:] == its_arguments[6:]
+        )
     assert arguments[5] is calls[-1].out
 
 

@@ -11,7 +11,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 from support import cuda_emulation
-from support.cuda_checks import channel, check_backward, check_forward, check_parts, currents, upstream
+from support.cuda_checks import (
+    channel,
+    check_backward,
+    check_forward,
+    check_parts,
+    currents,
+    upstream,
+)
 
 from snnbench.kernels.build import nvrtc
 from snnbench.kernels.lif.cuda import launch
@@ -40,7 +47,9 @@ def device(tmp_path, monkeypatch):
     nvrtc.kernel.cache_clear()
     monkeypatch.setattr(torch.cuda, "device", lambda index: nullcontext())
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda index: SimpleNamespace(cuda_stream=STREAM))
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda index: SimpleNamespace(cuda_stream=STREAM)
+    )
     monkeypatch.setattr(nvrtc, "compiled", compiled)
     monkeypatch.setattr(cuda_emulation, "launch", launched)
     monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
@@ -52,15 +61,25 @@ def launched(work) -> None:
     assert seen("launches") == before + 1 and seen("last_stream", ctypes.c_void_p) == STREAM
     macros = dict(work.program.macros)
     *outer, last = work.arguments[-4 - macros["LIF_DIMS"] : -4]
-    threads, grid, block = math.prod(outer) * -(-last // macros["LIF_WIDTH"]), seen("last_grid"), seen("last_block")
+    threads, grid, block = (
+        math.prod(outer) * -(-last // macros["LIF_WIDTH"]),
+        seen("last_grid"),
+        seen("last_block"),
+    )
     assert (grid - 1) * block < threads <= grid * block and block == macros["LIF_BLOCK"], "grid"
 
 
 def everything(x):
     """Both passes with all optional tensors."""
     a, b, c, d, e, f = (channel(seed, x, 1) for seed in range(6))
-    check_forward(NeuronSpec(decay=0.9), x, scale=a, shift=b - 1, state=currents(*x.shape[1:], seed=3))
-    given = {"grad_spikes": upstream(x), "grad_trace": upstream(x, seed=4), "grad_final": upstream(x[0])}
+    check_forward(
+        NeuronSpec(decay=0.9), x, scale=a, shift=b - 1, state=currents(*x.shape[1:], seed=3)
+    )
+    given = {
+        "grad_spikes": upstream(x),
+        "grad_trace": upstream(x, seed=4),
+        "grad_final": upstream(x[0]),
+    }
     mixed = {"center": c, "mix_error": d, "mix_current": e - 1, "mix_constant": f - 1}
     check_backward(NeuronSpec("hard"), x, **given, scale=a, shift=b - 1, **mixed)
 
@@ -94,7 +113,9 @@ def swapped(first, second):
 
 
 def changed(position, value):
-    return lambda work: replace(work, arguments=(*work.arguments[:position], value, *work.arguments[position:][1:]))
+    return lambda work: replace(
+        work, arguments=(*work.arguments[:position], value, *work.arguments[position:][1:])
+    )
 
 
 def step_of_spikes(step):

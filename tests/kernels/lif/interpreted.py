@@ -33,18 +33,25 @@ assert triton_launch.INTERPRETED, "run with TRITON_INTERPRET=1"
 
 SIZES = [(1, 1, 1), (31, 1, 5), (32, 2, 3), (33, 5, 7), (67, 1, 9)]
 
-COMBINATIONS = [(reset, detached) for reset in NEURONS for detached in ((True,) if reset == "none" else (True, False))]
+COMBINATIONS = [
+    (reset, detached)
+    for reset in NEURONS
+    for detached in ((True,) if reset == "none" else (True, False))
+]
 
 
 @pytest.mark.parametrize(
-    ("number", "reset", "detached"), representatives([(i, *c) for i, c in enumerate(COMBINATIONS)], quick=(1, 3, 5))
+    ("number", "reset", "detached"),
+    representatives([(i, *c) for i, c in enumerate(COMBINATIONS)], quick=(1, 3, 5)),
 )
 def test_resets_and_surrogates_with_everything_optional(number, reset, detached):
     """33 steps are one more than a chunk. Every surrogate is tested with one of the resets."""
     spec = NeuronSpec(reset, detached, 0.9, 0.8, SURROGATES[number % len(SURROGATES)], 1.5)
     x = currents(33, 3, 5)
     state, scale, shift = torch.randn(3, 5), torch.rand(5) + 0.5, torch.randn(5) / 10
-    done = check_forward(forward_call(spec, x, state=state, scale=scale.expand(3, 5), shift=shift.expand(3, 5)))
+    done = check_forward(
+        forward_call(spec, x, state=state, scale=scale.expand(3, 5), shift=shift.expand(3, 5))
+    )
     assert 0.05 < done.spikes.mean() < 0.9
     check_backward(backward_call(done))
 
@@ -60,7 +67,16 @@ def test_nothing_optional():
     call = forward_call(NEURONS["soft"], currents(9, 2, 5))
     check_forward(replace(call, trace=None, checkpoints=None))
     call = backward_call(check_forward(call))
-    check_backward(replace(call, grad_trace=None, grad_final=None, grad_state=None, sum_error=None, sum_by_current=None))
+    check_backward(
+        replace(
+            call,
+            grad_trace=None,
+            grad_final=None,
+            grad_state=None,
+            sum_error=None,
+            sum_by_current=None,
+        )
+    )
     check_backward(replace(call, grad_spikes=None, grad_currents=None))
 
 
@@ -69,7 +85,12 @@ def test_normalisation_in_the_same_pass():
     x = currents(35, 2, 3, 5)
     scale, shift, *mixed = [torch.randn(3).view(3, 1).expand(2, 3, 5) for _ in range(6)]
     done = check_forward(forward_call(NEURONS["soft"], x, scale=scale, shift=shift))
-    check_backward(backward_call(done, **dict(zip(("center", "mix_error", "mix_current", "mix_constant"), mixed, strict=True))))
+    check_backward(
+        backward_call(
+            done,
+            **dict(zip(("center", "mix_error", "mix_current", "mix_constant"), mixed, strict=True)),
+        )
+    )
 
 
 LAYOUTS = {
@@ -86,7 +107,9 @@ def test_memory_orders(layout):
     """Currents of any strides, with gradients of other strides."""
     x = LAYOUTS[layout](currents(5, 2, 3, 2, 2))
     scale = (torch.rand(3) + 0.5).view(3, 1, 1).expand(2, 3, 2, 2)
-    done = check_forward(replace(forward_call(NEURONS["soft"], x, scale=scale), spikes=torch.full_like(x, 255)))
+    done = check_forward(
+        replace(forward_call(NEURONS["soft"], x, scale=scale), spikes=torch.full_like(x, 255))
+    )
     check_backward(backward_call(done))
 
 
@@ -95,10 +118,14 @@ def test_expanded_gradient_is_read_in_place():
     check_backward(replace(backward_call(done), grad_spikes=torch.ones(()).expand(7, 2, 6)))
 
 
-@pytest.mark.parametrize("dtype", representatives([torch.float16, torch.bfloat16], quick=(1,)), ids=str)
+@pytest.mark.parametrize(
+    "dtype", representatives([torch.float16, torch.bfloat16], quick=(1,)), ids=str
+)
 def test_short_formats(dtype):
     """Spikes have the same bits; a gradient is rounded once, when it is stored."""
-    done = check_forward(forward_call(NEURONS["soft"], currents(33, 2, 7, dtype=dtype), spikes_dtype=dtype))
+    done = check_forward(
+        forward_call(NEURONS["soft"], currents(33, 2, 7, dtype=dtype), spikes_dtype=dtype)
+    )
     limit = torch.finfo(dtype).eps / 2
     check_backward(backward_call(done, grad_dtype=dtype), limit)
 
@@ -128,7 +155,8 @@ def test_counts(reset):
 
 
 @pytest.mark.parametrize(
-    ("reset", "max_spikes"), [(reset, n) for reset in NEURONS for n in (1, 2) if n == 1 or not reset.startswith("hard")]
+    ("reset", "max_spikes"),
+    [(reset, n) for reset in NEURONS for n in (1, 2) if n == 1 or not reset.startswith("hard")],
 )
 def test_nan_and_infinities(reset, max_spikes):
     """They stay in their own sequences."""
@@ -169,18 +197,32 @@ def parts_like(x: torch.Tensor) -> torch.Tensor:
     return torch.full((3, *x.shape), math.nan, dtype=torch.bfloat16)
 
 
-@pytest.mark.parametrize(("shape", "whole"), representatives([((33, 5, 7), True), ((40, 2, 16), False)], quick=(1,)), ids=str)
+@pytest.mark.parametrize(
+    ("shape", "whole"),
+    representatives([((33, 5, 7), True), ((40, 2, 16), False)], quick=(1,)),
+    ids=str,
+)
 def test_a_gradient_split_as_it_is_written(shape, whole):
     """The parts equal a later split of the gradient, whether the gradient is written too or not."""
     given = backward_call(check_forward(forward_call(NEURONS["soft"], currents(*shape))))
     gv = given.grad_trace
-    gv[3, 0, 2], gv[-1, 0, 1], gv[-1, 1, 0] = math.nan, math.inf, 3.4e38  # the last of which bfloat16 would round to infinity
+    gv[3, 0, 2], gv[-1, 0, 1], gv[-1, 1, 0] = (
+        math.nan,
+        math.inf,
+        3.4e38,
+    )  # the last of which bfloat16 would round to infinity
     alone, call = twin(given), replace(twin(given), grad_parts=parts_like(given.currents))
     triton_launch.backward(alone)
     triton_launch.backward(call if whole else replace(call, grad_currents=None))
-    assert call.grad_currents.isnan().any() and call.grad_currents.isinf().any() if whole else call.grad_currents.isnan().all()
+    assert (
+        call.grad_currents.isnan().any() and call.grad_currents.isinf().any()
+        if whole
+        else call.grad_currents.isnan().all()
+    )
     if whole:
-        torch.testing.assert_close(call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(
+            call.grad_currents, alone.grad_currents, rtol=0, atol=0, equal_nan=True
+        )
     expected = bf16_triple(alone.grad_currents.flatten(1)).parts
     for actual, part in zip(call.grad_parts, expected, strict=True):
         torch.testing.assert_close(actual.flatten(1), part, rtol=0, atol=0, equal_nan=True)
@@ -217,7 +259,9 @@ def test_through_the_operator():
     """`lif` with this backend: the same output and the same gradients as with the reference."""
     results = []
     for backend in ("reference", "triton"):
-        x, scale, shift = (t.requires_grad_() for t in (currents(4, 3, 6), torch.ones(6), torch.zeros(6)))
+        x, scale, shift = (
+            t.requires_grad_() for t in (currents(4, 3, 6), torch.ones(6), torch.zeros(6))
+        )
         out = lif(x, NEURONS["soft"], scale=scale, shift=shift, trace=True, backend=backend)
         (out.spikes.sum() + out.trace.square().sum() + out.state.sum()).backward()
         results.append((out.spikes, out.state, out.trace, x.grad, scale.grad, shift.grad))

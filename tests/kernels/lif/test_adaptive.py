@@ -14,7 +14,11 @@ from snnbench.proof.recurrence import run, run_backward
 ADAPTIVE = {"adaptation": 0.25, "adaptation_decay": 0.9}
 SPECS = [
     *(NeuronSpec("soft", surrogate=surrogate, **ADAPTIVE) for surrogate in SURROGATES),
-    *(NeuronSpec(reset, detach_reset=detach, decay=0.8, **ADAPTIVE) for reset in ("soft", "hard") for detach in (True, False)),
+    *(
+        NeuronSpec(reset, detach_reset=detach, decay=0.8, **ADAPTIVE)
+        for reset in ("soft", "hard")
+        for detach in (True, False)
+    ),
     NeuronSpec("soft-undecayed", threshold=0.7, **ADAPTIVE),
     NeuronSpec("none", **ADAPTIVE),
 ]
@@ -27,7 +31,9 @@ def test_it_is_the_oracle(shape, spec, backend):
     x = 0.5 * currents_of(*shape)
     (spikes,), (gradient,) = gradients_of(lambda x: (adaptive_spikes(x, spec, backend),), x)
     _, expected = run(spec, x.double().numpy())
-    assert np.array_equal(spikes.detach().numpy(), expected), "choose another seed: float32 and float64 decide differently"
+    assert np.array_equal(spikes.detach().numpy(), expected), (
+        "choose another seed: float32 and float64 decide differently"
+    )
     exact = gradients_of(lambda x: (adaptive_spikes(x, spec),), x.double())[1][0]
     assert relative(gradient, exact) <= 2e-6
 
@@ -39,7 +45,9 @@ def test_its_gradient_in_float64_is_the_oracles(spec):
     spikes.backward(upstream)
     v, expected = run(spec, x.detach().numpy())
     assert np.array_equal(spikes.detach().numpy(), expected)
-    np.testing.assert_allclose(x.grad.numpy(), run_backward(spec, v, expected, upstream.numpy()), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        x.grad.numpy(), run_backward(spec, v, expected, upstream.numpy()), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_threads_do_not_change_it(monkeypatch):
@@ -76,8 +84,15 @@ def test_what_it_does_not_do_is_said():
     with pytest.raises(RuntimeError, match="computes it in float32"):
         LIF(spec, backend="cpp")(x.bfloat16())
     images = x[None].repeat(2, 1, 1, 1)
-    for call in (lambda: lif(x, spec), lambda: LinearLIF(8, 5, spec=spec)(x), lambda: BatchNormLIF(3, spec)(images)):
-        with pytest.raises(ValueError, match="with an adaptive threshold is a module, LIF, behind a layer of its own"):
+    for call in (
+        lambda: lif(x, spec),
+        lambda: LinearLIF(8, 5, spec=spec)(x),
+        lambda: BatchNormLIF(3, spec)(images),
+    ):
+        with pytest.raises(
+            ValueError,
+            match="with an adaptive threshold is a module, LIF, behind a layer of its own",
+        ):
             call()
     x.requires_grad_()
     with pytest.raises(RuntimeError, match="cannot be differentiated twice"):

@@ -36,7 +36,9 @@ NEURONS = [
 ]
 
 
-@pytest.mark.parametrize("spec", NEURONS, ids=lambda spec: f"{spec.reset}-{spec.detach_reset}-{spec.surrogate}")
+@pytest.mark.parametrize(
+    "spec", NEURONS, ids=lambda spec: f"{spec.reset}-{spec.detach_reset}-{spec.surrogate}"
+)
 def test_every_neuron(spec):
     x = currents(67, 3, 5)
     assert 0 < check_forward(spec, x).spikes.mean() < 1
@@ -67,7 +69,9 @@ def test_wide_backward_and_chunks_ahead(dtype, ahead, monkeypatch):
     monkeypatch.setattr(launch, "backward_shape", lambda *_: (2, ahead))
     for steps in (20, 32, 70, 96):
         x = currents(steps, 3, 20, dtype=dtype)
-        check_backward(NeuronSpec(), x, grad_spikes=upstream(x, dtype=dtype), center=channel(1, x, 1))
+        check_backward(
+            NeuronSpec(), x, grad_spikes=upstream(x, dtype=dtype), center=channel(1, x, 1)
+        )
 
 
 LAYOUTS = {
@@ -85,14 +89,25 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize(("many", "layout"), representatives(product([False, True], LAYOUTS), quick=(*range(11), 11, 16, 21)))
+@pytest.mark.parametrize(
+    ("many", "layout"),
+    representatives(product([False, True], LAYOUTS), quick=(*range(11), 11, 16, 21)),
+)
 def test_any_layout(many, layout, monkeypatch):
     monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
     monkeypatch.setattr(launch, "MANY_SEQUENCES", 1 if many else math.inf)
     x = LAYOUTS[layout]()
     check_forward(NeuronSpec(), x, state=currents(*x.shape[1:], seed=3))
-    if layout not in ("same at all times", "one number"):  # whose potentials settle on the threshold
-        check_backward(NeuronSpec(), x, grad_spikes=upstream(x[:, :1]).expand(x.shape), grad_final=upstream(x[0]))
+    if layout not in (
+        "same at all times",
+        "one number",
+    ):  # whose potentials settle on the threshold
+        check_backward(
+            NeuronSpec(),
+            x,
+            grad_spikes=upstream(x[:, :1]).expand(x.shape),
+            grad_final=upstream(x[0]),
+        )
 
 
 def test_gradient_that_is_one_number():
@@ -111,7 +126,9 @@ SPIKE_DTYPES = [*CURRENT_DTYPES, torch.uint8, torch.float64]
 
 
 @pytest.mark.parametrize(
-    ("dtype", "spikes_dtype"), representatives(product(CURRENT_DTYPES, SPIKE_DTYPES), quick=(0, 3, 6, 9, 12)), ids=str
+    ("dtype", "spikes_dtype"),
+    representatives(product(CURRENT_DTYPES, SPIKE_DTYPES), quick=(0, 3, 6, 9, 12)),
+    ids=str,
 )
 def test_every_dtype(dtype, spikes_dtype, monkeypatch):
     monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
@@ -123,7 +140,12 @@ def test_every_dtype(dtype, spikes_dtype, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_gradients_of_every_dtype(dtype, gradient):
     x = currents(40, 3, 12, dtype=dtype)
-    check_backward(NeuronSpec("hard"), x, grad_spikes=upstream(x, dtype=gradient), grad_trace=upstream(x, seed=4, dtype=gradient))
+    check_backward(
+        NeuronSpec("hard"),
+        x,
+        grad_spikes=upstream(x, dtype=gradient),
+        grad_trace=upstream(x, seed=4, dtype=gradient),
+    )
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
@@ -143,7 +165,9 @@ def test_bits_beside_a_shift_that_fires_alone():
     assert (expected.spikes == 7).all()
 
 
-@pytest.mark.parametrize("spec", [NeuronSpec("soft", max_spikes=3, threshold=0.3), NeuronSpec("none", max_spikes=200)])
+@pytest.mark.parametrize(
+    "spec", [NeuronSpec("soft", max_spikes=3, threshold=0.3), NeuronSpec("none", max_spikes=200)]
+)
 def test_several_spikes_a_step(spec):
     x = currents(40, 3, 7) * 2
     assert check_forward(spec, x, spikes_dtype=torch.uint8).spikes.max() > 1
@@ -160,15 +184,22 @@ def test_channels(dim):
     check_forward(NeuronSpec(), x, shift=b - 1)
     check_forward(NeuronSpec(), x, scale=a, shift=b - 1, state=currents(3, 4, 5))
     check_backward(NeuronSpec(), x, grad_spikes=upstream(x), scale=a, shift=b - 1)
-    check_backward(NeuronSpec(), x, grad_spikes=upstream(x), scale=a, shift=b - 1, center=c, **mixed)
+    check_backward(
+        NeuronSpec(), x, grad_spikes=upstream(x), scale=a, shift=b - 1, center=c, **mixed
+    )
     check_backward(NeuronSpec(), x, grad_spikes=upstream(x), **mixed)
 
 
 @pytest.mark.parametrize("needed", ["grad_currents", "grad_state", "sum_error", "sum_by_current"])
 def test_only_what_is_needed_is_written(needed):
     x = currents(40, 3, 5)
-    mixed = {name: channel(seed, x, 1) for seed, name in enumerate(("mix_error", "mix_current", "mix_constant"), 1)}
-    check_backward(NeuronSpec(), x, needed=(needed,), grad_spikes=upstream(x), center=channel(4, x, 1), **mixed)
+    mixed = {
+        name: channel(seed, x, 1)
+        for seed, name in enumerate(("mix_error", "mix_current", "mix_constant"), 1)
+    }
+    check_backward(
+        NeuronSpec(), x, needed=(needed,), grad_spikes=upstream(x), center=channel(4, x, 1), **mixed
+    )
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -185,7 +216,11 @@ def test_gradient_of_one_output(given):
     check_backward(NeuronSpec("none"), x, **{given: upstream(x if given == "grad_trace" else x[0])})
 
 
-@pytest.mark.parametrize("spec", [NeuronSpec(), NeuronSpec("hard"), NeuronSpec("none", max_spikes=3)], ids=lambda s: s.reset)
+@pytest.mark.parametrize(
+    "spec",
+    [NeuronSpec(), NeuronSpec("hard"), NeuronSpec("none", max_spikes=3)],
+    ids=lambda s: s.reset,
+)
 def test_nan_and_infinity_stay_in_their_sequence(spec):
     x = currents(40, 2, 8)
     x[7, 0, 1], x[8, 0, 2], x[9, 1, 3] = math.nan, math.inf, -math.inf

@@ -3,7 +3,14 @@
 import pytest
 import torch
 from support import cuda_emulation
-from support.cuda_checks import check_backward, check_forward, check_parts, currents, forward_call, upstream
+from support.cuda_checks import (
+    check_backward,
+    check_forward,
+    check_parts,
+    currents,
+    forward_call,
+    upstream,
+)
 
 from snnbench.kernels.build import nvrtc
 from snnbench.kernels.lif import reference
@@ -68,6 +75,17 @@ def test_planted_faults_are_noticed(check, fault, monkeypatch):
     monkeypatch.setattr(nvrtc.CudaProgram, "source", faulty)
     monkeypatch.setattr(cuda_emulation, "library", cuda_emulation.library.__wrapped__)
     x = currents(102, 3, 5)
-    with pytest.raises(AssertionError, match=r"spikes|checkpoints|trace|grad_currents|sum_error|part|written beside"):
-        check(NeuronSpec(), x, **({"grad_spikes": upstream(x), "grad_final": upstream(x[0])} if check is check_backward else {}))
+    with pytest.raises(
+        AssertionError,
+        match=r"spikes|checkpoints|trace|grad_currents|sum_error|part|written beside",
+    ):
+        check(
+            NeuronSpec(),
+            x,
+            **(
+                {"grad_spikes": upstream(x), "grad_final": upstream(x[0])}
+                if check is check_backward
+                else {}
+            ),
+        )
     assert planted and all(planted)

@@ -18,7 +18,9 @@ from snnbench.kernels.lif.triton import launch as triton_launch
 
 HERE = TESTS / "kernels" / "lif"
 COMPILER = shutil.which("cc")
-needs_cuda_core = pytest.mark.skipif(find_spec("cuda") is None or find_spec("cuda.core") is None, reason="needs cuda-core")
+needs_cuda_core = pytest.mark.skipif(
+    find_spec("cuda") is None or find_spec("cuda.core") is None, reason="needs cuda-core"
+)
 
 
 @needs_cuda_core
@@ -27,10 +29,24 @@ def test_launches_end_to_end(tmp_path):
     """In a process of its own, which finds the stub as its libcuda."""
     stub = tmp_path / "libcuda.so.1"
     source = TESTS / "support" / "cuda_driver.c"
-    subprocess.run([COMPILER, "-shared", "-fPIC", f"-Wl,-soname,{stub.name}", source, "-o", stub, "-ldl"], check=True)
+    subprocess.run(
+        [COMPILER, "-shared", "-fPIC", f"-Wl,-soname,{stub.name}", source, "-o", stub, "-ldl"],
+        check=True,
+    )
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", HERE / "driven.py"]
-    done = subprocess.run(command, env={**kept, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        HERE / "driven.py",
+    ]
+    done = subprocess.run(
+        command, env={**kept, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
@@ -70,7 +86,9 @@ def test_cuda_comes_first_and_triton_where_it_cannot_run(gpu, monkeypatch):
 
 
 @needs_cuda_core
-def test_a_cuda_core_of_another_version_or_a_compiler_that_fails_is_a_reason(forgetful, monkeypatch):
+def test_a_cuda_core_of_another_version_or_a_compiler_that_fails_is_a_reason(
+    forgetful, monkeypatch
+):
     import cuda.core
 
     class Broken:
@@ -91,7 +109,9 @@ def test_a_cuda_core_of_another_version_or_a_compiler_that_fails_is_a_reason(for
 def test_triton_without_a_c_compiler_or_pythons_headers_says_so(forgetful, tmp_path, monkeypatch):
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "there is no C compiler" in triton_launch.unavailable(torch.device("cuda"), torch.float32)
+    assert "there is no C compiler" in triton_launch.unavailable(
+        torch.device("cuda"), torch.float32
+    )
     triton_launch.no_launcher.cache_clear()
     monkeypatch.setenv("CC", str(tmp_path / "missing"))
     assert "No such file" in triton_launch.no_launcher()

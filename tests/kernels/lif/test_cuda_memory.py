@@ -31,7 +31,11 @@ class Fenced:
         for fence in (address, address + page + inner):
             assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(fence), page, 0) == 0
         offset = page + (inner - size if self.at_end else 0)
-        return torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset).view(tensor.shape).copy_(tensor)
+        return (
+            torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset)
+            .view(tensor.shape)
+            .copy_(tensor)
+        )
 
 
 @pytest.mark.parametrize("at_end", [False, True], ids=["before", "beyond"])
@@ -45,12 +49,22 @@ def test_nothing_is_touched_outside_the_tensors(at_end):
                 x = fence(currents(steps, 3, 24))
                 for bits in (False, True):
                     call = forward_call(NeuronSpec(), x, bits=bits)
-                    call.spikes, call.trace, call.checkpoints = fence(call.spikes), fence(call.trace), fence(call.checkpoints)
+                    call.spikes, call.trace, call.checkpoints = (
+                        fence(call.spikes),
+                        fence(call.trace),
+                        fence(call.checkpoints),
+                    )
                     launch.forward(call, cuda_emulation.launch)
                 given = {"grad_spikes": fence(upstream(x)), "grad_final": fence(upstream(x[0]))}
                 outputs = {"grad_currents": fence(x), "grad_state": fence(x[0])}
                 launch.backward(
-                    Backward(spec=NeuronSpec(), currents=x, checkpoints=call.checkpoints, **given, **outputs),
+                    Backward(
+                        spec=NeuronSpec(),
+                        currents=x,
+                        checkpoints=call.checkpoints,
+                        **given,
+                        **outputs,
+                    ),
                     cuda_emulation.launch,
                 )
         except BaseException:

@@ -29,7 +29,11 @@ def test_depth_and_width_follow_the_size():
         for item in (2, 4):
             width = launch.forward_width(sequences, True, False)
             depth = launch.forward_depth(sequences, item, width, 1000)
-            assert depth == max(launch.DEPTHS) or sequences * item * depth >= launch.BYTES_IN_FLIGHT or 4 * depth * width >= 128
+            assert (
+                depth == max(launch.DEPTHS)
+                or sequences * item * depth >= launch.BYTES_IN_FLIGHT
+                or 4 * depth * width >= 128
+            )
 
 
 @pytest.mark.parametrize("sequences", [1, 31, 32, 33, 4096, 20000])

@@ -21,8 +21,15 @@ def test_the_reference_is_the_oracle_in_float64(spec):
     assert np.array_equal(spikes.detach().numpy(), expected)
     assert np.allclose(trace.detach().numpy(), v, rtol=1e-13)
     only_spikes = gradients_of(lambda x: lif(x, spec)[:1], x)[1][0]
-    upstream = torch.randn(37, 3, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64).numpy()
-    assert np.allclose(only_spikes.numpy(), oracle.run_backward(spec, v, expected, upstream), rtol=1e-12, atol=1e-14)
+    upstream = torch.randn(
+        37, 3, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    ).numpy()
+    assert np.allclose(
+        only_spikes.numpy(),
+        oracle.run_backward(spec, v, expected, upstream),
+        rtol=1e-12,
+        atol=1e-14,
+    )
     assert gradient.abs().sum() > 0 and state.shape == (3, 5)
 
 
@@ -38,7 +45,9 @@ def test_cpp_has_the_bits_of_the_reference_and_the_gradients_of_float64(spec):
     for got, expected in zip(actual, gradients_of(run("reference"), x, state)[0], strict=True):
         assert torch.equal(got, expected)
     exact, exact_gradients = gradients_of(run("reference"), x.double(), state.double())
-    assert torch.equal(actual[0].double(), exact[0]), "choose another seed: float32 and float64 decide differently"
+    assert torch.equal(actual[0].double(), exact[0]), (
+        "choose another seed: float32 and float64 decide differently"
+    )
     for got, expected in zip(gradients, exact_gradients, strict=True):
         assert relative(got, expected) <= 1e-6
 
@@ -86,7 +95,9 @@ def check(problem):
     upstream = {
         "dense": torch.randn(shape, generator=torch.Generator().manual_seed(seed)),
         "expanded": torch.ones(()).expand(shape),
-        "transposed": torch.randn(shape[::-1], generator=torch.Generator().manual_seed(seed)).permute(*range(len(shape))[::-1]),
+        "transposed": torch.randn(
+            shape[::-1], generator=torch.Generator().manual_seed(seed)
+        ).permute(*range(len(shape))[::-1]),
     }[problem["upstream"]].to(x.dtype)
 
     def run(backend, double):
@@ -96,10 +107,17 @@ def check(problem):
         leaves = [convert(x), *(convert(given_tensors[name]) for name in names)]
         options = dict(zip(names, leaves[1:], strict=True))
         out = lif(
-            leaves[0], spec, trace="trace" in problem["with"], channel_dim=problem["channel_dim"], backend=backend, **options
+            leaves[0],
+            spec,
+            trace="trace" in problem["with"],
+            channel_dim=problem["channel_dim"],
+            backend=backend,
+            **options,
         )
         outputs = [o for o in out if o is not None]
-        loss = (out.spikes * upstream.to(out.spikes.dtype)).sum() + sum((o.to(out.state.dtype) ** 2).sum() for o in outputs[1:])
+        loss = (out.spikes * upstream.to(out.spikes.dtype)).sum() + sum(
+            (o.to(out.state.dtype) ** 2).sum() for o in outputs[1:]
+        )
         return outputs, torch.autograd.grad(loss, leaves)
 
     actual, gradients = run("cpp", double=False)
@@ -140,7 +158,9 @@ def test_many_sizes_strides_and_options(problem):
 )
 def test_storage_in_short_formats(dtype, spikes):
     x = currents_of(35, 2, 13, dtype=dtype)
-    actual, expected = (lif(x, trace=True, spikes_dtype=spikes, backend=backend) for backend in ("cpp", "reference"))
+    actual, expected = (
+        lif(x, trace=True, spikes_dtype=spikes, backend=backend) for backend in ("cpp", "reference")
+    )
     assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
     assert actual.state.dtype == torch.float32 and actual.trace.dtype == dtype
     in_float32 = lif(x.float(), backend="cpp")
@@ -182,7 +202,12 @@ def test_gradients_go_through_the_state_between_pieces():
 
     whole = gradients_of(lambda x: lif(x, backend="cpp")[:1], x)[1][0]
     assert relative(gradients_of(in_pieces, x)[1][0], whole) <= 1e-6
-    detached = gradients_of(lambda x: (torch.cat([lif(x[:20]).spikes, lif(x[20:], state=lif(x[:20]).state.detach()).spikes]),), x)
+    detached = gradients_of(
+        lambda x: (
+            torch.cat([lif(x[:20]).spikes, lif(x[20:], state=lif(x[:20]).state.detach()).spikes]),
+        ),
+        x,
+    )
     assert relative(detached[1][0], whole) > 1e-3
 
 
@@ -190,7 +215,9 @@ def test_gradients_go_through_the_state_between_pieces():
 def test_batch_items_do_not_see_each_other(backend):
     x = currents_of(37, 5, 97)
     order = torch.tensor([3, 0, 4, 1, 2])
-    assert torch.equal(lif(x, backend=backend).spikes[:, order], lif(x[:, order], backend=backend).spikes)
+    assert torch.equal(
+        lif(x, backend=backend).spikes[:, order], lif(x[:, order], backend=backend).spikes
+    )
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
@@ -206,7 +233,8 @@ def test_nan_and_infinity_follow_the_formulas_and_stay_in_their_sequence(spec):
     x = currents_of(9, 2, 40)
     x[3, 0, 0], x[3, 0, 1], x[3, 0, 2] = torch.nan, torch.inf, -torch.inf
     (actual, gradients), (expected, expected_gradients) = (
-        gradients_of(lambda x, b=backend: lif(x, spec, trace=True, backend=b), x) for backend in ("cpp", "reference")
+        gradients_of(lambda x, b=backend: lif(x, spec, trace=True, backend=b), x)
+        for backend in ("cpp", "reference")
     )
     for got, want in zip([*actual, *gradients], [*expected, *expected_gradients], strict=True):
         assert torch.equal(got.isnan(), want.isnan())
@@ -218,7 +246,9 @@ def test_nan_and_infinity_follow_the_formulas_and_stay_in_their_sequence(spec):
     untouched = torch.ones(2, 40, dtype=torch.bool)
     untouched[0, :3] = False
     clean = currents_of(9, 2, 40)
-    assert torch.equal(lif(clean, spec, backend="cpp").spikes[:, untouched], actual[0][:, untouched])
+    assert torch.equal(
+        lif(clean, spec, backend="cpp").spikes[:, untouched], actual[0][:, untouched]
+    )
     assert gradients[0][:, untouched].isfinite().all()
 
 
@@ -228,9 +258,13 @@ def test_empty_calls(backend, shape):
     x, state = torch.zeros(shape, requires_grad=True), torch.ones(shape[1:], requires_grad=True)
     shift = torch.zeros(shape[-1], requires_grad=True)
     out = lif(x, state=state, shift=shift, backend=backend)
-    assert out.spikes.shape == shape and torch.equal(out.state, state if not shape[0] else torch.zeros(shape[1:]))
+    assert out.spikes.shape == shape and torch.equal(
+        out.state, state if not shape[0] else torch.zeros(shape[1:])
+    )
     (out.spikes.sum() + out.state.sum()).backward()
-    assert torch.equal(state.grad, torch.ones(shape[1:]) if not shape[0] else torch.zeros(shape[1:]))
+    assert torch.equal(
+        state.grad, torch.ones(shape[1:]) if not shape[0] else torch.zeros(shape[1:])
+    )
     assert (shift.grad == 0).all()
 
 
@@ -244,7 +278,10 @@ def test_cpp_does_not_depend_on_the_number_of_threads(threads):
     finally:
         torch.set_num_threads(before)
     expected, expected_gradients = gradients_of(lambda x: lif(x, backend="cpp")[:2], x)
-    assert all(torch.equal(a, b) for a, b in zip([*actual, *gradients], [*expected, *expected_gradients], strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip([*actual, *gradients], [*expected, *expected_gradients], strict=True)
+    )
 
 
 def test_large_results_are_written_past_the_caches_without_harm():

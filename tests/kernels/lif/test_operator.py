@@ -16,7 +16,9 @@ from snnbench.measure.work import mandatory
 
 
 def currents_of(*shape, **options):
-    return (0.4 * torch.randn(*shape, generator=torch.Generator().manual_seed(0)) + 0.1).requires_grad_(**options)
+    return (
+        0.4 * torch.randn(*shape, generator=torch.Generator().manual_seed(0)) + 0.1
+    ).requires_grad_(**options)
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
@@ -29,7 +31,9 @@ def test_opcheck(backend, given):
     checkpoints = lif_op(x, *more, *options(backend))[3]
     upstream = (torch.randn(37, 3, 5), None, torch.randn(3, 5))
     needed = [t is not None for t in (x, *more)]
-    torch.library.opcheck(lif_backward_op, (x.detach(), None, None, checkpoints, *upstream, needed, *options(backend)))
+    torch.library.opcheck(
+        lif_backward_op, (x.detach(), None, None, checkpoints, *upstream, needed, *options(backend))
+    )
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
@@ -37,7 +41,9 @@ def test_opcheck_of_batch_norm(backend):
     x, weight, bias = currents_of(7, 3, 5, 2), currents_of(5), currents_of(5)
     encoded = options(backend, channel_dim=2)
     torch.library.opcheck(batch_norm_lif_op, (x, None, weight, bias, 1e-5, *encoded))
-    _, final, _, checkpoints, mean, variance = batch_norm_lif_op(x, None, weight, bias, 1e-5, *encoded)
+    _, final, _, checkpoints, mean, variance = batch_norm_lif_op(
+        x, None, weight, bias, 1e-5, *encoded
+    )
     saved = (x.detach(), weight.detach(), bias.detach(), mean, variance, checkpoints)
     upstream = (torch.randn(7, 3, 5, 2), None, torch.randn_like(final))
     torch.library.opcheck(batch_norm_lif_backward_op, (*saved, *upstream, 1e-5, True, *encoded))
@@ -57,10 +63,15 @@ def test_compile_without_graph_breaks_gives_the_same():
 
 
 @pytest.mark.parametrize("dynamic", representatives([False, True], quick=(0,)))
-@torch._dynamo.config.patch(recompile_limit=8, fail_on_recompile_limit_hit=False)  # torch's own, which adapters change
+@torch._dynamo.config.patch(
+    recompile_limit=8, fail_on_recompile_limit_hit=False
+)  # torch's own, which adapters change
 def test_compile_takes_neurons_of_many_kinds_and_sizes(dynamic):
     torch._dynamo.reset()
-    specs = [NeuronSpec(decay=decay) for decay in (0.9, 0.5)] + [NeuronSpec(max_spikes=3), NeuronSpec("hard")]
+    specs = [NeuronSpec(decay=decay) for decay in (0.9, 0.5)] + [
+        NeuronSpec(max_spikes=3),
+        NeuronSpec("hard"),
+    ]
     for build in (LIF, lambda spec: BatchNormLIF(5, spec), lambda spec: LinearLIF(5, 5, spec=spec)):
         for spec in specs:
             torch.manual_seed(0)
@@ -99,22 +110,62 @@ def test_a_second_derivative_is_refused(module):
             TypeError,
             "must be float32, float16, bfloat16 or float64, not torch.int32",
         ),
-        ({"state": torch.zeros(2, 4)}, ValueError, r"state must be torch.float32 of shape \(2, 5\), not torch.float32 \(2, 4\)"),
+        (
+            {"state": torch.zeros(2, 4)},
+            ValueError,
+            r"state must be torch.float32 of shape \(2, 5\), not torch.float32 \(2, 4\)",
+        ),
         ({"state": torch.zeros(2, 5).half()}, ValueError, "state must be torch.float32"),
         ({"shift": torch.zeros(2)}, ValueError, r"shift must have the shape \(5,\), not \(2,\)"),
-        ({"scale": torch.zeros(5), "channel_dim": 1}, ValueError, r"scale must have the shape \(2,\), not \(5,\)"),
+        (
+            {"scale": torch.zeros(5), "channel_dim": 1},
+            ValueError,
+            r"scale must have the shape \(2,\), not \(5,\)",
+        ),
         ({"channel_dim": 0}, ValueError, "channel_dim = 0 is no dim of currents"),
         ({"channel_dim": 3}, ValueError, "channel_dim = 3 is no dim of currents"),
-        ({"spikes_dtype": torch.int64}, TypeError, "spikes_dtype = torch.int64 is not one of float32"),
-        ({"backend": "metal"}, ValueError, "backend = 'metal' is not one of reference, cpp, triton, cuda"),
+        (
+            {"spikes_dtype": torch.int64},
+            TypeError,
+            "spikes_dtype = torch.int64 is not one of float32",
+        ),
+        (
+            {"backend": "metal"},
+            ValueError,
+            "backend = 'metal' is not one of reference, cpp, triton, cuda",
+        ),
         ({"backend": "cuda"}, RuntimeError, "backend 'cuda' cannot run float32 on cpu: "),
-        ({"currents": torch.zeros(3, 2, 5).double(), "backend": "cpp"}, RuntimeError, "C\\+\\+ computes in float32"),
-        ({"spec": NeuronSpec("hard", max_spikes=2)}, ValueError, "a hard reset after a count of spikes is not defined"),
-        ({"spec": NeuronSpec(max_spikes=2), "spikes_dtype": "bits"}, ValueError, "max_spikes must be 1"),
-        ({"spec": NeuronSpec(max_spikes=300), "spikes_dtype": torch.uint8}, ValueError, "counts up to 255, max_spikes is 300"),
-        ({"spec": NeuronSpec(max_spikes=300), "spikes_dtype": torch.bfloat16}, ValueError, "counts up to 256"),
+        (
+            {"currents": torch.zeros(3, 2, 5).double(), "backend": "cpp"},
+            RuntimeError,
+            "C\\+\\+ computes in float32",
+        ),
+        (
+            {"spec": NeuronSpec("hard", max_spikes=2)},
+            ValueError,
+            "a hard reset after a count of spikes is not defined",
+        ),
+        (
+            {"spec": NeuronSpec(max_spikes=2), "spikes_dtype": "bits"},
+            ValueError,
+            "max_spikes must be 1",
+        ),
+        (
+            {"spec": NeuronSpec(max_spikes=300), "spikes_dtype": torch.uint8},
+            ValueError,
+            "counts up to 255, max_spikes is 300",
+        ),
+        (
+            {"spec": NeuronSpec(max_spikes=300), "spikes_dtype": torch.bfloat16},
+            ValueError,
+            "counts up to 256",
+        ),
         ({"spec": "soft"}, TypeError, "must be a NeuronSpec, not 'soft'"),
-        ({"state": torch.zeros(2, 5, device="meta")}, ValueError, "state is on meta, the currents are on cpu"),
+        (
+            {"state": torch.zeros(2, 5, device="meta")},
+            ValueError,
+            "state is on meta, the currents are on cpu",
+        ),
         ({"spikes_dtype": torch.float64}, TypeError, "float64 for float64 currents"),
     ],
 )
@@ -164,7 +215,9 @@ def test_the_kernels_are_given_each_array_once_and_no_less_than_what_is_mandator
     seen = []
 
     def note(call):
-        tensors = {id(t): t for t in vars(call).values() if isinstance(t, torch.Tensor) and t.dim() == 3}
+        tensors = {
+            id(t): t for t in vars(call).values() if isinstance(t, torch.Tensor) and t.dim() == 3
+        }
         seen.append(sum(t.numel() * t.element_size() for t in tensors.values()))
         real[type(call)](call)
 
@@ -176,14 +229,20 @@ def test_the_kernels_are_given_each_array_once_and_no_less_than_what_is_mandator
     case = Case("any", workload="lif", time_steps=70, batch=3, neurons=97)
     checkpoints, border = 3 * (3 * 97) * 4, 4 * x.numel()
     assert seen == [2 * border + checkpoints, 3 * border + checkpoints]
-    least = [mandatory(case, network_of(case), phase, 1.0).bytes for phase in ("forward", "backward")]
-    assert least == [border + border / 4, 2 * border + border / 2], "spikes and their gradients could be shorter than float32"
+    least = [
+        mandatory(case, network_of(case), phase, 1.0).bytes for phase in ("forward", "backward")
+    ]
+    assert least == [border + border / 4, 2 * border + border / 2], (
+        "spikes and their gradients could be shorter than float32"
+    )
 
 
 def test_an_expanded_gradient_is_read_in_place(monkeypatch):
     seen = []
     real = launch.backward
-    monkeypatch.setattr(launch, "backward", lambda call: (seen.append(call.grad_spikes.stride()), real(call)))
+    monkeypatch.setattr(
+        launch, "backward", lambda call: (seen.append(call.grad_spikes.stride()), real(call))
+    )
     lif(currents_of(37, 3, 5), backend="cpp").spikes.sum().backward()
     assert seen == [(0, 0, 0)]
 
@@ -194,7 +253,16 @@ def test_axes_in_orders_too_unlike_are_copied_and_what_is_saved_stays(backend):
     upstream = torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
     checkpoints = lif_op(x, None, None, None, *options(backend))[3]
     before = checkpoints.clone(), checkpoints._version
-    arguments = (x.detach(), None, None, checkpoints, upstream, None, None, [True, True, False, False])
+    arguments = (
+        x.detach(),
+        None,
+        None,
+        checkpoints,
+        upstream,
+        None,
+        None,
+        [True, True, False, False],
+    )
     actual = lif_backward_op(*arguments, *options(backend))
     in_order = lif_backward_op(*arguments, *options("reference"))
     for got, expected in zip(actual[:2], in_order[:2], strict=True):
@@ -219,7 +287,14 @@ def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spi
             monkeypatch.setattr(autograd, "suffices", lambda tensors: False)
         tensors = [currents_of(*shape) for shape in ((37, 3, 5), (3, 5), (5,), (5,))]
         tensors[1].requires_grad_(False)
-        out = lif(tensors[0], state=tensors[1], scale=tensors[2], shift=tensors[3], trace=trace, spikes_dtype=spikes_dtype)
+        out = lif(
+            tensors[0],
+            state=tensors[1],
+            scale=tensors[2],
+            shift=tensors[3],
+            trace=trace,
+            spikes_dtype=spikes_dtype,
+        )
         loss = out.state.sum() + (out.trace.square().sum() if trace else 0)
         loss = loss if spikes_dtype else loss + (out.spikes * torch.arange(5.0)).sum()
         loss.backward()
@@ -242,7 +317,9 @@ def test_who_has_to_see_the_operator_sees_it():
     assert {"snnbench.lif.default", "snnbench.lif_backward.default"} <= set(Seen.names)
     with torch._subclasses.FakeTensorMode() as mode:
         assert lif(mode.from_tensor(torch.zeros(7, 3, 5))).spikes.shape == (7, 3, 5)
-    traced = torch.fx.experimental.proxy_tensor.make_fx(lambda x: lif(x).spikes)(torch.zeros(7, 3, 5))
+    traced = torch.fx.experimental.proxy_tensor.make_fx(lambda x: lif(x).spikes)(
+        torch.zeros(7, 3, 5)
+    )
     assert "snnbench.lif" in traced.code
     pair = torch.stack([currents_of(7, 3, 5).detach(), torch.ones(7, 3, 5)])
     assert torch.equal(torch.vmap(lambda x: lif(x).spikes)(pair)[1], lif(pair[1]).spikes)
@@ -261,5 +338,8 @@ def test_arguments_that_cannot_be_hashed_are_named_too():
 
 def test_options_survive_their_text():
     spec = NeuronSpec("soft-undecayed", True, 0.1 + 0.2, 1 / 3, "atan", 1e-7, 12)
-    for given in (NeuronOptions(spec, -2, "bits", True, False, "cuda"), NeuronOptions(SPEC, 1, "float16", False, True, "cpp")):
+    for given in (
+        NeuronOptions(spec, -2, "bits", True, False, "cuda"),
+        NeuronOptions(SPEC, 1, "float16", False, True, "cpp"),
+    ):
         assert NeuronOptions.of(*given.arguments()) == given

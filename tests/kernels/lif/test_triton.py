@@ -26,7 +26,10 @@ def test_kernels_in_the_interpreter(marked):
 
 def test_compiled_kernels_are_refused_on_the_cpu():
     reason = triton_launch.unavailable(torch.device("cpu"), torch.float32)
-    assert reason == "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+    assert (
+        reason
+        == "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+    )
     with pytest.raises(RuntimeError, match="set TRITON_INTERPRET=1"):
         backends.choose("cpu", torch.float32, "triton")
 
@@ -97,11 +100,24 @@ def test_backward_loads_ahead_while_there_are_registers(count, dense, read_bytes
 
 def forward_call(x: torch.Tensor, **other) -> Forward:
     spikes, final_state = torch.empty_like(x), torch.empty(x.shape[1:])
-    return Forward(**{"spec": NEURONS["soft"], "currents": x, "spikes": spikes, "final_state": final_state, **other})
+    return Forward(
+        **{
+            "spec": NEURONS["soft"],
+            "currents": x,
+            "spikes": spikes,
+            "final_state": final_state,
+            **other,
+        }
+    )
 
 
 def test_multiply_adds_are_never_contracted():
-    assert triton_launch.forward_launch(forward_call(torch.empty(4, 2, 3))).arguments["enable_fp_fusion"] is False
+    assert (
+        triton_launch.forward_launch(forward_call(torch.empty(4, 2, 3))).arguments[
+            "enable_fp_fusion"
+        ]
+        is False
+    )
 
 
 def test_contiguous_tensors_have_one_dim():
@@ -112,6 +128,8 @@ def test_contiguous_tensors_have_one_dim():
 
 def test_bits_are_whole_bytes_of_blocks():
     x = torch.empty(4, 100, 13)
-    launch = triton_launch.forward_launch(forward_call(x, bits=True, spikes=torch.empty(4, 100, 2, dtype=torch.uint8)))
+    launch = triton_launch.forward_launch(
+        forward_call(x, bits=True, spikes=torch.empty(4, 100, 2, dtype=torch.uint8))
+    )
     assert launch.arguments["sizes"] == (100, 13)
     assert launch.blocks == -(-100 * 16 // launch.arguments["BLOCK"])

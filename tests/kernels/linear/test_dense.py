@@ -14,7 +14,11 @@ sizes = st.integers(1, 90)
 
 def matrix(rows, columns, seed, turned):
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(columns, rows, generator=generator).t() if turned else torch.randn(rows, columns, generator=generator)
+    return (
+        torch.randn(columns, rows, generator=generator).t()
+        if turned
+        else torch.randn(rows, columns, generator=generator)
+    )
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -47,7 +51,12 @@ def test_rows_far_apart_and_no_terms():
 
 
 def test_results_do_not_depend_on_the_number_of_threads():
-    left, right, before, outs = matrix(300, 900, 1, False), matrix(900, 200, 2, True), torch.get_num_threads(), []
+    left, right, before, outs = (
+        matrix(300, 900, 1, False),
+        matrix(900, 200, 2, True),
+        torch.get_num_threads(),
+        [],
+    )
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
@@ -79,7 +88,12 @@ def ways(monkeypatch):
 
 def test_the_fastest_is_chosen_and_what_is_missing_is_not(ways):
     plant, clock = ways
-    for seconds, best in (((3, 1, 2), "onednn"), ((1, 2, 3), "tile"), ((3, None, 2), "blas"), ((3, None, 2.9), "tile")):
+    for seconds, best in (
+        ((3, 1, 2), "onednn"),
+        ((1, 2, 3), "tile"),
+        ((3, None, 2), "blas"),
+        ((3, None, 2.9), "tile"),
+    ):
         plant(**dict(zip(("tile", "onednn", "blas"), seconds, strict=True)))
         assert dense.fastest(torch.ones(2, 2), torch.ones(2, 2), clock) == best
 
@@ -87,7 +101,9 @@ def test_the_fastest_is_chosen_and_what_is_missing_is_not(ways):
 def test_the_choice_is_kept_beside_the_compiled_kernels(tmp_path, monkeypatch):
     monkeypatch.setenv("SNNBENCH_CACHE", str(tmp_path))
     measured = []
-    monkeypatch.setattr(dense, "_measured", lambda: (measured.append(1), {"rows": "blas", "columns": "tile"})[1])
+    monkeypatch.setattr(
+        dense, "_measured", lambda: (measured.append(1), {"rows": "blas", "columns": "tile"})[1]
+    )
     dense.choices.cache_clear()
     try:
         assert dense.chosen("rows") == "blas" and dense.address_of_tile() == 0

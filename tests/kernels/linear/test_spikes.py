@@ -39,7 +39,9 @@ def laid_out(x: torch.Tensor, layout: str) -> torch.Tensor:
     return torch.stack([x, -x], -1)[..., 0] if layout == "every second" else x
 
 
-@settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(problems, st.sampled_from(["rows", "batch first", "inputs first", "every second"]))
 def test_any_sizes_and_strides(problem, layout):
     check(problem.layer(), laid_out(problem.input(), layout), laid_out(problem.upstream(), layout))
@@ -97,7 +99,9 @@ def test_sums_in_another_order_decide_otherwise_only_at_the_threshold():
     actual = layer(x)
     currents = (x.double() @ layer.linear.weight.double().t()).detach()
     exact = lif(currents, shift=layer.linear.bias.double(), trace=True, backend="reference")
-    first = (actual != exact.spikes).int().cumsum(0) == 1  # later differences of a neuron follow from its first
+    first = (actual != exact.spikes).int().cumsum(
+        0
+    ) == 1  # later differences of a neuron follow from its first
     assert (exact.trace[first & (actual != exact.spikes)] - 1).abs().le(1e-5).all()
     assert (actual != exact.spikes).float().mean() < 1e-4
 
@@ -107,14 +111,20 @@ def test_gradients_that_are_expanded_and_second_calls():
     layer, x = problem.layer(), problem.input().requires_grad_()
     check(layer, x.detach(), torch.ones(()).expand(37, 3, 45))
     spikes = layer(x)
-    first, second = (torch.autograd.grad(spikes, [x, *layer.parameters()], problem.upstream(), retain_graph=True) for _ in "ab")
+    first, second = (
+        torch.autograd.grad(spikes, [x, *layer.parameters()], problem.upstream(), retain_graph=True)
+        for _ in "ab"
+    )
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.6])
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rate):
     monkeypatch.setattr(dense, "WORK_OF_A_THREAD", 1)
-    problem, before = Problem(steps=301, batch=5, inputs=261, neurons=261, rate=rate), torch.get_num_threads()
+    problem, before = (
+        Problem(steps=301, batch=5, inputs=261, neurons=261, rate=rate),
+        torch.get_num_threads(),
+    )
     one, *others = [], [], []
     try:
         for threads, into in zip((1, 2, 3), (one, *others), strict=True):
@@ -136,7 +146,10 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rate):
 @pytest.mark.parametrize("recompute", [False, True])
 def test_a_wrong_declaration_is_multiplied_densely(value, counts, recompute):
     problem = Problem(counts=counts)
-    x, dense_layer = problem.input(), LinearLIF.of(problem.layer().linear, problem.spec, input="dense", recompute=recompute)
+    x, dense_layer = (
+        problem.input(),
+        LinearLIF.of(problem.layer().linear, problem.spec, input="dense", recompute=recompute),
+    )
     x[30, 1, 96] = value
     actual = results(problem.layer(recompute=recompute), x, problem.upstream())
     for name, right in results(dense_layer, x, problem.upstream()).items():
@@ -145,10 +158,16 @@ def test_a_wrong_declaration_is_multiplied_densely(value, counts, recompute):
 
 
 def _last(problem: Problem) -> record.Ran:
-    return next(ran for ran in record.products() if (ran.inputs, ran.neurons) == (problem.inputs, problem.neurons))
+    return next(
+        ran
+        for ran in record.products()
+        if (ran.inputs, ran.neurons) == (problem.inputs, problem.neurons)
+    )
 
 
-@pytest.mark.parametrize(("rate", "product"), [(0.02, "event"), (0.15, "event"), (0.5, "table"), (1.0, "table")])
+@pytest.mark.parametrize(
+    ("rate", "product"), [(0.02, "event"), (0.15, "event"), (0.5, "table"), (1.0, "table")]
+)
 def test_the_record_names_the_product_and_the_firing_rate(rate, product):
     problem = Problem(rate=rate, inputs=64, neurons=23)
     x = problem.input()
@@ -167,7 +186,10 @@ def test_facts_name_all_products_and_the_mean_rate(monkeypatch):
     assert record.facts() == {"product": "event, table", "product_rate": pytest.approx(0.3)}
     dense.choices()
     record.of((5, 2, 10), 7, 1).ones = -1
-    assert record.facts() == {"product": "table, dense by tile, blas", "product_rate": pytest.approx(0.4)}
+    assert record.facts() == {
+        "product": "table, dense by tile, blas",
+        "product_rate": pytest.approx(0.4),
+    }
 
 
 def test_an_infinite_weight_is_left_out_where_it_is_not_selected():
@@ -201,7 +223,10 @@ def compiled_anew():
 def test_other_instruction_sets_give_the_same_bits(monkeypatch, compiled_anew, march):
     if "-march=native" not in cpp.FLAGS or "avx2" not in cpp.identity()[1]:
         pytest.skip("an x86 processor compiles for these")
-    problems = [Problem(inputs=261, neurons=131, rate=rate, counts=counts) for rate, counts in ((0.1, 1), (0.6, 1), (0.2, 3))]
+    problems = [
+        Problem(inputs=261, neurons=131, rate=rate, counts=counts)
+        for rate, counts in ((0.1, 1), (0.6, 1), (0.2, 3))
+    ]
     native = [results(p.layer(), p.input(), p.upstream()) for p in problems]
     monkeypatch.setattr(cpp, "FLAGS", tuple(flag.replace("native", march) for flag in cpp.FLAGS))
     forget()
@@ -212,12 +237,28 @@ def test_other_instruction_sets_give_the_same_bits(monkeypatch, compiled_anew, m
 
 FAULTS = {
     "the last of four rows is left out": ("odd[v] += load(r3 + v * LANES);", "", 0.1),
-    "a list is cut short": ("count[item] = (uint8_t)((found + 3) / 4);", "count[item] = (uint8_t)(found / 4);", 0.1),
-    "a table has a wrong sum": ("sums[(1 << i) + j] = sums[j] + row;", "sums[(1 << i) + j] = row;", 0.6),
+    "a list is cut short": (
+        "count[item] = (uint8_t)((found + 3) / 4);",
+        "count[item] = (uint8_t)(found / 4);",
+        0.1,
+    ),
+    "a table has a wrong sum": (
+        "sums[(1 << i) + j] = sums[j] + row;",
+        "sums[(1 << i) + j] = row;",
+        0.6,
+    ),
     "the state is not carried on": ("p[j] = neuron.decay * error;", "", 0.1),
-    "the second chunk of time begins anew": ("const bool begin = row + most >= rows &&", "const bool begin =", 0.1),
+    "the second chunk of time begins anew": (
+        "const bool begin = row + most >= rows &&",
+        "const bool begin =",
+        0.1,
+    ),
     "the bias is left out": ("sum[j] + shift[j]", "sum[j]", 0.1),
-    "a run of rows reads the sums of the first": ("to - from, sums + from * BLOCK", "to - from, sums", 0.1),
+    "a run of rows reads the sums of the first": (
+        "to - from, sums + from * BLOCK",
+        "to - from, sums",
+        0.1,
+    ),
 }
 
 
@@ -239,7 +280,11 @@ def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
 
 def test_a_product_that_took_any_number_for_a_spike_would_be_seen(monkeypatch, compiled_anew):
     real = cpp.inlined
-    monkeypatch.setattr(cpp, "inlined", lambda path: real(path).replace("return strange_rows ? -1 : ones;", "return ones;"))
+    monkeypatch.setattr(
+        cpp,
+        "inlined",
+        lambda path: real(path).replace("return strange_rows ? -1 : ones;", "return ones;"),
+    )
     with pytest.raises(AssertionError):
         test_a_wrong_declaration_is_multiplied_densely(0.5, 1, False)
 
@@ -266,7 +311,9 @@ def test_memory_that_is_refused_is_an_error_that_python_sees(monkeypatch, compil
     real, problem = cpp.inlined, Problem()
     monkeypatch.setattr(dense, "choices", lambda: {"rows": "tile", "columns": "tile"})
     for module in (cpp, dense):
-        monkeypatch.setattr(module, "inlined", lambda path: real(path).replace(refusal, "if (true)"))
+        monkeypatch.setattr(
+            module, "inlined", lambda path: real(path).replace(refusal, "if (true)")
+        )
     with pytest.raises(MemoryError, match="refused its working memory"):
         results(problem.layer(), problem.input(), problem.upstream())
 

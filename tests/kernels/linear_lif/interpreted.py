@@ -18,13 +18,20 @@ SIZES = [(111, 97, 33), (130, 64, 129), (1, 1, 1)]
 
 
 @pytest.mark.parametrize(
-    ("tier", "size"), representatives(product(["fp32-pair", "tf32", "three"], SIZES), quick=(0, 5, 7)), ids=str
+    ("tier", "size"),
+    representatives(product(["fp32-pair", "tf32", "three"], SIZES), quick=(0, 5, 7)),
+    ids=str,
 )
 def test_it_is_the_product_of_the_parts(tier, size):
     rows, inner, columns = size
-    spikes, weight = tensor_core.spikes(rows, inner, counts=3), tensor_core.matrix("heavy", columns, inner)
+    spikes, weight = (
+        tensor_core.spikes(rows, inner, counts=3),
+        tensor_core.matrix("heavy", columns, inner),
+    )
     if tier == "three":
-        split = Split(tuple((weight * factor).half() for factor in (1, 2, 3)), (1.0, 2.0**-5, 2.0**-10))
+        split = Split(
+            tuple((weight * factor).half() for factor in (1, 2, 3)), (1.0, 2.0**-5, 2.0**-10)
+        )
     else:
         split = TIERS[tier].split(weight)
     actual = triton_gemm.spike_product(spikes.half(), split)
@@ -33,9 +40,13 @@ def test_it_is_the_product_of_the_parts(tier, size):
 
 
 def test_types_that_do_not_fit_are_refused():
-    with pytest.raises(TypeError, match=r"spikes of torch.float32 do not fit parts of torch.float16"):
+    with pytest.raises(
+        TypeError, match=r"spikes of torch.float32 do not fit parts of torch.float16"
+    ):
         triton_gemm.spike_product(torch.zeros(3, 5), TIERS["fp32-pair"].split(torch.zeros(2, 5)))
 
 
 def test_no_rows():
-    assert triton_gemm.spike_product(torch.zeros(0, 5).half(), TIERS["fp32-pair"].split(torch.zeros(2, 5))).shape == (0, 2)
+    assert triton_gemm.spike_product(
+        torch.zeros(0, 5).half(), TIERS["fp32-pair"].split(torch.zeros(2, 5))
+    ).shape == (0, 2)

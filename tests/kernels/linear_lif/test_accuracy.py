@@ -34,9 +34,13 @@ def bound(tier: str, left, right, taken, promoted=None, left_split=True):
     terms = left.double().abs() @ right.double().abs().t()
     floor = left.double().abs() @ tensor_core.subnormal_bound(tier, right).expand_as(right).t()
     if left_split:
-        floor = floor + tensor_core.subnormal_bound(tier, left).expand_as(left) @ right.double().abs().t()
+        floor = (
+            floor
+            + tensor_core.subnormal_bound(tier, left).expand_as(left) @ right.double().abs().t()
+        )
     relative = (
-        tensor_core.relative_bound(tier, left_split, True) + tensor_core.additions(left.shape[1], taken, promoted) * 2.0**-23
+        tensor_core.relative_bound(tier, left_split, True)
+        + tensor_core.additions(left.shape[1], taken, promoted) * 2.0**-23
     )
     return relative * terms + 2 * floor
 
@@ -57,7 +61,9 @@ def forward_errors(kind, inputs, tier):
     """Currents, exact currents, and those of a sequential float32 sum."""
     spikes, weight = forward_problem(kind, inputs)
     exact = spikes.double() @ weight.double().t()
-    actual = product(as_spikes(tier, spikes), TIERS[tier].split(weight), PROMOTED, tensor_core.multiply)
+    actual = product(
+        as_spikes(tier, spikes), TIERS[tier].split(weight), PROMOTED, tensor_core.multiply
+    )
     return actual, exact, tensor_core.sequential(spikes, weight.t())
 
 
@@ -68,7 +74,9 @@ def test_currents(tier, kind, inputs):
     spikes, weight = forward_problem(kind, inputs)
     actual, exact, plain = forward_errors(kind, inputs, tier)
     taken = len(TIERS[tier].split(weight).parts)
-    assert ((actual - exact).abs() <= bound(tier, spikes, weight, taken, PROMOTED, left_split=False)).all()
+    assert (
+        (actual - exact).abs() <= bound(tier, spikes, weight, taken, PROMOTED, left_split=False)
+    ).all()
     if no_worse(tier, kind):
         assert rms(actual - exact) <= rms(plain - exact)
 
@@ -85,8 +93,13 @@ def mismatches(currents, exact) -> int:
 
 def test_spikes_of_the_fp32_tier_differ_from_float64_no_more_often_than_sequential_float32():
     cases = [(kind, inputs) for kind in tensor_core.KINDS for inputs in (512, 4096)]
-    actual = {tier: sum(mismatches(*forward_errors(*case, tier)[:2]) for case in cases) for tier in TIERS}
-    plain = sum(mismatches(forward_errors(*case, "fp32")[2], forward_errors(*case, "fp32")[1]) for case in cases)
+    actual = {
+        tier: sum(mismatches(*forward_errors(*case, tier)[:2]) for case in cases) for tier in TIERS
+    }
+    plain = sum(
+        mismatches(forward_errors(*case, "fp32")[2], forward_errors(*case, "fp32")[1])
+        for case in cases
+    )
     assert actual["fp32"] <= plain and actual["fp32-pair"] - actual["fp32"] < actual["tf32"] / 10
     assert actual["fp32"] < actual["tf32"] < actual["bf16"]
 
@@ -96,13 +109,23 @@ def test_where_weights_cancel_the_pair_lacks_a_bit():
     assert rms(plain - exact) < rms(actual - exact) < 1e-2 * rms(exact)
 
 
-EXACT_COUNTS = [(tier, counts) for tier in TIERS for counts in (2, 255, 2048) if counts <= TIERS[tier].largest_count]
+EXACT_COUNTS = [
+    (tier, counts)
+    for tier in TIERS
+    for counts in (2, 255, 2048)
+    if counts <= TIERS[tier].largest_count
+]
 
 
 @pytest.mark.parametrize(("tier", "counts"), EXACT_COUNTS)
 def test_counts_of_spikes(tier, counts):
-    spikes, weight = tensor_core.spikes(20, 512, counts=counts), tensor_core.matrix("normal", 33, 512)
-    actual = product(as_spikes(tier, spikes), TIERS[tier].split(weight), multiply=tensor_core.multiply)
+    spikes, weight = (
+        tensor_core.spikes(20, 512, counts=counts),
+        tensor_core.matrix("normal", 33, 512),
+    )
+    actual = product(
+        as_spikes(tier, spikes), TIERS[tier].split(weight), multiply=tensor_core.multiply
+    )
     exact = spikes.double() @ weight.double().t()
     assert ((actual - exact).abs() <= bound(tier, spikes, weight, 3, left_split=False)).all()
 
@@ -112,7 +135,10 @@ def test_counts_of_spikes(tier, counts):
 @pytest.mark.parametrize("rows", [111, 3000])
 def test_gradient_by_weight(tier, kind, rows):
     """The transposed gradient is split in rows, with one scale for each neuron."""
-    gradient, spikes = tensor_core.matrix(kind, 33, rows), tensor_core.spikes(rows, 29, paired=False).t().contiguous()
+    gradient, spikes = (
+        tensor_core.matrix(kind, 33, rows),
+        tensor_core.spikes(rows, 29, paired=False).t().contiguous(),
+    )
     split = TIERS[tier].split(gradient)
     actual = product(split, as_spikes(tier, spikes), PROMOTED, tensor_core.multiply)
     exact = gradient.double() @ spikes.double().t()
@@ -127,7 +153,10 @@ def test_gradient_by_weight(tier, kind, rows):
 @pytest.mark.parametrize("neurons", [97, 4096])
 def test_dense_products(tier, kind, neurons):
     """Both operands are split, as for the gradient by input and for dense inputs."""
-    left, right = tensor_core.matrix("heavy", 40, neurons, seed=3), tensor_core.matrix(kind, 31, neurons)
+    left, right = (
+        tensor_core.matrix("heavy", 40, neurons, seed=3),
+        tensor_core.matrix(kind, 31, neurons),
+    )
     splits = TIERS[tier].split(left), TIERS[tier].split(right)
     taken = {"fp32": 6, "fp32-pair": 3}.get(tier, 1)
     actual = product(*splits, multiply=tensor_core.multiply)
@@ -136,8 +165,14 @@ def test_dense_products(tier, kind, neurons):
 
 
 def test_dense_products_of_pairs_are_no_substitute_for_float32_unless_sums_leave_the_accumulator_often():
-    left, right = tensor_core.matrix("normal", 40, 4096, seed=3), tensor_core.matrix("normal", 31, 4096)
-    splits, exact = (TIERS["fp32-pair"].split(left), TIERS["fp32-pair"].split(right)), left.double() @ right.double().t()
+    left, right = (
+        tensor_core.matrix("normal", 40, 4096, seed=3),
+        tensor_core.matrix("normal", 31, 4096),
+    )
+    splits, exact = (
+        (TIERS["fp32-pair"].split(left), TIERS["fp32-pair"].split(right)),
+        left.double() @ right.double().t(),
+    )
     plain = rms(tensor_core.sequential(left, right.t()) - exact)
     assert rms(product(*splits, multiply=tensor_core.multiply) - exact) > 4 * plain
     assert rms(product(*splits, 128, tensor_core.multiply) - exact) < plain / 2
@@ -166,7 +201,9 @@ def test_products_are_those_of_the_operands(tier):
         TIERS[tier].split(tensor_core.matrix("normal", 5, 70)),
         TIERS[tier].split(tensor_core.matrix("heavy", 7, 70)),
     )
-    assert torch.allclose(product(left, right).double(), joined(left) @ joined(right).t(), rtol=1e-4, atol=1e-4)
+    assert torch.allclose(
+        product(left, right).double(), joined(left) @ joined(right).t(), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_empty_products():
@@ -179,7 +216,11 @@ def test_products_on_cuda_are_written_and_added_where_the_sum_lies(monkeypatch):
     assert torch.ops.aten.mm.dtype_out and torch.ops.aten.addmm.dtype_out
     given = []
     for name in ("mm", "addmm"):
-        monkeypatch.setattr(torch, name, lambda *tensors, name=name, **options: given.append((name, tensors, options)))
+        monkeypatch.setattr(
+            torch,
+            name,
+            lambda *tensors, name=name, **options: given.append((name, tensors, options)),
+        )
     left = SimpleNamespace(device=torch.device("cuda"))
     for keep in (0.0, 2.0):
         split_products.multiply(left, "right", "sum", keep)
@@ -197,11 +238,19 @@ def test_sums_are_made_in_the_caller_s_memory_of_which_nothing_is_read(tier, inp
     operands, out = operands_of(weight, tier, 1), torch.full((41, 31), torch.nan)
     given = []
     monkeypatch.setattr(
-        matmul, "scaled_product", lambda *a, out=None, **k: given.append(out) or split_products.scaled_product(*a, out=out, **k)
+        matmul,
+        "scaled_product",
+        lambda *a, out=None, **k: (
+            given.append(out) or split_products.scaled_product(*a, out=out, **k)
+        ),
     )
     operands.currents(x.to(operands.dtype), out)
     assert given[0] is out
-    wanted = x.double() @ weight.double().t() * (1 if operands.scale is None else 1 / operands.scale.double())
+    wanted = (
+        x.double()
+        @ weight.double().t()
+        * (1 if operands.scale is None else 1 / operands.scale.double())
+    )
     assert rms(out - wanted) <= TIERS[tier].relative * rms(wanted) + 1e-5 * rms(wanted)
     by_weight = torch.full_like(weight, torch.nan)
     gradient = tensor_core.matrix("normal", 41, 31)

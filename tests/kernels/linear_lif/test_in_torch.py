@@ -25,13 +25,21 @@ from snnbench.kernels.spike_marks import most_spikes
 # -- between layers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("tier", "spikes"), [("fp32", torch.float16), ("tf32", torch.float16), ("bf16", torch.bfloat16)])
+@pytest.mark.parametrize(
+    ("tier", "spikes"), [("fp32", torch.float16), ("tf32", torch.float16), ("bf16", torch.bfloat16)]
+)
 @pytest.mark.parametrize("recompute", [False, True])
-def test_layers_hand_on_short_spikes_and_gradients_of_the_tier(monkeypatch, tier, spikes, recompute):
+def test_layers_hand_on_short_spikes_and_gradients_of_the_tier(
+    monkeypatch, tier, spikes, recompute
+):
     seen = []
     real = operator.passes.backward
     monkeypatch.setattr(
-        operator.passes, "backward", lambda *given: (seen.append((given[4].dtype, float(given[4].abs().max()))), real(*given))[1]
+        operator.passes,
+        "backward",
+        lambda *given: (seen.append((given[4].dtype, float(given[4].abs().max()))), real(*given))[
+            1
+        ],
     )
     options = {"tier": tier, "emulate": True, "recompute": recompute}
     first = layer(input="spikes", spikes_dtype=spikes, **options)
@@ -39,8 +47,13 @@ def test_layers_hand_on_short_spikes_and_gradients_of_the_tier(monkeypatch, tier
     between = first(spikes_in())
     assert between.dtype == spikes and most_spikes(between) == 1
     second(between).backward(torch.full((TIMES, BATCH, 5), 1e-8))
-    assert seen[1][0] == (torch.bfloat16 if tier == "bf16" else torch.float32) and 0 < seen[1][1] < 1e-6
-    assert first.linear.weight.grad.dtype == torch.float32 and first.linear.weight.grad.abs().sum() > 0
+    assert (
+        seen[1][0] == (torch.bfloat16 if tier == "bf16" else torch.float32)
+        and 0 < seen[1][1] < 1e-6
+    )
+    assert (
+        first.linear.weight.grad.dtype == torch.float32 and first.linear.weight.grad.abs().sum() > 0
+    )
 
 
 # -- torch -----------------------------------------------------------------------------------------------------------------
@@ -52,7 +65,10 @@ def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, tier, reco
     options = {"tier": tier, "emulate": tier is not None, "input": "spikes", "recompute": recompute}
     plain = results(layer(**options), spikes_in())
     monkeypatch.setattr(functional.autograd, "suffices", lambda tensors: False)
-    assert all(torch.equal(a, b) for a, b in zip(plain, results(layer(**options), spikes_in()), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(plain, results(layer(**options), spikes_in()), strict=True)
+    )
 
 
 OPCHECKS = [
@@ -64,10 +80,15 @@ OPCHECKS = [
 """The quick ones have each tier, each way to save the input and both biases."""
 
 
-@pytest.mark.parametrize(("tier", "recompute", "counts", "bias"), representatives(OPCHECKS, quick=(0, 5, 11, 14, 17, 20, 26, 31)))
+@pytest.mark.parametrize(
+    ("tier", "recompute", "counts", "bias"),
+    representatives(OPCHECKS, quick=(0, 5, 11, 14, 17, 20, 26, 31)),
+)
 def test_opcheck(tier, recompute, counts, bias):
     shape = (spikes_in().shape, (NEURONS, INPUTS), torch.float32, torch.device("cpu"))
-    options = functional.options_of(NeuronSpec(), *shape, counts, None, True, None, tier, True, recompute)
+    options = functional.options_of(
+        NeuronSpec(), *shape, counts, None, True, None, tier, True, recompute
+    )
     module, x = layer(), spikes_in().requires_grad_()
     arguments = (x, module.linear.weight, module.linear.bias if bias else None)
     torch.library.opcheck(operator.linear_lif_op, (*arguments, *options.arguments()))
@@ -91,7 +112,12 @@ class Two(torch.nn.Module):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"recompute": True}, {"tier": "fp32", "emulate": True}, {"tier": "tf32", "emulate": True, "recompute": True}],
+    [
+        {},
+        {"recompute": True},
+        {"tier": "fp32", "emulate": True},
+        {"tier": "tf32", "emulate": True, "recompute": True},
+    ],
     ids=str,
 )
 def test_compile_without_graph_breaks_gives_the_same(options):
@@ -123,7 +149,9 @@ def test_under_autocast_the_product_is_in_its_type(recompute):
 @pytest.mark.parametrize("recompute", [False, True])
 def test_a_second_derivative_is_refused(recompute):
     module = layer(recompute=recompute, input="spikes")
-    (gradient,) = torch.autograd.grad(module(spikes_in()).sum(), module.linear.weight, create_graph=True)
+    (gradient,) = torch.autograd.grad(
+        module(spikes_in()).sum(), module.linear.weight, create_graph=True
+    )
     with pytest.raises(RuntimeError, match="no second derivative"):
         gradient.sum().backward()
 
@@ -131,13 +159,38 @@ def test_a_second_derivative_is_refused(recompute):
 @pytest.mark.parametrize(
     ("options", "x", "error", "message"),
     [
-        ({"tier": "fp8"}, None, ValueError, "tier = 'fp8' is not one of fp32, fp32-pair, tf32, bf16"),
+        (
+            {"tier": "fp8"},
+            None,
+            ValueError,
+            "tier = 'fp8' is not one of fp32, fp32-pair, tf32, bf16",
+        ),
         ({"input": "sparse"}, None, ValueError, "input = 'sparse' is not"),
         ({"input_counts": 0}, None, ValueError, "input_counts = 0 must be"),
-        ({}, torch.zeros(5, 3, 7), ValueError, r"inputs \(5, 3, 7\) do not fit a weight \(33, 45\)"),
-        ({}, torch.zeros(45), ValueError, r"inputs need the shape \(time_steps, …, 45\), not \(45,\)"),
-        ({}, torch.zeros(5, 3, 45).half(), TypeError, "a dense input of torch.float16 does not fit a weight of torch.float32"),
-        ({"spikes_dtype": "bits"}, torch.zeros(5, 3, 45), TypeError, "the next layer takes numbers"),
+        (
+            {},
+            torch.zeros(5, 3, 7),
+            ValueError,
+            r"inputs \(5, 3, 7\) do not fit a weight \(33, 45\)",
+        ),
+        (
+            {},
+            torch.zeros(45),
+            ValueError,
+            r"inputs need the shape \(time_steps, …, 45\), not \(45,\)",
+        ),
+        (
+            {},
+            torch.zeros(5, 3, 45).half(),
+            TypeError,
+            "a dense input of torch.float16 does not fit a weight of torch.float32",
+        ),
+        (
+            {"spikes_dtype": "bits"},
+            torch.zeros(5, 3, 45),
+            TypeError,
+            "the next layer takes numbers",
+        ),
         ({"backend": "metal"}, torch.zeros(5, 3, 45), ValueError, "backend = 'metal'"),
     ],
 )
@@ -148,5 +201,7 @@ def test_what_does_not_fit_is_named(options, x, error, message):
 
 def test_options_survive_their_text():
     shape = ((5, 3, INPUTS), (NEURONS, INPUTS), torch.float32, torch.device("cpu"))
-    given = functional.options_of(NeuronSpec("hard"), *shape, 3, None, True, None, "fp32-pair", True, True)
+    given = functional.options_of(
+        NeuronSpec("hard"), *shape, 3, None, True, None, "fp32-pair", True, True
+    )
     assert LinearOptions.of(*given.arguments()) == given

@@ -31,7 +31,13 @@ def test_our_modules_mark_what_they_make():
     ):
         assert most_spikes(module(x)) == module.spec.max_spikes
     out = lif(x, spikes_dtype="bits", trace=True)
-    assert most_spikes(out.spikes) == most_spikes(out.state) == most_spikes(out.trace) == most_spikes(x) == 0
+    assert (
+        most_spikes(out.spikes)
+        == most_spikes(out.state)
+        == most_spikes(out.trace)
+        == most_spikes(x)
+        == 0
+    )
 
 
 def test_a_mark_ends_with_the_first_write_and_with_the_tensor():
@@ -66,7 +72,10 @@ def options_of_call(monkeypatch, module, x):
 )
 def test_what_an_input_is_comes_from_a_declaration_or_a_mark(monkeypatch, options, neuron, counts):
     x = spikes_in() if neuron is None else LIF(neuron)(spikes_in())
-    assert options_of_call(monkeypatch, layer(tier="fp32", emulate=True, **options), x).counts == counts
+    assert (
+        options_of_call(monkeypatch, layer(tier="fp32", emulate=True, **options), x).counts
+        == counts
+    )
 
 
 @pytest.mark.parametrize("counts", [1, 3, 256, 257, 2048, 2049])
@@ -76,7 +85,9 @@ def test_counts_that_a_format_cannot_hold_take_the_dense_path(tier, counts, reco
     x = spikes_in(counts)
     x[0, 0, 0] = counts
     spec = NeuronSpec(detach_reset=True, threshold=float(counts), slope=1 / counts)
-    module = layer(spec=spec, tier=tier, emulate=True, input="spikes", input_counts=counts, recompute=recompute)
+    module = layer(
+        spec=spec, tier=tier, emulate=True, input="spikes", input_counts=counts, recompute=recompute
+    )
     check_against_float64(module, x, tier)
 
 
@@ -87,7 +98,8 @@ def test_a_wrong_declaration_is_caught(monkeypatch, value):
     x[3, 1, 4] = value
     layer(input="dense", check=True)(x)
     with pytest.raises(
-        ValueError, match=r'declared as spikes, 0 to 1 a step, but 0.01% of them are not \(such as .*input="dense"'
+        ValueError,
+        match=r'declared as spikes, 0 to 1 a step, but 0.01% of them are not \(such as .*input="dense"',
     ):
         layer(input="spikes", check=True)(x)
     monkeypatch.setenv(functional.CHECK, "1")
@@ -183,8 +195,13 @@ def test_it_takes_a_linear_and_its_state():
     assert shared.linear.weight is linear.weight
     loaded.load_state_dict(state := linear.state_dict())
     again.load_state_dict(loaded.state_dict())
-    assert sorted(state) == ["bias", "weight"] and sorted(loaded.state_dict()) == ["linear.bias", "linear.weight"]
-    assert torch.equal(shared(spikes_in()), loaded(spikes_in())) and torch.equal(again(spikes_in()), loaded(spikes_in()))
+    assert sorted(state) == ["bias", "weight"] and sorted(loaded.state_dict()) == [
+        "linear.bias",
+        "linear.weight",
+    ]
+    assert torch.equal(shared(spikes_in()), loaded(spikes_in())) and torch.equal(
+        again(spikes_in()), loaded(spikes_in())
+    )
     whole = torch.nn.Sequential(layer())
     whole.load_state_dict({"0.weight": linear.weight, "0.bias": linear.bias})
     assert torch.equal(whole(spikes_in()), loaded(spikes_in()))

@@ -29,8 +29,14 @@ from snnbench.kernels.linear_lif.split_formats import TIERS
 @pytest.mark.parametrize("input", ["spikes", "dense"])
 @pytest.mark.parametrize("tier", [None, *TIERS])
 def test_every_way_to_compute_it(tier, input, recompute):
-    x = spikes_in() if input == "spikes" else tensor_core.matrix("normal", TIMES * BATCH, INPUTS).view(TIMES, BATCH, INPUTS) * 3
-    check_against_float64(layer(tier=tier, emulate=tier is not None, input=input, recompute=recompute), x, tier)
+    x = (
+        spikes_in()
+        if input == "spikes"
+        else tensor_core.matrix("normal", TIMES * BATCH, INPUTS).view(TIMES, BATCH, INPUTS) * 3
+    )
+    check_against_float64(
+        layer(tier=tier, emulate=tier is not None, input=input, recompute=recompute), x, tier
+    )
 
 
 @pytest.mark.parametrize("operands", ["fp32", "fp32-pair", "tf32", "bf16"])
@@ -46,10 +52,21 @@ def test_a_tier_is_the_plain_product_on_cpus(operands):
 def test_without_options_it_is_a_linear_and_a_neuron():
     module, x = layer(backend="reference"), spikes_in()
     x.requires_grad_()
-    spikes = lif(torch.nn.functional.linear(x, module.linear.weight), shift=module.linear.bias, backend="reference").spikes
-    expected = [spikes, *torch.autograd.grad(spikes, [x, module.linear.weight, module.linear.bias], UPSTREAM)]
-    assert all(torch.equal(a, b.double()) for a, b in zip(results(module, x), expected, strict=True))
-    assert all(relative(a, b.double()) <= 1e-6 for a, b in zip(results(layer(), x), expected, strict=True))
+    spikes = lif(
+        torch.nn.functional.linear(x, module.linear.weight),
+        shift=module.linear.bias,
+        backend="reference",
+    ).spikes
+    expected = [
+        spikes,
+        *torch.autograd.grad(spikes, [x, module.linear.weight, module.linear.bias], UPSTREAM),
+    ]
+    assert all(
+        torch.equal(a, b.double()) for a, b in zip(results(module, x), expected, strict=True)
+    )
+    assert all(
+        relative(a, b.double()) <= 1e-6 for a, b in zip(results(layer(), x), expected, strict=True)
+    )
 
 
 @pytest.mark.parametrize("tier", [None, "fp32-pair"])
@@ -59,7 +76,9 @@ def test_pieces_of_any_size_give_the_same(monkeypatch, tier, input, piece):
     monkeypatch.setattr(recompute, "PIECE", piece)
     monkeypatch.setattr(recompute, "LEAST", 1 if piece == 1 else 16)
     x, options = spikes_in(), {"tier": tier, "emulate": tier is not None, "input": input}
-    for actual, expected in zip(results(layer(recompute=True, **options), x), results(layer(**options), x), strict=True):
+    for actual, expected in zip(
+        results(layer(recompute=True, **options), x), results(layer(**options), x), strict=True
+    ):
         assert relative(actual, expected) <= 1e-6
     assert torch.equal(layer(recompute=True, **options)(x), layer(**options)(x))
 
@@ -70,17 +89,27 @@ def test_backward_multiplies_what_forward_multiplied(monkeypatch):
     monkeypatch.setattr(recompute, "LEAST", 16)
     seen = []
     real = recompute.CallInPieces.currents
-    monkeypatch.setattr(recompute.CallInPieces, "currents", lambda *given: (seen.append(real(*given).clone()), real(*given))[1])
+    monkeypatch.setattr(
+        recompute.CallInPieces,
+        "currents",
+        lambda *given: (seen.append(real(*given).clone()), real(*given))[1],
+    )
     results(layer(input="spikes", recompute=True), spikes_in())
     half, width = len(seen) // 2, -(-NEURONS // 32)
     assert half == 3 * width
     forward = [seen[first : first + width] for first in range(0, half, width)]
     backward = [seen[first : first + width] for first in range(half, 2 * half, width)][::-1]
-    assert all(torch.equal(a, b) for p, q in zip(forward, backward, strict=True) for a, b in zip(p, q, strict=True))
+    assert all(
+        torch.equal(a, b)
+        for p, q in zip(forward, backward, strict=True)
+        for a, b in zip(p, q, strict=True)
+    )
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-@pytest.mark.parametrize(("of_input", "of_weight", "of_bias"), list(product([False, True], repeat=3)))
+@pytest.mark.parametrize(
+    ("of_input", "of_weight", "of_bias"), list(product([False, True], repeat=3))
+)
 def test_each_gradient_is_optional(recompute, of_input, of_weight, of_bias):
     expected = results(layer(), spikes_in())[1:]
     module, x = layer(recompute=recompute, input="spikes"), spikes_in().requires_grad_(of_input)
@@ -111,7 +140,9 @@ def test_parameters_in_short_formats(dtype, recompute):
     currents = torch.nn.functional.linear(x, plain.linear.weight)
     assert torch.equal(actual[0], lif(currents, shift=plain.linear.bias).spikes.double())
     exact = results(layer(dtype).double(), x.double())
-    assert all(relative(a, b) <= TOLERANCE["bf16"] for a, b in zip(actual[1:], exact[1:], strict=True))
+    assert all(
+        relative(a, b) <= TOLERANCE["bf16"] for a, b in zip(actual[1:], exact[1:], strict=True)
+    )
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -121,7 +152,11 @@ def test_empty_inputs(recompute, shape):
     spikes = module(x)
     assert spikes.shape == (*shape, NEURONS)
     spikes.sum().backward()
-    assert (module.linear.weight.grad == 0).all() and (module.linear.bias.grad == 0).all() and x.grad.shape == x.shape
+    assert (
+        (module.linear.weight.grad == 0).all()
+        and (module.linear.bias.grad == 0).all()
+        and x.grad.shape == x.shape
+    )
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -155,8 +190,14 @@ def saved_bytes(module, x) -> int:
 def test_recompute_keeps_bits_and_a_state_every_32_steps():
     states, rows = 4 * 3 * BATCH * NEURONS, TIMES * BATCH
     assert saved_bytes(layer(), spikes_in()) == 4 * rows * NEURONS + states
-    assert saved_bytes(layer(recompute=True, input="spikes"), spikes_in()) == rows * -(-INPUTS // 8) + states
-    assert saved_bytes(layer(recompute=True, input="spikes", input_counts=9), spikes_in()) == rows * INPUTS + states
+    assert (
+        saved_bytes(layer(recompute=True, input="spikes"), spikes_in())
+        == rows * -(-INPUTS // 8) + states
+    )
+    assert (
+        saved_bytes(layer(recompute=True, input="spikes", input_counts=9), spikes_in())
+        == rows * INPUTS + states
+    )
     assert saved_bytes(layer(recompute=True), spikes_in()) == states
     with torch.no_grad():
         assert saved_bytes(layer(recompute=True, input="spikes"), spikes_in()) == 0

@@ -20,7 +20,9 @@ def error_over_bound(tier: str, matrix: torch.Tensor) -> float:
 def test_a_split_is_within_its_bound(tier, kind):
     matrix = tensor_core.matrix(kind, 97, 613)
     split = TIERS[tier].split(matrix)
-    assert all(part.dtype == TIERS[tier].dtype and part.shape == matrix.shape for part in split.parts)
+    assert all(
+        part.dtype == TIERS[tier].dtype and part.shape == matrix.shape for part in split.parts
+    )
     assert error_over_bound(tier, matrix) <= 1
     if tier == "fp32":
         assert torch.equal(joined(split), matrix.double())
@@ -41,16 +43,22 @@ def test_any_finite_row_is_within_the_bound(row, tier):
 
 
 @pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("largest", [2.0**-149, 2.0**-126, 1e-30, 2.0**-51, 2.0**-50, 1e-6, 1.0, 1e6, torch.finfo().max])
+@pytest.mark.parametrize(
+    "largest", [2.0**-149, 2.0**-126, 1e-30, 2.0**-51, 2.0**-50, 1e-6, 1.0, 1e6, torch.finfo().max]
+)
 def test_rows_of_every_scale(tier, largest):
     matrix = largest * torch.tensor([[1.0, -0.7, 1e-3, 1e-9, 0.0], [0.0] * 5])
     split = TIERS[tier].split(matrix)
     assert error_over_bound(tier, matrix) <= 1
-    assert all(part.isfinite().all() for part in split.parts) and not any(part[1].any() for part in split.parts)
+    assert all(part.isfinite().all() for part in split.parts) and not any(
+        part[1].any() for part in split.parts
+    )
 
 
 def test_the_scale_is_a_power_of_two_below_the_range_of_fp16():
-    matrix = torch.cat([tensor_core.matrix("heavy", 50, 7), torch.zeros(1, 7), torch.full((1, 7), 1e-30)])
+    matrix = torch.cat(
+        [tensor_core.matrix("heavy", 50, 7), torch.zeros(1, 7), torch.full((1, 7), 1e-30)]
+    )
     scale = row_scale(matrix)
     assert (torch.frexp(scale).mantissa == 0.5).all()
     largest = (matrix.abs().amax(1) * scale)[:50]

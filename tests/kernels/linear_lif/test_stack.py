@@ -33,7 +33,11 @@ def stack(**options):
 def gradients(module, x):
     """Gradients of every weight and bias, first layer first, in float64."""
     spikes = module(x)
-    spikes.backward(torch.randn(TIMES, BATCH, SIZES[-1], generator=torch.Generator().manual_seed(2)).to(spikes.dtype))
+    spikes.backward(
+        torch.randn(TIMES, BATCH, SIZES[-1], generator=torch.Generator().manual_seed(2)).to(
+            spikes.dtype
+        )
+    )
     return [p.grad.double() for p in module.parameters()]
 
 
@@ -44,7 +48,9 @@ def multiplied(monkeypatch):
 
     def noted(real):
         def forward(options, x, weight, bias):
-            seen.append((x.dtype, passes.operands_of(weight, options.operands, options.counts).dtype))
+            seen.append(
+                (x.dtype, passes.operands_of(weight, options.operands, options.counts).dtype)
+            )
             return real(options, x, weight, bias)
 
         return forward
@@ -74,7 +80,9 @@ def test_a_count_that_short_operands_do_not_hold_stays_in_float32(multiplied):
     assert [given for given, _ in multiplied] == [torch.float32] * 3
 
 
-@pytest.mark.parametrize(("dtype", "given"), [(torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32)])
+@pytest.mark.parametrize(
+    ("dtype", "given"), [(torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32)]
+)
 def test_without_a_tier_spikes_have_the_type_of_the_weights(multiplied, dtype, given):
     stack().to(dtype)(spikes_in().to(dtype))
     assert multiplied == [(given, given)] * 3
@@ -90,7 +98,9 @@ def test_it_is_the_network_of_float64(tier, recompute):
     module = stack(tier=tier, emulate=tier is not None, recompute=recompute)
     exact = copy.deepcopy(module).double()
     assert torch.equal(module(spikes_in()).double(), exact(spikes_in().double()))
-    for actual, expected in zip(gradients(module, spikes_in()), gradients(exact, spikes_in().double()), strict=True):
+    for actual, expected in zip(
+        gradients(module, spikes_in()), gradients(exact, spikes_in().double()), strict=True
+    ):
         assert relative(actual, expected) <= 5e-6
 
 
@@ -115,14 +125,20 @@ def test_compiled_it_is_the_same(tier):
     torch._dynamo.reset()
     plain = gradients(stack(tier=tier, emulate=tier is not None), spikes_in())
     compiled = stack(tier=tier, emulate=tier is not None)
-    for expected, actual in zip(plain, gradients(torch.compile(compiled, fullgraph=True), spikes_in()), strict=True):
+    for expected, actual in zip(
+        plain, gradients(torch.compile(compiled, fullgraph=True), spikes_in()), strict=True
+    ):
         assert relative(actual, expected) <= 5e-6
 
 
 def test_hidden_spikes_are_kept_in_bits(monkeypatch):
     saved = []
     real = recompute.forward
-    monkeypatch.setattr(recompute, "forward", lambda *given: (results := real(*given), saved.append(results[1].packed))[0])
+    monkeypatch.setattr(
+        recompute,
+        "forward",
+        lambda *given: (results := real(*given), saved.append(results[1].packed))[0],
+    )
     stack(recompute=True)(spikes_in())
     assert [packed.shape[-1] for packed in saved] == [-(-inputs // 8) for inputs in SIZES[:-1]]
     assert all(packed.dtype == torch.uint8 for packed in saved)
@@ -133,13 +149,17 @@ def test_layers_hand_on_their_spikes_in_words(monkeypatch):
     alone = torch.nn.Sequential(*(LinearLIF.of(layer.linear, input="spikes") for layer in made))
     expected = [made(spikes_in()), *gradients(alone, spikes_in())]
     real = fused.Plan.forward
-    monkeypatch.setattr(fused.Plan, "forward", lambda *given: (packed.append(given[4] is not None), real(*given))[1])
+    monkeypatch.setattr(
+        fused.Plan, "forward", lambda *given: (packed.append(given[4] is not None), real(*given))[1]
+    )
     made.zero_grad()
     actual = [made(spikes_in()), *gradients(made, spikes_in())]
     assert packed == [False, True, True] * 2
     assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
     monkeypatch.setattr(
-        fused.Plan, "forward", lambda *given: real(*given[:4], None if given[4] is None else given[4] * 0, given[5])
+        fused.Plan,
+        "forward",
+        lambda *given: real(*given[:4], None if given[4] is None else given[4] * 0, given[5]),
     )
     assert not torch.equal(made(spikes_in()), expected[0])
 
@@ -159,7 +179,9 @@ def test_it_takes_the_state_of_a_stack_of_linear_layers_and_its_own():
     loaded, again = stack(), stack(tier="fp32", emulate=True, recompute=True)
     loaded.load_state_dict(linear.state_dict())
     again.load_state_dict(loaded.state_dict())
-    assert sorted(loaded.state_dict()) == sorted(f"{i}.linear.{name}" for i in range(3) for name in ("weight", "bias"))
+    assert sorted(loaded.state_dict()) == sorted(
+        f"{i}.linear.{name}" for i in range(3) for name in ("weight", "bias")
+    )
     for a, b, c in zip(linear, loaded, again, strict=True):
         assert torch.equal(a.weight, b.linear.weight) and torch.equal(a.bias, c.linear.bias)
     assert torch.equal(loaded(spikes_in()), again(spikes_in()))

@@ -30,7 +30,9 @@ def test_the_machine_code(tier, tmp_path):
     """Products run on tensor cores (HGMMA) out of shared memory that is filled asynchronously, and nothing is spilled."""
     form = TIERS[tier]
     split = form.split(tensor_core.matrix("normal", 256, 512))
-    _, arguments = triton_gemm.launch(torch.zeros(1600, 512, dtype=form.dtype), split, torch.empty(1600, 256))
+    _, arguments = triton_gemm.launch(
+        torch.zeros(1600, 512, dtype=form.dtype), split, torch.empty(1600, 256)
+    )
     cubin = tmp_path / "kernel.cubin"
     cubin.write_bytes(triton_gemm.spike_product_kernel.warmup(**arguments, grid=(1,)).asm["cubin"])
     instructions = sass.parse(sass.disassemble(cubin))

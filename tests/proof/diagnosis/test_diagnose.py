@@ -63,7 +63,9 @@ def test_looking_ahead_is_told_from_mixing_items_by_the_gradients(neuron):
     spikes = spikes_of(problem, change=ahead)
     gradients = gradients_of(problem, spikes, change=ahead, pull=back)
     said = named(problem, case, spikes, gradients)
-    assert said.startswith("looks ahead: about 0.001") and said.endswith(" of the next step's current is mixed in")
+    assert said.startswith("looks ahead: about 0.001") and said.endswith(
+        " of the next step's current is mixed in"
+    )
 
 
 def test_few_wrong_decisions_are_not_called_certain():
@@ -75,21 +77,36 @@ def test_few_wrong_decisions_are_not_called_certain():
 
 @pytest.mark.parametrize(
     ("surrogate", "slope"),
-    [("superspike", 0.25), ("superspike", 1.0001), ("superspike", 25.0), ("atan", 1.0), ("sigmoid", 4.0), ("exponential", 0.5)],
+    [
+        ("superspike", 0.25),
+        ("superspike", 1.0001),
+        ("superspike", 25.0),
+        ("atan", 1.0),
+        ("sigmoid", 4.0),
+        ("exponential", 0.5),
+    ],
 )
 def test_surrogate_and_slope_are_named(surrogate, slope):
     problem = problem_of(CASE)
     spikes = spikes_of(problem)
     wrong = replace(right_spec(problem), surrogate=surrogate, slope=slope)
     said = named(problem, CASE, spikes, gradients_of(problem, spikes, wrong))
-    assert f"{slope:g}, not" in said or f"{surrogate} with slope {slope:g}, not superspike with slope 1" in said
+    assert (
+        f"{slope:g}, not" in said
+        or f"{surrogate} with slope {slope:g}, not superspike with slope 1" in said
+    )
 
 
 @pytest.mark.parametrize("surrogate", ["triangle", "rectangle", "straight-through"])
 def test_surrogates_that_are_not_smooth_are_named(surrogate):
     problem = problem_of(CASE)
     spikes = spikes_of(problem)
-    said = named(problem, CASE, spikes, gradients_of(problem, spikes, replace(right_spec(problem), surrogate=surrogate)))
+    said = named(
+        problem,
+        CASE,
+        spikes,
+        gradients_of(problem, spikes, replace(right_spec(problem), surrogate=surrogate)),
+    )
     assert said.startswith(f"the surrogate is {surrogate} with slope")
 
 
@@ -98,7 +115,10 @@ def test_another_surrogate_and_another_attachment_at_once():
     spikes = spikes_of(problem)
     wrong = replace(right_spec(problem), surrogate="atan", slope=2.0, detach_reset=True)
     said = named(problem, CASE, spikes, gradients_of(problem, spikes, wrong))
-    assert said == "the surrogate is atan with slope 2, not superspike with slope 1 and the reset is detached"
+    assert (
+        said
+        == "the surrogate is atan with slope 2, not superspike with slope 1 and the reset is detached"
+    )
 
 
 @pytest.mark.parametrize("every", [1, 2, 10, 25])
@@ -107,7 +127,9 @@ def test_the_length_of_a_cut_gradient(every):
     spikes = spikes_of(problem)
     v = run(right_spec(problem), currents_of(problem))[0]
     pieces = [slice(t, t + every) for t in range(0, 37, every)]
-    cut = lambda _: np.concatenate([run_backward(right_spec(problem), v[t], spikes[t], problem.upstream[t]) for t in pieces])
+    cut = lambda _: np.concatenate(
+        [run_backward(right_spec(problem), v[t], spikes[t], problem.upstream[t]) for t in pieces]
+    )
     gradients = gradients_of(problem, spikes, pull=cut)
     assert named(problem, CASE, spikes, gradients) == f"the gradient is cut every {every} steps"
 
@@ -127,13 +149,19 @@ def test_the_gradient_of_the_other_hard_reset():
 def test_each_reset_is_told_from_each_other(right, wrong):
     case = replace(CASE, neuron=NEURONS[right])
     problem = problem_of(case)
-    assert named(problem, case, spikes_of(problem, NEURONS[wrong])) == f"resets like `{wrong}`, not `{right}`"
+    assert (
+        named(problem, case, spikes_of(problem, NEURONS[wrong]))
+        == f"resets like `{wrong}`, not `{right}`"
+    )
 
 
 def test_counts_of_spikes():
     case = replace(CASE, neuron=NeuronSpec(max_spikes=2))
     problem = problem_of(case)
-    for most, words in ((1, "fires at most one spike a step"), (9, "fires more than 2 spikes a step")):
+    for most, words in (
+        (1, "fires at most one spike a step"),
+        (9, "fires more than 2 spikes a step"),
+    ):
         assert named(problem, case, spikes_of(problem, NeuronSpec(max_spikes=most))) == words
 
 

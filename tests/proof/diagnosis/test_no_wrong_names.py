@@ -21,7 +21,12 @@ def problem_with(neuron):
 
 
 def with_weight(problem, weight):
-    return replace(problem, parameters={"linear1": {**problem.parameters["linear1"], "weight": weight.astype(np.float32)}})
+    return replace(
+        problem,
+        parameters={
+            "linear1": {**problem.parameters["linear1"], "weight": weight.astype(np.float32)}
+        },
+    )
 
 
 @NEURON
@@ -29,7 +34,9 @@ def with_weight(problem, weight):
 def test_noise_in_a_gradient_has_no_name(neuron, noise):
     case, problem = problem_with(neuron)
     random, spikes = np.random.default_rng(1), spikes_of(problem)
-    noisy = lambda array: array * (1 + noise * random.standard_normal(array.shape)).astype(np.float32)
+    noisy = lambda array: (
+        array * (1 + noise * random.standard_normal(array.shape)).astype(np.float32)
+    )
     for name in ("weight", "bias", "input"):
         gradients = gradients_of(problem, spikes)
         if name == "input":
@@ -43,7 +50,15 @@ def test_noise_in_a_gradient_has_no_name(neuron, noise):
 def test_a_gradient_that_is_off_by_neuron_has_no_name(neuron):
     case, problem = problem_with(neuron)
     spikes, factors = spikes_of(problem), np.random.default_rng(2).uniform(0.8, 1.2, 97)
-    assert named(problem, case, spikes, gradients_of(problem, spikes, pull=lambda gradient: factors * gradient)) is None
+    assert (
+        named(
+            problem,
+            case,
+            spikes,
+            gradients_of(problem, spikes, pull=lambda gradient: factors * gradient),
+        )
+        is None
+    )
 
 
 @NEURON
@@ -51,7 +66,9 @@ def test_a_gradient_that_is_off_by_neuron_has_no_name(neuron):
 def test_noise_in_the_weights_has_no_name(neuron, noise):
     case, problem = problem_with(neuron)
     weight = problem.parameters["linear1"]["weight"]
-    wrong = with_weight(problem, weight * (1 + noise * np.random.default_rng(3).standard_normal(weight.shape)))
+    wrong = with_weight(
+        problem, weight * (1 + noise * np.random.default_rng(3).standard_normal(weight.shape))
+    )
     spikes = spikes_of(wrong)
     assert named(problem, case, spikes) is None
     assert named(problem, case, spikes, gradients_of(wrong, spikes)) is None
@@ -61,7 +78,9 @@ def test_noise_in_the_weights_has_no_name(neuron, noise):
 def test_a_little_noise_is_told_by_its_size(neuron):
     case, problem = problem_with(neuron)
     weight = problem.parameters["linear1"]["weight"]
-    wrong = with_weight(problem, weight * (1 + 1e-3 * np.random.default_rng(3).standard_normal(weight.shape)))
+    wrong = with_weight(
+        problem, weight * (1 + 1e-3 * np.random.default_rng(3).standard_normal(weight.shape))
+    )
     spikes = spikes_of(wrong)
     said = named(problem, case, spikes, gradients_of(wrong, spikes))
     assert said.startswith("potentials are inexact, by up to about 0.00")
@@ -83,7 +102,11 @@ def test_rounded_weights_are_told_with_their_bits(neuron, levels, bits):
     case, problem = problem_with(neuron)
     weight = problem.parameters["linear1"]["weight"]
     step = np.abs(weight).max() / levels
-    spikes = spikes_of(wrong := with_weight(problem, np.clip(np.round(weight / step), -(2 ** (bits - 1)), levels) * step))
+    spikes = spikes_of(
+        wrong := with_weight(
+            problem, np.clip(np.round(weight / step), -(2 ** (bits - 1)), levels) * step
+        )
+    )
     said = named(problem, case, spikes, gradients_of(wrong, spikes))
     assert said == f"weights are rounded to {bits} bits (in steps of 1/{levels} of the largest)"
 
@@ -113,7 +136,10 @@ def test_lost_steps_are_counted(neuron, place):
 
     spikes = spikes_of(problem)
     words = "first 3 steps" if place == np.s_[:3] else "last 2 steps"
-    assert named(problem, case, spikes, gradients_of(problem, spikes, pull=pull)) == f"the gradient of the {words} is lost"
+    assert (
+        named(problem, case, spikes, gradients_of(problem, spikes, pull=pull))
+        == f"the gradient of the {words} is lost"
+    )
 
 
 @NEURON
@@ -122,7 +148,10 @@ def test_places_of_a_wrong_gradient(neuron):
     spikes = spikes_of(problem)
     every_seventh = lambda gradient: np.where(np.arange(37)[:, None, None] % 7 == 3, 0, gradient)
     said = named(problem, case, spikes, gradients_of(problem, spikes, pull=every_seventh))
-    assert said == "the gradient of the input is wrong for steps 3, 10, 17, 24, 31 only, and zero there"
+    assert (
+        said
+        == "the gradient of the input is wrong for steps 3, 10, 17, 24, 31 only, and zero there"
+    )
     by_item = lambda gradient: gradient * np.array([1, 0.5, 2])[:, None]
     said = named(problem, case, spikes, gradients_of(problem, spikes, pull=by_item))
     assert said == "the gradient of the input is right for the first batch item only"

@@ -59,9 +59,16 @@ def test_scattered_wrong_decisions_have_no_name():
 def test_of_a_stack_the_first_layer_is_looked_at():
     case = replace(CASE, layers=2)
     problem = problem_of(case)
-    right = oracle.forward(problem.network, problem.parameters, problem.input).spikes["neuron1"].astype(np.float32)
+    right = (
+        oracle.forward(problem.network, problem.parameters, problem.input)
+        .spikes["neuron1"]
+        .astype(np.float32)
+    )
     late = np.roll(right, 1, axis=0) * (np.arange(37) > 0)[:, None, None].astype(np.float32)
-    assert named(problem, case, {"neuron1": late, "neuron2": np.zeros_like(late)}) == "neuron1 reads linear1 one step late"
+    assert (
+        named(problem, case, {"neuron1": late, "neuron2": np.zeros_like(late)})
+        == "neuron1 reads linear1 one step late"
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,26 +93,44 @@ def test_currents_that_are_given():
     problem = problem_of(case)
     wrong = replace(right_spec(problem), decay=0.93)
     spikes = spikes_of(problem, wrong)
-    assert named(problem, case, spikes, gradients_of(problem, spikes, wrong)) == "the decay is about 0.93, not 0.9375"
+    assert (
+        named(problem, case, spikes, gradients_of(problem, spikes, wrong))
+        == "the decay is about 0.93, not 0.9375"
+    )
     spikes = spikes_of(problem)
     detached = gradients_of(problem, spikes, replace(right_spec(problem), detach_reset=True))
-    assert named(problem, case, spikes, detached) == "the reset is detached where it should be attached"
+    assert (
+        named(problem, case, spikes, detached)
+        == "the reset is detached where it should be attached"
+    )
 
 
 def test_wide_layers():
     case = Case("any", neurons=2100, time_steps=8, batch=2)
     problem = problem_of(case, 1.5)
-    assert named(problem, case, spikes_of(problem, NEURONS["none"])) == "resets like `none`, not `soft`"
-    assert named(problem, case, silenced(problem, np.s_[:, :, 2000:])).startswith("only the last neurons are wrong, from 20")
+    assert (
+        named(problem, case, spikes_of(problem, NEURONS["none"]))
+        == "resets like `none`, not `soft`"
+    )
+    assert named(problem, case, silenced(problem, np.s_[:, :, 2000:])).startswith(
+        "only the last neurons are wrong, from 20"
+    )
     spikes = spikes_of(problem)
     detached = gradients_of(problem, spikes, replace(right_spec(problem), detach_reset=True))
-    assert named(problem, case, spikes, detached) == "the reset is detached where it should be attached"
+    assert (
+        named(problem, case, spikes, detached)
+        == "the reset is detached where it should be attached"
+    )
 
 
 def test_large_problems_are_diagnosed_on_a_part(monkeypatch):
     monkeypatch.setattr(module, "MOST_DECISIONS", 20 * 37 * 3)
     seen = []
-    monkeypatch.setattr(module, "structures", lambda e: seen.append(e.right.spikes.shape) or hypotheses.structures(e))
+    monkeypatch.setattr(
+        module,
+        "structures",
+        lambda e: seen.append(e.right.spikes.shape) or hypotheses.structures(e),
+    )
     problem = problem_of(CASE)
     spikes = spikes_of(problem)
     spikes[:, :, [8, 50]] = spikes[:, :, [50, 8]]
@@ -117,10 +142,15 @@ def test_large_problems_are_diagnosed_on_a_part(monkeypatch):
 def test_short_formats(precision):
     case = replace(CASE, precision=precision)
     problem = problem_of(case)
-    assert named(problem, case, spikes_of(problem, NEURONS["none"])) == "resets like `none`, not `soft`"
+    assert (
+        named(problem, case, spikes_of(problem, NEURONS["none"]))
+        == "resets like `none`, not `soft`"
+    )
 
 
-@pytest.mark.parametrize("border", [np.zeros((3, 37, 97), np.float32), np.full((37, 3, 97), np.nan, np.float32)])
+@pytest.mark.parametrize(
+    "border", [np.zeros((3, 37, 97), np.float32), np.full((37, 3, 97), np.nan, np.float32)]
+)
 def test_what_cannot_be_read_has_no_name(border):
     problem = problem_of(CASE)
     assert named(problem, CASE, border) is None
@@ -137,8 +167,13 @@ def test_the_neuron_of_a_network_is_looked_at_on_what_its_nodes_give_it(workload
     problem = problem_of(case)
     network = problem.network
     wrong = replace(case.neuron, **changes)
-    nodes = [replace(n, options={**n.options, "neuron": wrong}) if n.name == "neuron2" else n for n in network.nodes]
-    spikes = oracle.forward(replace(network, nodes=tuple(nodes)), problem.parameters, problem.input).spikes
+    nodes = [
+        replace(n, options={**n.options, "neuron": wrong}) if n.name == "neuron2" else n
+        for n in network.nodes
+    ]
+    spikes = oracle.forward(
+        replace(network, nodes=tuple(nodes)), problem.parameters, problem.input
+    ).spikes
     ((field, value),) = changes.items()
     said = named(problem, case, {name: array.astype(np.float32) for name, array in spikes.items()})
     assert said.startswith("in neuron2: ") and f"the {field} is about {value:.2g}" in said
@@ -148,7 +183,12 @@ def test_a_recurrent_neuron_takes_its_own_spikes_back():
     case = Case("any", workload="recurrent", time_steps=37, batch=3)
     problem = problem_of(case)
     network, wrong = problem.network, replace(case.neuron, decay=0.5)
-    nodes = [replace(n, options={**n.options, "neuron": wrong}) if n.name == "neuron1" else n for n in network.nodes]
-    spikes = oracle.forward(replace(network, nodes=tuple(nodes)), problem.parameters, problem.input).spikes
+    nodes = [
+        replace(n, options={**n.options, "neuron": wrong}) if n.name == "neuron1" else n
+        for n in network.nodes
+    ]
+    spikes = oracle.forward(
+        replace(network, nodes=tuple(nodes)), problem.parameters, problem.input
+    ).spikes
     said = named(problem, case, {name: array.astype(np.float32) for name, array in spikes.items()})
     assert said == "in neuron1: the decay is about 0.5, not 0.9375"

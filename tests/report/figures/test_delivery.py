@@ -23,11 +23,18 @@ def table():
     records = []
     for construction, (epoch, build, waits, disk, host, device) in FACTS.items():
         axes = {
-            name: value for name, value in vars(data_case("tonic", construction, behind="fused")).items() if name != "framework"
+            name: value
+            for name, value in vars(data_case("tonic", construction, behind="fused")).items()
+            if name != "framework"
         }
         for one in blocks("tonic", step=epoch, **axes):
             one.parts["build"].seconds = build
-            one.facts |= {"batches": 3, "disk_bytes": disk, "host_bytes": host, "device_bytes": device}
+            one.facts |= {
+                "batches": 3,
+                "disk_bytes": disk,
+                "host_bytes": host,
+                "device_bytes": device,
+            }
             one.facts |= {"epoch_wait_s": waits, "epoch_train_s": epoch - waits}
             records.append(one)
     return table_of(records)
@@ -36,8 +43,12 @@ def table():
 def test_an_epoch_is_taken_apart(table):
     (panel,) = figure(table, "epoch-stages").panels
     points = {one["variant"]: one for one in panel.data(table)}
-    assert list(points) == ["tonic:coo", "tonic:disk", "tonic:naive", "tonic:memory"], "the shortest epoch stands first"
-    assert points["tonic:disk"]["waiting for batches"] == 1.9 and points["tonic:disk"]["training on them"] == pytest.approx(0.1)
+    assert list(points) == ["tonic:coo", "tonic:disk", "tonic:naive", "tonic:memory"], (
+        "the shortest epoch stands first"
+    )
+    assert points["tonic:disk"]["waiting for batches"] == 1.9 and points["tonic:disk"][
+        "training on them"
+    ] == pytest.approx(0.1)
 
 
 def test_every_stage_of_every_strategy_can_be_read(table):
@@ -45,8 +56,12 @@ def test_every_stage_of_every_strategy_can_be_read(table):
     ((_, svg),) = drawn(table, [figure(table, "epoch-stages")], Choice(formats=("svg",)))
     texts = re.findall(r">([^<>]+ m?s · [^<>]+ m?s)<", svg.decode())
     assert texts == ["400 ms · 100 ms", "1.9 s · 100 ms", "5.9 s · 100 ms", "6.8 s · 200 ms"]
-    training = re.findall(r'part: training on them[^>]*time: (\d+) ms"[^>]*translate\(([\d.]+)', svg.decode())
-    left, right = ({float(x) for told, x in training if told == wanted} for wanted in ("100", "200"))
+    training = re.findall(
+        r'part: training on them[^>]*time: (\d+) ms"[^>]*translate\(([\d.]+)', svg.decode()
+    )
+    left, right = (
+        {float(x) for told, x in training if told == wanted} for wanted in ("100", "200")
+    )
     assert len(training) == len(FACTS) and min(right) - max(left) > 10
 
 
@@ -63,7 +78,12 @@ def test_bytes_stand_where_they_lie(table):
 
 
 def test_rates_are_written_without_powers_of_ten():
-    assert [_count(rate) for rate in (0.0512, 5.3449, 67.22, 2722.9)] == ["0.0512", "5.34", "67.2", "2,720"]
+    assert [_count(rate) for rate in (0.0512, 5.3449, 67.22, 2722.9)] == [
+        "0.0512",
+        "5.34",
+        "67.2",
+        "2,720",
+    ]
 
 
 def test_a_cache_pays_off_when_it_has_saved_its_build(table):
@@ -74,23 +94,35 @@ def test_a_cache_pays_off_when_it_has_saved_its_build(table):
         "tonic:memory never catches up with tonic:naive, which builds faster and delivers faster.",
     ]
     seconds = {(one["variant"], one["epochs"]): one["seconds"] for one in panel.data(table)}
-    assert seconds["tonic:disk", 10] == pytest.approx(29, rel=0.05) and seconds["tonic:naive", 1] == pytest.approx(6, rel=0.05)
+    assert seconds["tonic:disk", 10] == pytest.approx(29, rel=0.05) and seconds[
+        "tonic:naive", 1
+    ] == pytest.approx(6, rel=0.05)
 
 
 def test_a_cache_that_is_not_surely_faster_pays_off_nowhere():
     records = []
     for construction, build in (("naive", 0.5), ("disk", 4.0)):
-        axes = {name: value for name, value in vars(data_case("tonic", construction)).items() if name != "framework"}
+        axes = {
+            name: value
+            for name, value in vars(data_case("tonic", construction)).items()
+            if name != "framework"
+        }
         records += blocks("tonic", step=6.0, passes=1, **axes)
         for one in records[-3:]:
             one.facts |= {"batches": 3, "disk_bytes": 1 << 20}
             one.parts["build"].seconds = build
     (panel,) = figure(table_of(records), "break-even").panels
-    assert panel.notes == ["tonic:disk is not shown to deliver faster than tonic:naive, which builds faster."]
+    assert panel.notes == [
+        "tonic:disk is not shown to deliver faster than tonic:naive, which builds faster."
+    ]
 
 
 def test_thousands_of_batches_are_written_out():
-    axes = {name: value for name, value in vars(data_case("tonic", "coo")).items() if name != "framework"}
+    axes = {
+        name: value
+        for name, value in vars(data_case("tonic", "coo")).items()
+        if name != "framework"
+    }
     records = blocks("tonic", step=0.0016925, passes=1, **axes)
     for one in records:
         one.facts |= {"batches": 3, "disk_bytes": 1 << 20}
@@ -100,11 +132,16 @@ def test_thousands_of_batches_are_written_out():
 
 def test_without_deliveries_there_is_nothing_to_show(examples):
     for name in ("epoch-stages", "kept", "break-even"):
-        assert not figure(examples, name).panels and figure(examples, name).missing == "No case delivers data."
+        assert (
+            not figure(examples, name).panels
+            and figure(examples, name).missing == "No case delivers data."
+        )
 
 
 def test_samples_are_counted_over_the_whole_epoch(table):
     for entry in table.entries:
         delivered = 3 * entry.row.case.batch
         assert entry.values["samples_per_s"] == pytest.approx(delivered / entry.values["step_s"])
-        assert entry.values["samples_per_s"] == pytest.approx(entry.row.case.batch * entry.values["batches_per_s"])
+        assert entry.values["samples_per_s"] == pytest.approx(
+            entry.row.case.batch * entry.values["batches_per_s"]
+        )

@@ -20,7 +20,11 @@ from snnbench.report.tables.csv import csv_text
 
 @pytest.mark.parametrize("source", ["example", "quickstart"])
 def test_every_number_of_a_figure_is_that_of_the_csv(source, examples):
-    table = read_results([ROOT / "results" / "quickstart"]).table if source == "quickstart" else examples
+    table = (
+        read_results([ROOT / "results" / "quickstart"]).table
+        if source == "quickstart"
+        else examples
+    )
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
     compared = 0
     for each in figures_of(table):
@@ -28,7 +32,9 @@ def test_every_number_of_a_figure_is_that_of_the_csv(source, examples):
             for point, drawn_point in zip(panel.points, panel.data(table), strict=True):
                 for name, column in panel.fields.items():
                     written = lines[point["row"]][column]
-                    assert written == ("" if drawn_point[name] is None else str(drawn_point[name])), (each.id, column)
+                    assert written == (
+                        "" if drawn_point[name] is None else str(drawn_point[name])
+                    ), (each.id, column)
                     compared += 1
                 if "row" in point:
                     assert drawn_point["variant"].startswith(lines[point["row"]]["framework"])
@@ -64,7 +70,12 @@ def test_only_what_differs_in_nothing_but_the_framework_shares_a_panel():
 
 
 def test_tutorials_networks_are_in_their_own_figure_only():
-    records = [each for name in ("torch", "jax") for neuron in (NEURONS["soft"], NATIVE) for each in blocks(name, neuron=neuron)]
+    records = [
+        each
+        for name in ("torch", "jax")
+        for neuron in (NEURONS["soft"], NATIVE)
+        for each in blocks(name, neuron=neuron)
+    ]
     table = table_of(records)
     apart = {entry.index for entry in table.entries if entry.native}
     assert len(apart) == 2
@@ -102,7 +113,11 @@ def test_what_has_nothing_to_show_says_why():
 
 def test_a_refused_time_is_nowhere():
     table = table_of(
-        [*blocks("torch"), record("norse", "implausible", "too fast"), record("spyx", "check_failed", "wrong", passed=False)]
+        [
+            *blocks("torch"),
+            record("norse", "implausible", "too fast"),
+            record("spyx", "check_failed", "wrong", passed=False),
+        ]
     )
     wrong = {entry.index for entry in table.entries if entry.row.status != "ok"}
     for each in figures_of(table):
@@ -113,16 +128,26 @@ def test_a_refused_time_is_nowhere():
 def test_growth_is_fitted_and_the_lead_changes_where_the_lines_cross():
     records = []
     for size, slow, quick in ((64, 0.002, 0.001), (256, 0.002, 0.004), (1024, 0.002, 0.016)):
-        records += blocks("torch", neurons=size, step=slow) + blocks("jax", neurons=size, step=quick)
-    (panel,) = [p for p in figure(table_of(records), "scaling").panels if p.where["phase"] == "step"]
+        records += blocks("torch", neurons=size, step=slow) + blocks(
+            "jax", neurons=size, step=quick
+        )
+    (panel,) = [
+        p for p in figure(table_of(records), "scaling").panels if p.where["phase"] == "step"
+    ]
     labels = [point["text"].split(" · ")[-1] for point in panel.points if "place" in point]
     assert labels == ["N^0.00 (0.00 → 0.00)", "N^1.00 (1.00 → 1.00)"]
     (note,) = panel.notes
-    assert note.startswith("torch overtakes jax at N ≈ 128 (") and note.endswith("between 64 and 256.")
+    assert note.startswith("torch overtakes jax at N ≈ 128 (") and note.endswith(
+        "between 64 and 256."
+    )
 
 
 def test_the_exponent_in_a_label_is_that_of_all_sizes():
-    bent = [one for size, step in ((64, 0.001), (256, 0.001), (1024, 0.016)) for one in blocks("torch", neurons=size, step=step)]
+    bent = [
+        one
+        for size, step in ((64, 0.001), (256, 0.001), (1024, 0.016))
+        for one in blocks("torch", neurons=size, step=step)
+    ]
     (panel,) = [p for p in figure(table_of(bent), "scaling").panels if p.where["phase"] == "step"]
     (last,) = [point for point in panel.points if "place" in point]
     assert last["brief"] == "torch · N^1.00" and last["text"].endswith(" · N^1.00 (0.00 → 2.00)")
@@ -136,20 +161,31 @@ def test_a_logarithmic_axis_has_two_labels_at_least(name):
         if each.id in ("pareto", "epochs", "times", "kept"):
             for panel in each.panels:
                 svg = DRAWING[".svg"](paper_spec(each, panel, table)).decode()
-                for axis in re.findall(r'aria-label="[XY]-axis titled [^"]*log scale.*?role-axis-title', svg, re.DOTALL):
+                for axis in re.findall(
+                    r'aria-label="[XY]-axis titled [^"]*log scale.*?role-axis-title', svg, re.DOTALL
+                ):
                     texts = re.findall(
-                        r"<text([^>]*)>[^<]+</text>", "".join(re.findall(r"role-axis-label.*?</g>", axis, re.DOTALL))
+                        r"<text([^>]*)>[^<]+</text>",
+                        "".join(re.findall(r"role-axis-label.*?</g>", axis, re.DOTALL)),
                     )
-                    assert sum('opacity="0"' not in text for text in texts) >= 2, (each.id, panel.title)
+                    assert sum('opacity="0"' not in text for text in texts) >= 2, (
+                        each.id,
+                        panel.title,
+                    )
 
 
 def test_a_legend_of_parts_lists_only_what_is_there():
     table = read_results([ROOT / "results" / "training"]).table
     for panel in figure(table, "stages").panels:
         there = panel.names["there"]
-        assert there == [part for part in STAGES if any(point.get(part) for point in panel.points)] and len(there) < len(STAGES)
+        assert there == [
+            part for part in STAGES if any(point.get(part) for point in panel.points)
+        ] and len(there) < len(STAGES)
         svg = DRAWING[".svg"](paper_spec(figure(table, "stages"), panel, table)).decode()
-        listed = re.findall(r"<text[^>]*>([^<]+)</text>", "".join(re.findall(r"role-legend-label.*?</g>", svg, re.DOTALL)))
+        listed = re.findall(
+            r"<text[^>]*>([^<]+)</text>",
+            "".join(re.findall(r"role-legend-label.*?</g>", svg, re.DOTALL)),
+        )
         assert listed == there
 
 
@@ -165,9 +201,15 @@ def test_the_winner_map_has_the_fastest_and_its_memory(examples):
     (panel,) = [
         p
         for p in figure(examples, "winners").panels
-        if p.where["phase"] == "step" and p.where["precision"] == "bf16" and p.where["neuron"] == "neuron soft"
+        if p.where["phase"] == "step"
+        and p.where["precision"] == "bf16"
+        and p.where["neuron"] == "neuron soft"
     ]
-    (cell,) = [point for point in panel.data(examples) if (point["neurons"], point["time_steps"]) == (1024, 500)]
+    (cell,) = [
+        point
+        for point in panel.data(examples)
+        if (point["neurons"], point["time_steps"]) == (1024, 500)
+    ]
     entry = examples.entries[cell["row"]]
     assert (
         entry.row.standing.place == 1
@@ -178,17 +220,31 @@ def test_the_winner_map_has_the_fastest_and_its_memory(examples):
 
 def test_who_is_both_fastest_and_leanest_is_told():
     quick, slow = blocks("torch", step=0.001), blocks("norse", step=0.002)
-    leaner = [r.model_copy(update={"memory": {p: {**m, "peak_bytes": 1 << 10} for p, m in r.memory.items()}}) for r in slow]
+    leaner = [
+        r.model_copy(
+            update={"memory": {p: {**m, "peak_bytes": 1 << 10} for p, m in r.memory.items()}}
+        )
+        for r in slow
+    ]
     for others, notes in ((slow, 1), (leaner, 0)):
         panel = figure(table_of(quick + others), "pareto").panels[0]
-        assert panel.notes == ["Nobody here took less time than torch, and nobody less memory."] * notes
+        assert (
+            panel.notes
+            == ["Nobody here took less time than torch, and nobody less memory."] * notes
+        )
 
 
 def test_the_proof_has_a_panel_for_a_neuron_and_precision_whatever_the_networks():
     table = read_results([ROOT / "results" / "networks"]).table
     panels = figure(table, "proof").panels
-    assert [panel.title for panel in panels] == ["gradient error", "spikes that differ", "firing rate"]
-    assert {len(panel.points) for panel in panels} == {70} and all("width 16" in str(panel.points) for panel in panels)
+    assert [panel.title for panel in panels] == [
+        "gradient error",
+        "spikes that differ",
+        "firing rate",
+    ]
+    assert {len(panel.points) for panel in panels} == {70} and all(
+        "width 16" in str(panel.points) for panel in panels
+    )
 
 
 def test_what_is_weighed_and_not_timed_is_in_the_figure_of_memory():
@@ -206,19 +262,36 @@ def test_a_clock_that_stands_is_one_number():
 
 def trained(framework, curve, accuracy=1.0, step=0.004):
     """Records of a case that trains: taken apart, and its curve."""
-    case = {"workload": "mnist-mlp", "loss": "cross-entropy", "optimizer": "sgd", "image": 9, "classes": 7}
+    case = {
+        "workload": "mnist-mlp",
+        "loss": "cross-entropy",
+        "optimizer": "sgd",
+        "image": 9,
+        "classes": 7,
+    }
     case |= {"layers": None, "bias": None}
-    apart = {"seconds": {"linear": 0.002, "neuron": 0.001, "loss": 0.0005}, "step_s": 0.0035, "unknown": None}
+    apart = {
+        "seconds": {"linear": 0.002, "neuron": 0.001, "loss": 0.0005},
+        "step_s": 0.0035,
+        "unknown": None,
+    }
     apart |= {"bytes": {"parameters": 1 << 20, "feature maps": 3 << 20, "workspace": 1 << 20}}
     told = {"breakdown": apart, "learning": {"loss": curve, "accuracy": accuracy}}
-    return [one.model_copy(update=told if not one.block else {}) for one in blocks(framework, step=step, **case)]
+    return [
+        one.model_copy(update=told if not one.block else {})
+        for one in blocks(framework, step=step, **case)
+    ]
 
 
 def test_a_step_taken_apart_is_drawn_part_by_part():
     table = table_of(trained("torch", [2.0]) + trained("jax", [2.0]))
     (panel,) = figure(table, "stages").panels
     (point, _) = panel.data(table)
-    assert {name: point[name] for name in ("linear", "neuron", "loss")} == {"linear": 0.002, "neuron": 0.001, "loss": 0.0005}
+    assert {name: point[name] for name in ("linear", "neuron", "loss")} == {
+        "linear": 0.002,
+        "neuron": 0.001,
+        "loss": 0.0005,
+    }
     (panel,) = figure(table, "kinds").panels
     (point, _) = panel.data(table)
     assert {name: point[name] for name in ("parameters", "feature maps", "workspace")} == dict(
@@ -248,22 +321,39 @@ def test_an_epoch_is_so_many_steps_as_the_data_set_has_samples():
 
 
 def test_names_in_a_specification_are_replaced_and_nothing_else():
-    assert substituted({"a": ["$x", "$y", 1], "b": {"c": "$x"}}, {"x": [2]}) == {"a": [[2], "$y", 1], "b": {"c": [2]}}
+    assert substituted({"a": ["$x", "$y", 1], "b": {"c": "$x"}}, {"x": [2]}) == {
+        "a": [[2], "$y", 1],
+        "b": {"c": [2]},
+    }
 
 
 def test_a_tie_is_marked_in_the_winner_map():
-    near = [one for name, step in (("jax", 0.002), ("torch", 0.002004)) for one in blocks(name, step=step, noise=0.005)]
-    for records, also in ((near, "torch"), (blocks("jax", step=0.002) + blocks("torch", step=0.003), "")):
+    near = [
+        one
+        for name, step in (("jax", 0.002), ("torch", 0.002004))
+        for one in blocks(name, step=step, noise=0.005)
+    ]
+    for records, also in (
+        (near, "torch"),
+        (blocks("jax", step=0.002) + blocks("torch", step=0.003), ""),
+    ):
         for panel in figure(table_of(records), "winners").panels:
             (cell,) = panel.points
             assert cell["also"] in (also, "jax" if also else ""), panel.where["phase"]
 
 
 def test_ratios_to_a_chosen_baseline_have_intervals_in_every_phase():
-    records = [one for name, step in (("jax", 0.002), ("torch", 0.003)) for one in blocks(name, step=step, noise=0.005)]
+    records = [
+        one
+        for name, step in (("jax", 0.002), ("torch", 0.003))
+        for one in blocks(name, step=step, noise=0.005)
+    ]
     for panel in figure(table_of(records, baseline="torch"), "times").panels:
         jax, torch = panel.points
-        assert jax["ratio_low"] < jax["against_base"] < jax["ratio_high"] < 0.7 and "against_base" not in torch
+        assert (
+            jax["ratio_low"] < jax["against_base"] < jax["ratio_high"] < 0.7
+            and "against_base" not in torch
+        )
 
 
 def test_slots_are_drawn_with_their_calls_and_what_disturbed_them():
@@ -281,6 +371,11 @@ def test_a_round_number_is_not_left_out_for_its_neighbour():
     table = read_results([ROOT / "results" / "data"]).table
     kept = figure(table, "kept")
     svg = DRAWING[".svg"](paper_spec(kept, kept.panels[0], table)).decode()
-    (axis,) = re.findall(r'aria-label="X-axis titled [^"]*log scale.*?role-axis-title', svg, re.DOTALL)
-    labels = re.findall(r"<text([^>]*)>([^<]+)</text>", "".join(re.findall(r"role-axis-label.*?</g>", axis, re.DOTALL)))
+    (axis,) = re.findall(
+        r'aria-label="X-axis titled [^"]*log scale.*?role-axis-title', svg, re.DOTALL
+    )
+    labels = re.findall(
+        r"<text([^>]*)>([^<]+)</text>",
+        "".join(re.findall(r"role-axis-label.*?</g>", axis, re.DOTALL)),
+    )
     assert [text for look, text in labels if 'opacity="0"' not in look] == ["5", "10", "20"]

@@ -13,7 +13,10 @@ def table():
         records += blocks("torch", step=0.004, firing=rate)
         own = blocks("fused", step=0.002 * (rate or 0.3) + 0.0004, firing=rate)
         for one in own:
-            one.facts |= {"product": "table" if rate == 0.5 else "event", "product_rate": rate or 0.3}
+            one.facts |= {
+                "product": "table" if rate == 0.5 else "event",
+                "product_rate": rate or 0.3,
+            }
         records += own
     return table_of([*records, *blocks("jax", input="dense")])
 
@@ -32,7 +35,9 @@ def test_a_line_goes_over_all_rates_also_the_usual_one(table):
 
 
 def test_what_a_kernel_took_is_named_with_its_rates(table):
-    panel = next(panel for panel in figure(table, "firing").panels if panel.where["phase"] == "step")
+    panel = next(
+        panel for panel in figure(table, "firing").panels if panel.where["phase"] == "step"
+    )
     assert panel.notes == [
         "fused took the product event at 2.0%, 10.0%, 30.0%.",
         "fused took the product table at 50.0%.",
@@ -42,7 +47,12 @@ def test_what_a_kernel_took_is_named_with_its_rates(table):
 
 def test_rates_are_conditions_that_titles_name(table):
     wheres = {entry.parts.get("firing") for entry in table.entries}
-    assert wheres == {"2 % of the input fires", "10 % of the input fires", "50 % of the input fires", None}
+    assert wheres == {
+        "2 % of the input fires",
+        "10 % of the input fires",
+        "50 % of the input fires",
+        None,
+    }
 
 
 def test_without_several_rates_there_is_no_line(examples):

@@ -30,19 +30,42 @@ def test_published_figures_are_marked_and_never_ranked(examples):
 CSV = ROOT / "results" / "published" / "published.csv"
 PAPERS = {
     # sizes, and how many figures lie beside: of seconds, speed and memory
-    "cifar-medium norms": ({"time_steps": 10, "batch": 64, "width": 128, "image": 32, "classes": 10, "norm": True}, (0, 1, 1)),
-    "cifar-large no norms": ({"time_steps": 8, "batch": 64, "width": 128, "image": 32, "classes": 10, "norm": False}, (0, 1, 1)),
-    "alexnet": ({"time_steps": 6, "batch": 16, "width": 64, "image": 224, "classes": 1000}, (0, 1, 1)),
-    "resnet34": ({"time_steps": 6, "batch": 16, "width": 64, "image": 224, "classes": 1000}, (0, 1, 1)),
-    "spiking-resnet50": ({"time_steps": 32, "batch": 100, "width": 64, "image": 32, "classes": 10}, (0, 2, 0)),
-    "mnist-mlp": ({"time_steps": 25, "batch": 128, "neurons": 1000, "image": 28, "classes": 10}, (0, 1, 0)),
-    "sew-resnet18": ({"time_steps": 4, "batch": 112, "width": 64, "image": 224, "classes": 1000}, (4, 0, 0)),
+    "cifar-medium norms": (
+        {"time_steps": 10, "batch": 64, "width": 128, "image": 32, "classes": 10, "norm": True},
+        (0, 1, 1),
+    ),
+    "cifar-large no norms": (
+        {"time_steps": 8, "batch": 64, "width": 128, "image": 32, "classes": 10, "norm": False},
+        (0, 1, 1),
+    ),
+    "alexnet": (
+        {"time_steps": 6, "batch": 16, "width": 64, "image": 224, "classes": 1000},
+        (0, 1, 1),
+    ),
+    "resnet34": (
+        {"time_steps": 6, "batch": 16, "width": 64, "image": 224, "classes": 1000},
+        (0, 1, 1),
+    ),
+    "spiking-resnet50": (
+        {"time_steps": 32, "batch": 100, "width": 64, "image": 32, "classes": 10},
+        (0, 2, 0),
+    ),
+    "mnist-mlp": (
+        {"time_steps": 25, "batch": 128, "neurons": 1000, "image": 28, "classes": 10},
+        (0, 1, 0),
+    ),
+    "sew-resnet18": (
+        {"time_steps": 4, "batch": 112, "width": 64, "image": 224, "classes": 1000},
+        (4, 0, 0),
+    ),
 }
 
 
 def published_beside(records):
     table = table_of(records)
-    return table, next(one for one in figures_of(table, read_published(CSV)) if one.id == "published")
+    return table, next(
+        one for one in figures_of(table, read_published(CSV)) if one.id == "published"
+    )
 
 
 def vanilla_and_fused(workload, **sizes):
@@ -52,7 +75,9 @@ def vanilla_and_fused(workload, **sizes):
 
 
 def theirs(figure) -> list[float]:
-    return [point["value"] for panel in figure.panels for point in panel.points if not point["ours"]]
+    return [
+        point["value"] for panel in figure.panels for point in panel.points if not point["ours"]
+    ]
 
 
 @pytest.mark.parametrize("network", PAPERS)
@@ -62,13 +87,17 @@ def test_the_papers_figures_lie_beside_their_networks_at_their_sizes_alone(netwo
     found = dict.fromkeys(("s", "speed", "memory"), 0)
     for panel in figure.panels:
         points = panel.data(table)
-        assert all(point["value"] > 0 for point in points) and {point["ours"] for point in points} == {True, False}
+        assert all(point["value"] > 0 for point in points) and {
+            point["ours"] for point in points
+        } == {True, False}
         found[panel.names["unit"]] += sum(not point["ours"] for point in points)
     assert tuple(found.values()) == wanted
     for other in ({"batch": 3}, {"width": 7} if "width" in sizes else {"neurons": 7}):
         assert not published_beside(vanilla_and_fused(workload, **sizes | other))[1].panels
     if "norm" in sizes:
-        _, other = published_beside(vanilla_and_fused(workload, **sizes | {"norm": not sizes["norm"]}))
+        _, other = published_beside(
+            vanilla_and_fused(workload, **sizes | {"norm": not sizes["norm"]})
+        )
         assert not {*theirs(other)} & {*theirs(figure)}
 
 
@@ -87,7 +116,11 @@ def test_ratios_of_ours_are_to_the_network_that_calls_layers_step_by_step():
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("case", "lif", "figure 1: case = 'lif': must be a workload and its sizes, such as 'lif N=64 T=10'"),
+        (
+            "case",
+            "lif",
+            "figure 1: case = 'lif': must be a workload and its sizes, such as 'lif N=64 T=10'",
+        ),
         ("case", "lif N=64 Q=3", "case = 'lif N=64 Q=3': must be a workload"),
         ("case", "lif N=64;lif N=65", "must be a workload"),
         ("value", "fast", "figure 1: value = 'fast': must be a number above 0"),
@@ -97,7 +130,13 @@ def test_ratios_of_ours_are_to_the_network_that_calls_layers_step_by_step():
     ],
 )
 def test_a_figure_that_lies_beside_nothing_is_refused_in_a_sentence(tmp_path, column, value, words):
-    line = dict.fromkeys(COLUMNS, "") | {"case": "lif N=64 T=10", "metric": "step_s", "value": "0.5", "unit": "s", column: value}
+    line = dict.fromkeys(COLUMNS, "") | {
+        "case": "lif N=64 T=10",
+        "metric": "step_s",
+        "value": "0.5",
+        "unit": "s",
+        column: value,
+    }
     path = tmp_path / "p.csv"
     path.write_text(",".join(line) + "\n" + ",".join(line.values()) + "\n")
     with pytest.raises(ConfigError, match=re.escape(words)):

@@ -14,14 +14,26 @@ def versioned(version: str, **how):
 
 def of_version(records, version):
     for one in records:
-        one.adapter |= {"name": "snntorch", "version": version, "closure": {"snntorch": version, "torch": "2.13.0"}}
+        one.adapter |= {
+            "name": "snntorch",
+            "version": version,
+            "closure": {"snntorch": version, "torch": "2.13.0"},
+        }
         one.environment |= {"name": f"snntorch@{version}"}
     return records
 
 
 def history():
-    old = [unmeasured("snntorch@0.7.0", "check_failed"), unmeasured("snntorch@0.3.0", "unsupported")]
-    records = [*versioned("0.10.0", step=0.008), *versioned("0.9.4", step=0.006), *blocks("torch", step=0.004), *blocks("jax")]
+    old = [
+        unmeasured("snntorch@0.7.0", "check_failed"),
+        unmeasured("snntorch@0.3.0", "unsupported"),
+    ]
+    records = [
+        *versioned("0.10.0", step=0.008),
+        *versioned("0.9.4", step=0.006),
+        *blocks("torch", step=0.004),
+        *blocks("jax"),
+    ]
     return [*records, *of_version(old[:1], "0.7.0"), *of_version(old[1:], "0.3.0")]
 
 
@@ -34,21 +46,38 @@ def test_every_version_has_its_line_with_the_proof_and_the_ratio_to_the_loop():
         ("0.7.0", "rejected"),
         ("0.3.0", "unsupported"),
     ]
-    assert [one[2] for one in told] == [pytest.approx(2, rel=0.02), pytest.approx(1.5, rel=0.02), None, None]
+    assert [one[2] for one in told] == [
+        pytest.approx(2, rel=0.02),
+        pytest.approx(1.5, rel=0.02),
+        None,
+        None,
+    ]
     assert panel.names["across"] == "step, times that of torch" and panel.names["timed"]
     assert panel.notes == [
         "unsupported ≤ 0.3.0, rejected in 0.7.0, proved ≥ 0.9.4",
         "¹ why snntorch@0.7.0 is check_failed",
         "² why snntorch@0.3.0 is unsupported",
     ]
-    assert [point["told"] for point in panel.points] == ["proved", "proved", "rejected ¹", "unsupported ²"]
+    assert [point["told"] for point in panel.points] == [
+        "proved",
+        "proved",
+        "rejected ¹",
+        "unsupported ²",
+    ]
     assert all(point["low"] <= point["against"] <= point["high"] for point in panel.points[:2])
 
 
 def test_without_the_loop_or_times_the_proof_alone_is_shown():
-    (panel,) = figure(table_of(of_version(blocks("snntorch@1", step=0.01), "1.0") + versioned("0.9.4")), "versions").panels
+    (panel,) = figure(
+        table_of(of_version(blocks("snntorch@1", step=0.01), "1.0") + versioned("0.9.4")),
+        "versions",
+    ).panels
     assert [point["against"] for point in panel.points] == [None, None]
-    assert (panel.names["across"], panel.names["timed"], panel.names["limit"]) == ("the step was not timed", False, [])
+    assert (panel.names["across"], panel.names["timed"], panel.names["limit"]) == (
+        "the step was not timed",
+        False,
+        [],
+    )
 
 
 def test_one_version_is_no_history():

@@ -17,7 +17,11 @@ def pages(tmp_path_factory, examples):
 
     def published():
         ours = [r for name in ("torch", "jax") for r in blocks(name, neurons=4096, time_steps=500)]
-        return html_text(table_of(ours), "published", theirs=read_published(ROOT / "results" / "published" / "published.csv"))
+        return html_text(
+            table_of(ours),
+            "published",
+            theirs=read_published(ROOT / "results" / "published" / "published.csv"),
+        )
 
     def committed(name):
         results = read_results([ROOT / "results" / name])
@@ -25,17 +29,29 @@ def pages(tmp_path_factory, examples):
 
     def hostile():
         refused = record(HOSTILE, "check_failed", HOSTILE, passed=False)
-        return html_text(table_of([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused]), HOSTILE, [HOSTILE])
+        return html_text(
+            table_of([*blocks(HOSTILE, neurons=97), *blocks("torch", neurons=97), refused]),
+            HOSTILE,
+            [HOSTILE],
+        )
 
     def long_names():
-        names = ("matterhorn-pytorch", "spikingjelly:single-step", "rockpool:lif-torch-without-recurrence")
+        names = (
+            "matterhorn-pytorch",
+            "spikingjelly:single-step",
+            "rockpool:lif-torch-without-recurrence",
+        )
         sizes = [(neurons, steps) for neurons in (64, 128, 256, 512) for steps in (10, 1000)]
         ours = []
         for at, (neurons, steps) in enumerate(sizes):
             for place, name in enumerate(names):
                 framework, _, construction = name.partition(":")
                 step = 1e-5 * steps * (1 + (place - at) % 3 // 2)  # two of them are level
-                case = {"neurons": neurons, "time_steps": steps, "construction": construction or "default"}
+                case = {
+                    "neurons": neurons,
+                    "time_steps": steps,
+                    "construction": construction or "default",
+                }
                 ours += blocks(framework, step=step, noise=0.005, **case)
         return html_text(table_of(ours), "long names")
 

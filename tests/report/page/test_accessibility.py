@@ -7,18 +7,28 @@ from support.visit import Visit
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_winners_are_there_without_scripts(browser, pages, scheme):
-    page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme=scheme, java_script_enabled=False)
+    page = browser.new_page(
+        viewport={"width": 1400, "height": 900}, color_scheme=scheme, java_script_enabled=False
+    )
     page.goto(pages("quickstart"))
     pictures = page.locator("[data-figure=winners] noscript svg")
-    assert pictures.count() == 2 and pictures.first.is_visible() and "fused" in pictures.first.text_content()
-    assert not page.locator("#filters").is_visible() and page.locator("#cases tbody tr").count() == 24
+    assert (
+        pictures.count() == 2
+        and pictures.first.is_visible()
+        and "fused" in pictures.first.text_content()
+    )
+    assert (
+        not page.locator("#filters").is_visible() and page.locator("#cases tbody tr").count() == 24
+    )
     page.close()
 
 
 def violations(seen: Visit) -> dict[str, str]:
     """What axe finds, by rule: the first element. Every figure has its first panel drawn, everything is unfolded."""
     seen.hold_still()
-    seen.page.evaluate("Promise.all([...document.querySelectorAll('.panels')].map((one) => draw(one.querySelector('.plot'))))")
+    seen.page.evaluate(
+        "Promise.all([...document.querySelectorAll('.panels')].map((one) => draw(one.querySelector('.plot'))))"
+    )
     seen.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     seen.page.wait_for_function("!document.querySelector('details.packed > script')")
     found = Axe().run(seen.page, options={"resultTypes": ["violations"]}).response["violations"]
@@ -26,7 +36,8 @@ def violations(seen: Visit) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name, width, scheme", [("quickstart", 1400, "light"), ("quickstart", 390, "dark"), ("training", 1400, "dark")]
+    "name, width, scheme",
+    [("quickstart", 1400, "light"), ("quickstart", 390, "dark"), ("training", 1400, "dark")],
 )
 def test_axe_finds_nothing(visit, name, width, scheme):
     assert violations(visit(name, width=width, scheme=scheme)) == {}

@@ -14,25 +14,37 @@ from snnbench.report.page.trust import caveats, header, trust
 
 
 def measured(steps: dict[str, float], **fields) -> list:
-    return [one for name, step in steps.items() for one in blocks(name, step=step, noise=0.005, **fields)]
+    return [
+        one
+        for name, step in steps.items()
+        for one in blocks(name, step=step, noise=0.005, **fields)
+    ]
 
 
 def test_one_group_is_told_with_time_memory_and_the_next():
     (sentence,) = answer(table_of(measured({"jax": 0.002, "norse": 0.003})))
-    pattern = (
-        r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the next, takes 1\.[45]\d times \(1.*"
-    )
+    pattern = r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the next, takes 1\.[45]\d times \(1.*"
     assert re.fullmatch(pattern, sentence), sentence
 
 
 def test_our_loading_of_data_is_ours():
-    axes = {name: value for name, value in vars(data_case("frames", "packed")).items() if name != "framework"}
-    (first, *_) = answer(table_of([*blocks("frames", step=0.001, **axes), *blocks("tonic", step=0.004, **axes)]))
+    axes = {
+        name: value
+        for name, value in vars(data_case("frames", "packed")).items()
+        if name != "framework"
+    }
+    (first, *_) = answer(
+        table_of([*blocks("frames", step=0.001, **axes), *blocks("tonic", step=0.004, **axes)])
+    )
     assert first.startswith("The fastest is frames:packed (ours): 1.0")
 
 
 def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many_conditions():
-    sizes = [one for n in (97, 193) for one in measured({"fused": 0.001, "jax": 0.002, "torch": 0.004}, neurons=n)]
+    sizes = [
+        one
+        for n in (97, 193)
+        for one in measured({"fused": 0.001, "jax": 0.002, "torch": 0.004}, neurons=n)
+    ]
     first, second = answer(table_of(sizes))
     assert first.startswith("fused (ours) is fastest at a step in both conditions. The next takes ")
     assert second == "jax is fastest of the others in both conditions."
@@ -40,9 +52,14 @@ def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many
 
 def test_a_tie_is_no_victory():
     (sentence,) = answer(table_of(measured({"jax": 0.002, "torch": 0.002004, "norse": 0.003})))
-    assert re.match(r"Not decided: (jax|torch) took .* is not shown to be faster than (jax|torch) \([\d.–() ]+ times", sentence)
+    assert re.match(
+        r"Not decided: (jax|torch) took .* is not shown to be faster than (jax|torch) \([\d.–() ]+ times",
+        sentence,
+    )
     assert "norse, the next, takes 1." in sentence
-    both = [one for n in (97, 193) for one in measured({"jax": 0.002, "torch": 0.002004}, neurons=n)]
+    both = [
+        one for n in (97, 193) for one in measured({"jax": 0.002, "torch": 0.002004}, neurons=n)
+    ]
     first, level = answer(table_of(both))
     assert first == "Not decided who is fastest at a step in either condition."
     assert level == "Not shown to be slower than the first: jax in 2, torch in 2."
@@ -54,7 +71,11 @@ def test_a_tie_is_no_victory():
 def test_native_neurons_are_no_reason_to_doubt():
     table = read_results([ROOT / "results" / "natives"]).table
     assert answer(table) == [NATIVE]
-    assert not [one for one in trust(table, [], []) if one["kind"] == "doubt" and one["brief"] == "nothing is ranked"]
+    assert not [
+        one
+        for one in trust(table, [], [])
+        if one["kind"] == "doubt" and one["brief"] == "nothing is ranked"
+    ]
 
 
 def test_one_block_decides_nothing_however_far_the_medians_are_apart():
@@ -66,11 +87,11 @@ def test_one_block_decides_nothing_however_far_the_medians_are_apart():
 
 def test_what_is_decided_is_counted_apart_from_what_is_not():
     clear = measured({"spyx": 0.001, "torch": 0.002}, neurons=97)
-    level = [one for n in (193, 389) for one in measured({"spyx": 0.002004, "torch": 0.002}, neurons=n)]
+    level = [
+        one for n in (193, 389) for one in measured({"spyx": 0.002004, "torch": 0.002}, neurons=n)
+    ]
     (sentence,) = answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
-    counted = (
-        "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 nobody else is ranked. The next takes "
-    )
+    counted = "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 nobody else is ranked. The next takes "
     assert sentence.startswith(counted)
 
 
@@ -85,25 +106,42 @@ def test_the_first_of_the_others_is_named_only_where_it_is_decided():
 def test_where_no_slot_was_clean_it_says_what_is_shown():
     busy = table_of([one for name in ("jax", "torch") for one in disturbed(blocks(name), every=1)])
     said = [sentence["text"] for sentence in trust(busy, [], [])]
-    assert any(text.startswith("2 ranked rows with no clean slot: shown from disturbed ones") for text in said)
+    assert any(
+        text.startswith("2 ranked rows with no clean slot: shown from disturbed ones")
+        for text in said
+    )
     assert not any("they do not count" in text and "but where" not in text for text in said)
-    assert all(remarks_on(row).endswith("no clean slot: shown from disturbed ones") for row in busy.rows)
+    assert all(
+        remarks_on(row).endswith("no clean slot: shown from disturbed ones") for row in busy.rows
+    )
 
 
 def test_precisions_are_told_apart_and_fp32_first():
     steps = {"bf16": {"jax": 0.001, "torch": 0.002}, "fp32": {"jax": 0.004, "torch": 0.002}}
-    first, second = answer(table_of([one for name, group in steps.items() for one in measured(group, precision=name)]))
-    assert first.startswith("fp32: The fastest is torch") and second.startswith("bf16: The fastest is jax")
+    first, second = answer(
+        table_of([one for name, group in steps.items() for one in measured(group, precision=name)])
+    )
+    assert first.startswith("fp32: The fastest is torch") and second.startswith(
+        "bf16: The fastest is jax"
+    )
 
 
 def test_winners_that_change_are_counted():
-    jax_first = [one for n in (97, 193) for one in measured({"jax": 0.001, "torch": 0.002}, neurons=n)]
-    (sentence,) = answer(table_of([*jax_first, *measured({"jax": 0.004, "torch": 0.002}, neurons=389)]))
+    jax_first = [
+        one for n in (97, 193) for one in measured({"jax": 0.001, "torch": 0.002}, neurons=n)
+    ]
+    (sentence,) = answer(
+        table_of([*jax_first, *measured({"jax": 0.004, "torch": 0.002}, neurons=389)])
+    )
     assert sentence.startswith("jax is fastest at a step in 2 of 3 conditions, torch in 1.")
 
 
 def test_nothing_ranked_and_one_alone():
-    assert answer(table_of([])) == answer(table_of([record("norse", "timeout", "no end")])) == [NOTHING]
+    assert (
+        answer(table_of([]))
+        == answer(table_of([record("norse", "timeout", "no end")]))
+        == [NOTHING]
+    )
     assert answer(table_of(blocks("torch")))[0].startswith("torch alone is ranked at a step: ")
 
 
@@ -111,9 +149,9 @@ def test_planned_cases_without_a_record_are_cases_too():
     table, missing = table_of(measured({"jax": 0.001, "torch": 0.002})), ["norse", "spyx", "sinabs"]
     sentences = trust(table, [], missing)
     assert sentences[0]["text"].startswith("2 of 5 cases ranked.")
-    assert caveats(table, sentences, missing).startswith("2 of 5 cases ranked, each") and "3 without a record" in caveats(
-        table, sentences, missing
-    )
+    assert caveats(table, sentences, missing).startswith(
+        "2 of 5 cases ranked, each"
+    ) and "3 without a record" in caveats(table, sentences, missing)
     assert header(table, missing)["cases"] == 5
 
 
@@ -125,9 +163,17 @@ def test_the_memory_of_the_first_sentence_is_that_of_the_ranking_tables():
 
 
 def test_caveats_are_one_line_of_all_doubts():
-    doubtful = table_of([*measured({"jax": 0.001, "torch": 0.002}, count=1), record("norse", "implausible", "too fast")])
+    doubtful = table_of(
+        [
+            *measured({"jax": 0.001, "torch": 0.002}, count=1),
+            record("norse", "implausible", "too fast"),
+        ]
+    )
     line = caveats(doubtful, trust(doubtful, ["x.json is no record"], []))
-    assert line.startswith("2 of 3 cases ranked, each proved first; ") and "reasons to doubt: 1 implausible, " in line
+    assert (
+        line.startswith("2 of 3 cases ranked, each proved first; ")
+        and "reasons to doubt: 1 implausible, " in line
+    )
     assert "one block only" in line and line.endswith("files that could not be read")
     sound = table_of(measured({"jax": 0.001, "torch": 0.002}))
     assert caveats(sound, trust(sound, [], [])).endswith("; no reason to doubt was found")

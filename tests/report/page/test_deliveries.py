@@ -29,7 +29,10 @@ def page(results):
 
 
 def test_the_experiment_is_given_again(page):
-    assert "not one that this version of snnbench understands" not in page and "snnbench run --config data.toml" in page
+    assert (
+        "not one that this version of snnbench understands" not in page
+        and "snnbench run --config data.toml" in page
+    )
 
 
 def test_what_is_proved_is_that_frames_and_labels_are_equal(results, page):
@@ -41,17 +44,35 @@ def test_what_is_proved_is_that_frames_and_labels_are_equal(results, page):
 def test_what_is_timed_is_an_epoch(results, page):
     assert "are of the epoch, among cases" in page and '<option value="step">epoch</option>' in page
     assert all("step" not in panel.title for panel in figure(results.table, "times").panels)
-    assert all("| epoch |" in line for line in markdown_text(results.table).splitlines() if "framework" in line)
+    assert all(
+        "| epoch |" in line
+        for line in markdown_text(results.table).splitlines()
+        if "framework" in line
+    )
 
 
 def test_only_what_no_column_has_is_measured_nowhere(page):
     nowhere = page[page.index("Measured nowhere:") :]
-    assert "the energy of a step" in nowhere and "recordings as batches" not in nowhere and "loading of data" not in nowhere
+    assert (
+        "the energy of a step" in nowhere
+        and "recordings as batches" not in nowhere
+        and "loading of data" not in nowhere
+    )
 
 
 def test_beside_networks_both_are_said():
-    axes = {name: value for name, value in vars(data_case("frames", "packed")).items() if name != "framework"}
+    axes = {
+        name: value
+        for name, value in vars(data_case("frames", "packed")).items()
+        if name != "framework"
+    }
     mixed = table_of([*blocks("frames", **axes), *blocks("torch")])
     text = words_of(mixed)
-    assert "Every ranked row was first proved to compute" in text and "Every ranked delivery of data was first proved:" in text
-    assert mixed.step == "step" and "what is timed of a delivery of data, in the place of a step" in text
+    assert (
+        "Every ranked row was first proved to compute" in text
+        and "Every ranked delivery of data was first proved:" in text
+    )
+    assert (
+        mixed.step == "step"
+        and "what is timed of a delivery of data, in the place of a step" in text
+    )

@@ -64,19 +64,26 @@ def test_the_table_has_one_line_for_a_case_and_fits_a_wide_window(visit, name):
 
 def test_the_table_scrolls_in_a_narrow_window_and_the_page_does_not(visit):
     seen = visit("quickstart", width=390)
-    assert seen.table()["overflows"] and seen.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert (
+        seen.table()["overflows"]
+        and seen.page.evaluate("document.documentElement.scrollWidth") == 390
+    )
 
 
 def test_the_answer_is_on_the_first_screen_and_caveats_unfold(visit):
     seen = visit("example")
     answer, caveats = seen.page.locator(".answer .first"), seen.page.locator(".trust > summary")
-    assert "fp32: norse:compile is fastest at a step in all 12 conditions" in answer.inner_text() and seen.titles("winners")[
-        0
-    ].endswith("fp32 · step")
+    assert (
+        "fp32: norse:compile is fastest at a step in all 12 conditions" in answer.inner_text()
+        and seen.titles("winners")[0].endswith("fp32 · step")
+    )
     seen.draw("winners")
     where = seen.page.locator("[data-figure=winners] svg").first.bounding_box()
     assert where["y"] + where["height"] < 900
-    assert caveats.bounding_box()["height"] < 50 and not seen.page.locator(".trust li").first.is_visible()
+    assert (
+        caveats.bounding_box()["height"] < 50
+        and not seen.page.locator(".trust li").first.is_visible()
+    )
     caveats.click()
     assert seen.page.locator(".trust li").first.is_visible()
 
@@ -93,9 +100,14 @@ def test_hostile_names_do_nothing_but_stand_there(visit):
     seen = visit("hostile", width=390)
     seen.draw()
     seen.page.locator("[data-figure=times] .mark-symbol path").first.hover()
-    assert seen.page.locator("img").count() == 0 and "alert" in seen.page.locator("#cases").inner_text()
+    assert (
+        seen.page.locator("img").count() == 0
+        and "alert" in seen.page.locator("#cases").inner_text()
+    )
     faults = seen.page.evaluate(LOOK, [390, "light"])
-    assert [fault for fault in faults if "evil" not in fault and "script" not in fault] == []  # nobody has room for such a name
+    assert [
+        fault for fault in faults if "evil" not in fault and "script" not in fault
+    ] == []  # nobody has room for such a name
     assert seen.heard == []
 
 
@@ -123,13 +135,20 @@ def test_filters_and_links(visit, pages):
     seen.page.select_option("select[name=neuron]", "neuron soft")
     seen.page.select_option("select[name=precision]", "bf16")
     seen.page.select_option("select[name=time_steps]", "T = 500")
-    assert all("neuron soft · bf16" in title and "T = 500" in title for title in seen.titles("times"))
+    assert all(
+        "neuron soft · bf16" in title and "T = 500" in title for title in seen.titles("times")
+    )
     assert seen.titles("winners") == ["neuron soft · bf16 · step"]
-    assert 0 < len(seen.lines()) < everything and "24 of 192 cases" in seen.page.locator("#counted").inner_text()
+    assert (
+        0 < len(seen.lines()) < everything
+        and "24 of 192 cases" in seen.page.locator("#counted").inner_text()
+    )
     seen.page.click("summary:has-text('frameworks')")
     seen.page.click("#variants label:has-text('spikingjelly') input")
     assert set(seen.lines()) == {"spikingjelly"} and len(seen.lines()) == 3
-    assert len(seen.titles("winners")) == 1, "who is fastest of all does not change with who is looked at"
+    assert len(seen.titles("winners")) == 1, (
+        "who is fastest of all does not change with who is looked at"
+    )
     seen.page.locator("nav a[href='#table']").click()
     assert "#table&" in seen.page.url and "neuron=neuron+soft" in seen.page.url
     link = seen.page.locator("#permalink").get_attribute("href")
@@ -143,7 +162,12 @@ def test_filters_and_links(visit, pages):
 
 def test_a_few_answers_are_found_by_looking(visit):
     seen = visit("example")
-    for name, text in {"neuron": "neuron soft", "precision": "bf16", "neurons": "N = 1024", "time_steps": "T = 500"}.items():
+    for name, text in {
+        "neuron": "neuron soft",
+        "precision": "bf16",
+        "neurons": "N = 1024",
+        "time_steps": "T = 500",
+    }.items():
         seen.page.select_option(f"select[name={name}]", text)
     seen.draw("winners")
     seen.draw("launch")
@@ -161,14 +185,28 @@ def test_phase_baseline_and_case(visit, examples):
     seen.page.select_option("select[name=baseline]", "torch")
     seen.draw("times")
     words = seen.words("times")
-    base = next(row for row in examples.rows if row.case.framework_variant == "torch").estimates["forward"].seconds
-    fused = next(row for row in examples.rows if row.case.framework_variant == "fused").estimates["forward"].seconds
+    base = (
+        next(row for row in examples.rows if row.case.framework_variant == "torch")
+        .estimates["forward"]
+        .seconds
+    )
+    fused = (
+        next(row for row in examples.rows if row.case.framework_variant == "fused")
+        .estimates["forward"]
+        .seconds
+    )
     ratios = {word.rpartition(" · ")[2] for word in words}
-    assert {"1.00×", units.ratio(fused / base)} <= ratios and f"{units.seconds(base)} · 1.00×" in words
+    assert {
+        "1.00×",
+        units.ratio(fused / base),
+    } <= ratios and f"{units.seconds(base)} · 1.00×" in words
     case = seen.page.locator("#case")
     options = case.locator("option").all_inner_texts()
     case.select_option(index=5)
-    assert all(title.startswith(options[5]) for title in seen.titles("slots")) and len(seen.titles("slots")) == 3
+    assert (
+        all(title.startswith(options[5]) for title in seen.titles("slots"))
+        and len(seen.titles("slots")) == 3
+    )
     assert "case=" in seen.page.url and seen.heard == []
 
 
@@ -183,9 +221,15 @@ def test_sorting_by_click_and_by_keyboard(visit):
     known = [step for step in steps if step is not None]
     assert known == sorted(known) and len(known) > 50
     head.locator("button").press("Enter")
-    assert head.get_attribute("aria-sort") == "descending" and seen.page.locator("th[aria-sort]").count() == 1
+    assert (
+        head.get_attribute("aria-sort") == "descending"
+        and seen.page.locator("th[aria-sort]").count() == 1
+    )
     seen.page.locator("[data-view=memory]").press("Space")
-    assert seen.page.locator("th[data-column=step_peak_memory_bytes]").is_visible() and not head.is_visible()
+    assert (
+        seen.page.locator("th[data-column=step_peak_memory_bytes]").is_visible()
+        and not head.is_visible()
+    )
     seen.page.fill("#search", "N = 64 T = 500 neuron hard bf16 jax")
     assert seen.lines() == ["jax"]
     seen.page.fill("#search", "unsupported bf16")
@@ -221,7 +265,10 @@ def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
 
     def busy() -> float:
         """Seconds of CPU that the page has taken: on a busy machine the clock on the wall says little."""
-        return {each["name"]: each["value"] for each in clocks[0].send("Performance.getMetrics")["metrics"]}["TaskDuration"]
+        return {
+            each["name"]: each["value"]
+            for each in clocks[0].send("Performance.getMetrics")["metrics"]
+        }["TaskDuration"]
 
     start = perf_counter()
     seen = visit("many", before=watch)
@@ -230,7 +277,9 @@ def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
     seen.page.select_option("select[name=precision]", "fp16")
     seen.page.locator("[data-figure=winners] svg").first.wait_for()
     filtering = busy() - opening
-    print(f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: {filtering:.2f} s of CPU")
+    print(
+        f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: {filtering:.2f} s of CPU"
+    )
     assert 0.05 < opening < 3 and 0 < filtering < 1
     assert "400 of 2000" in seen.page.locator("#counted").inner_text()
     seen.page.locator("#all").click()

@@ -60,7 +60,11 @@ class Page(HTMLParser):
             self.tables[-1][1][-1][-1] += data
 
     def of(self, section: str) -> list[list[list[str]]]:
-        return [[[" ".join(cell.split()) for cell in row] for row in table] for name, table in self.tables if name == section]
+        return [
+            [[" ".join(cell.split()) for cell in row] for row in table]
+            for name, table in self.tables
+            if name == section
+        ]
 
 
 def page(records: list, name="experiment", unreadable=()) -> Page:
@@ -81,7 +85,9 @@ def test_nothing_is_requested_from_anywhere_and_only_the_own_scripts_may_run():
     assert "default-src 'none'" in policy and "unsafe-eval" not in policy
     scripts = policy[policy.index("script-src") :]
     packed = parsed.attributes.count(("script", "type", "application/json"))
-    assert "unsafe-inline" not in scripts and scripts.count("'sha256-") == len(parsed.scripts) - packed  # all but the data
+    assert (
+        "unsafe-inline" not in scripts and scripts.count("'sha256-") == len(parsed.scripts) - packed
+    )  # all but the data
 
 
 def test_hostile_text_is_escaped_wherever_it_comes_from():
@@ -91,32 +97,51 @@ def test_hostile_text_is_escaped_wherever_it_comes_from():
     )
     for block in (warned.adapter, warned.environment, warned.machine, warned.facts, warned.measure):
         block["hostile"] = HOSTILE
-    warned.facts["output_dtype"] = warned.machine["cpu"] = warned.environment["python"] = warned.adapter["version"] = HOSTILE
+    warned.facts["output_dtype"] = warned.machine["cpu"] = warned.environment[
+        "python"
+    ] = warned.adapter["version"] = HOSTILE
     text = html_text(table_of([bad, warned]), HOSTILE, [HOSTILE])
     parsed = Page(text)
     assert "<img src='http" not in text and not parsed.tags & {"img"}
     assert text.count("<script") == text.count("</script") == len(parsed.scripts)
     quoted = [value for _, _, value in parsed.attributes if "script>" in value]
-    assert quoted and all(HOSTILE in value for value in quoted)  # whole inside one attribute: no quote got out
+    assert quoted and all(
+        HOSTILE in value for value in quoted
+    )  # whole inside one attribute: no quote got out
     assert parsed.text.count(HOSTILE) >= 10
-    assert not any("<" in script for script in parsed.scripts[: parsed.attributes.count(("script", "type", "application/json"))])
+    assert not any(
+        "<" in script
+        for script in parsed.scripts[
+            : parsed.attributes.count(("script", "type", "application/json"))
+        ]
+    )
     data = json.loads(parsed.scripts[0])
     assert HOSTILE in data["variants"] and data["same"]["framework"] == HOSTILE
 
 
 def test_every_case_is_in_the_map_with_its_status_and_reason():
     others = [status for status in STATUSES if status != "ok"]
-    records = [unmeasured(f"f-{status}", status, neurons=size) for status in others for size in (128, 256)] + blocks("torch")
+    records = [
+        unmeasured(f"f-{status}", status, neurons=size) for status in others for size in (128, 256)
+    ] + blocks("torch")
     parsed = page(records)
     coverage, endings = parsed.of("coverage")
     assert coverage[0] == ["framework", "N = 128", "N = 256"]
     lines = {line[0]: line[1:] for line in coverage[1:]}
-    assert lines == {f"f-{status}": [status, status] for status in others} | {"torch": ["–", "ok #1"]}
+    assert lines == {f"f-{status}": [status, status] for status in others} | {
+        "torch": ["–", "ok #1"]
+    }
     titles = [value for tag, name, value in parsed.attributes if (tag, name) == ("td", "title")]
     for status in others:
         for size in (128, 256):
             assert f"f-{status} · N = {size}: {status}: why f-{status} is {status}" in titles
-        assert [f"f-{status}", status, f"why f-{status} is {status}", "N = 128 N = 256", ""] in endings
+        assert [
+            f"f-{status}",
+            status,
+            f"why f-{status} is {status}",
+            "N = 128 N = 256",
+            "",
+        ] in endings
     assert {*STATUSES} == {*KINDS} == {*MEANINGS}
 
 
@@ -131,7 +156,11 @@ def test_a_column_without_a_value_is_not_there():
     assert {"forward", "backward", "inference"} <= {*head} and "reason" not in head
     records = [one for name in ("torch", "jax") for one in blocks(name)]
     for one in records:
-        one.parts = {part: value for part, value in one.parts.items() if part not in ("forward", "backward", "inference")}
+        one.parts = {
+            part: value
+            for part, value in one.parts.items()
+            if part not in ("forward", "backward", "inference")
+        }
     head, _ = lines_of(page(records))
     assert "step" in head and not {"forward", "backward", "inference", "optimizer"} & {*head}
 
@@ -143,19 +172,38 @@ def test_numbers_are_those_of_the_csv():
         values, shown = entry.values, lines[entry.variant]
         assert shown["#"] == str(values["rank_low"]) == str(values["rank_high"])
         assert shown["× best"].split()[0] == f"{values['ratio']:.2f}×"
-        assert shown["95 % interval"] == units.seconds_between(values["step_lo_s"], values["step_hi_s"])
-        assert [shown[phase] for phase in USUAL_PHASES] == [units.seconds(values[f"{phase}_s"]) for phase in USUAL_PHASES]
+        assert shown["95 % interval"] == units.seconds_between(
+            values["step_lo_s"], values["step_hi_s"]
+        )
+        assert [shown[phase] for phase in USUAL_PHASES] == [
+            units.seconds(values[f"{phase}_s"]) for phase in USUAL_PHASES
+        ]
         for phase in USUAL_PHASES:
             for kind, word in (("peak", "peak"), ("extra", "beyond")):
-                assert shown[f"{phase} {word}"] == units.size(values[f"{phase}_{kind}_memory_bytes"]) != ""
+                assert (
+                    shown[f"{phase} {word}"]
+                    == units.size(values[f"{phase}_{kind}_memory_bytes"])
+                    != ""
+                )
         for name in ("import", "build", "compile", "first call"):
             assert shown[name] == units.seconds(values[f"{name.replace(' ', '_')}_s"]) != ""
-        assert shown["until return"] == units.share(values["step_enqueue_s"] / values["step_s"]) == "50.0%"
+        assert (
+            shown["until return"]
+            == units.share(values["step_enqueue_s"] / values["step_s"])
+            == "50.0%"
+        )
         assert shown["of the floor"] == units.share(values["roofline"])
         assert (shown["blocks"], values["slots"], values["disturbed_share"]) == ("3", 18, 0)
-        assert [shown[name] for name in ("verdict", "wrong decisions", "spikes that differ")] == ["proved", "0.0001 %", "0 %"]
+        assert [shown[name] for name in ("verdict", "wrong decisions", "spikes that differ")] == [
+            "proved",
+            "0.0001 %",
+            "0 %",
+        ]
         assert shown["gradient error"] == units.error(values["grad_error"]) == "4.8e-07"
-        assert [shown["firing rate"], shown["output"]] == [units.share(values["firing_rate"]), values["output_dtype"]]
+        assert [shown["firing rate"], shown["output"]] == [
+            units.share(values["firing_rate"]),
+            values["output_dtype"],
+        ]
         assert [shown["meaning"], shown["status"]] == [values["memory_meaning"], "ok"]
 
 
@@ -164,7 +212,9 @@ def test_a_screen_reader_finds_captions_scopes_and_buttons():
     for table in re.findall(r'<table id="cases".*?</table>', text, re.S):
         assert "<caption>" in table and 'scope="row"' in table
         heads = re.findall(r"<th [^>]*scope=.col.[^>]*>\s*(<\w+)", table[: table.index("</thead>")])
-        assert heads and set(heads) == {"<button"}  # a heading sorts, so that the keyboard must reach it
+        assert heads and set(heads) == {
+            "<button"
+        }  # a heading sorts, so that the keyboard must reach it
 
 
 def test_what_may_not_be_ranked_has_no_rank_and_says_why():
@@ -173,9 +223,19 @@ def test_what_may_not_be_ranked_has_no_rank_and_says_why():
     lost = record("sinabs", block=1)  # the record of its proof is gone
     parsed = page([*blocks("torch"), broken, refused, lost])
     _, lines = lines_of(parsed)
-    assert {name: line["#"] for name, line in lines.items()} == {"torch": "1", "norse": "", "spyx": "", "sinabs": ""}
-    assert (lines["norse"]["step"], lines["norse"]["forward"]) == ("timeout", "1.62 ms")  # its good phase is shown
-    assert not lines["spyx"]["forward"] and lines["spyx"]["reason"] == "decays once too often"  # a wrong network's is not
+    assert {name: line["#"] for name, line in lines.items()} == {
+        "torch": "1",
+        "norse": "",
+        "spyx": "",
+        "sinabs": "",
+    }
+    assert (lines["norse"]["step"], lines["norse"]["forward"]) == (
+        "timeout",
+        "1.62 ms",
+    )  # its good phase is shown
+    assert (
+        not lines["spyx"]["forward"] and lines["spyx"]["reason"] == "decays once too often"
+    )  # a wrong network's is not
     assert not lines["sinabs"]["step"] and "no proof" in lines["sinabs"]["reason"]
     assert "decays once too often" in parsed.text.split("Refused")[-1]
     assert ["sinabs", "ok, not ranked"] in parsed.of("coverage")[0]
@@ -186,7 +246,10 @@ def test_a_refused_time_is_refused_for_its_own_reason():
     refused = [record("norse", "implausible", longer), record("spyx", "implausible", faster)]
     parsed = page([*blocks("torch"), *refused])
     text = " ".join(parsed.text.split())
-    assert "2 cases refused because a time cannot be true (implausible)." in text and "faster than the hardware" not in text
+    assert (
+        "2 cases refused because a time cannot be true (implausible)." in text
+        and "faster than the hardware" not in text
+    )
     assert f"norse: {longer}" in text and f"spyx: {faster}" in text
     assert "refused: the time cannot be true, for the reason given with the case" in text
 
@@ -217,7 +280,9 @@ def test_a_flag_of_most_rows_is_a_reason_to_doubt():
     flagged = [r for name in ("jax", "torch", "norse") for r in blocks(name)]
     disturbed(flagged[:6], every=3)
     table = table_of(flagged)
-    (sentence,) = [one for one in trust(table, [], []) if one["text"].startswith("Disturbed (2 of 3")]
+    (sentence,) = [
+        one for one in trust(table, [], []) if one["text"].startswith("Disturbed (2 of 3")
+    ]
     assert sentence["kind"] == "doubt"
     for entry in table.entries[:2]:
         entry.values["quality"] = ""
@@ -227,7 +292,10 @@ def test_a_flag_of_most_rows_is_a_reason_to_doubt():
 @pytest.mark.parametrize("longer, flagged", [(1.005, False), (1.3, True)])
 def test_a_step_that_surely_takes_less_than_its_backward_is_flagged(longer, flagged):
     def with_backward(record):
-        slots = [slot.model_copy(update={"wall": longer * slot.wall}) for slot in record.timing("step").slots]
+        slots = [
+            slot.model_copy(update={"wall": longer * slot.wall})
+            for slot in record.timing("step").slots
+        ]
         timing = record.timing("step").model_copy(update={"slots": slots})
         backward = record.parts["backward"].model_copy(update={"timing": timing})
         return record.model_copy(update={"parts": {**record.parts, "backward": backward}})
@@ -241,8 +309,13 @@ def test_the_floor_is_one_for_all_rows_of_a_group():
         step = record.parts["step"].model_copy(update={"floor_s": seconds})
         return record.model_copy(update={"parts": {**record.parts, "step": step}})
 
-    low = [with_floor(record, seconds) for record, seconds in zip(blocks("jax", 2), (3e-4, 1e-4), strict=True)]
-    rows = rows_of(low + [with_floor(record, 2e-4) for record in blocks("torch")] + blocks("norse", neurons=97))
+    low = [
+        with_floor(record, seconds)
+        for record, seconds in zip(blocks("jax", 2), (3e-4, 1e-4), strict=True)
+    ]
+    rows = rows_of(
+        low + [with_floor(record, 2e-4) for record in blocks("torch")] + blocks("norse", neurons=97)
+    )
     assert {row.case.framework: row.floors["step"] for row in rows} == pytest.approx(
         {"jax": 1e-4, "torch": 1e-4, "norse": 2.8e-4}
     )
@@ -263,30 +336,50 @@ def test_little_or_nothing_to_show(records):
 def group(**fields) -> list:
     """Two that are as good as equal, and a slow one."""
     steps = {"jax": 0.002, "torch": 0.002004, "norse": 0.003}
-    return [one for name, step in steps.items() for one in blocks(name, step=step, noise=0.005, **fields)]
+    return [
+        one
+        for name, step in steps.items()
+        for one in blocks(name, step=step, noise=0.005, **fields)
+    ]
 
 
 def test_a_tie_for_the_best_is_shaded_and_a_rank_says_who_is_surely_slower():
     text = html_text(table_of(group()), "experiment")
     _, lines = lines_of(Page(text))
-    assert {name: line["#"] for name, line in lines.items()} == {"jax": "=1–2", "torch": "=1–2", "norse": "3"}
+    assert {name: line["#"] for name, line in lines.items()} == {
+        "jax": "=1–2",
+        "torch": "=1–2",
+        "norse": "3",
+    }
     assert re.fullmatch(r"1\.\d\d× \(1\.\d\d–1\.\d\d\)", lines["norse"]["× best"])
     assert text.count('class="leading"') == 2 and text.count('title="surely slower: norse"') == 2
     table = table_of(group())
-    points = next(panel for panel in figure(table, "times").panels if panel.where["phase"] == "step").points
-    assert [(point["leading"], point["slower"]) for point in points] == [(True, "norse"), (True, "norse"), (False, "")]
+    points = next(
+        panel for panel in figure(table, "times").panels if panel.where["phase"] == "step"
+    ).points
+    assert [(point["leading"], point["slower"]) for point in points] == [
+        (True, "norse"),
+        (True, "norse"),
+        (False, ""),
+    ]
 
 
 def test_one_block_decides_nothing_and_the_page_says_so():
     text = " ".join(page(group(count=1)).text.split())
-    assert "One block only: how much one process, or one minute, differs from the next is unknown." in text
+    assert (
+        "One block only: how much one process, or one minute, differs from the next is unknown."
+        in text
+    )
     assert "3 rows in groups without a decided rank (one block: not ranked finely)." in text
     assert text.count("=1–3") >= 3
 
 
 def test_cases_that_were_timed_one_after_the_other_are_doubted():
     text = " ".join(page(group(alive=None)).text.split())
-    assert "3 ranked rows timed one after the other, not in turns" in text and "alive at once" not in text
+    assert (
+        "3 ranked rows timed one after the other, not in turns" in text
+        and "alive at once" not in text
+    )
 
 
 def test_a_native_case_is_not_green_in_the_map():

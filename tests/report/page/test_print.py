@@ -28,7 +28,9 @@ def test_a_browser_that_prints_as_soon_as_a_page_has_loaded_finds_the_data(visit
 
 def test_a_button_for_more_says_how_many_or_nothing(visit):
     seen = visit("quickstart")
-    texts = seen.page.locator("button.more").evaluate_all("(all) => all.map((one) => one.textContent)")
+    texts = seen.page.locator("button.more").evaluate_all(
+        "(all) => all.map((one) => one.textContent)"
+    )
     assert texts and all(text == "" or int(text.split()[1]) > 0 for text in texts)
 
 
@@ -37,4 +39,7 @@ def test_a_caption_stays_with_its_picture(visit):
     seen = visit("quickstart")
     seen.page.emulate_media(media="print")
     display = "(one) => [getComputedStyle(one).display, getComputedStyle(one.querySelector('figure')).display]"
-    assert seen.page.locator(".panels:has(figure)").first.evaluate(display) == ["block", "inline-block"]
+    assert seen.page.locator(".panels:has(figure)").first.evaluate(display) == [
+        "block",
+        "inline-block",
+    ]

@@ -10,10 +10,18 @@ from snnbench.report.page.page import html_text
 def test_how_it_was_measured_is_said_in_words():
     records = blocks("torch")
     for one in records:
-        one.measure, one.ceilings = {**one.measure, "threads": 0}, {"flops_per_s": 1.523e11, "bytes_per_s": 7.49e10}
+        one.measure, one.ceilings = (
+            {**one.measure, "threads": 0},
+            {"flops_per_s": 1.523e11, "bytes_per_s": 7.49e10},
+        )
         one.machine = {**one.machine, "container": True}
     text = " ".join(
-        re.sub("<script.*?</script>|<[^>]*>", " ", html_text(table_of(records), "experiment"), flags=re.DOTALL).split()
+        re.sub(
+            "<script.*?</script>|<[^>]*>",
+            " ",
+            html_text(table_of(records), "experiment"),
+            flags=re.DOTALL,
+        ).split()
     )
     assert "threads all cores" in text and "container yes" in text and "True" not in text
     assert "152 GFLOP/s" in text and "74.9 GB/s" in text and "e+1" not in text

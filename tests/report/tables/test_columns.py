@@ -11,7 +11,11 @@ ANY = {"PHASE": "|".join(PHASES)}
 
 
 def described() -> list[str]:
-    rows = [line for line in (ROOT / "docs" / "columns.md").read_text().splitlines() if line.startswith("| `")]
+    rows = [
+        line
+        for line in (ROOT / "docs" / "columns.md").read_text().splitlines()
+        if line.startswith("| `")
+    ]
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
 
 
@@ -22,14 +26,22 @@ def pattern(name: str) -> re.Pattern:
 
 
 def test_every_column_is_described():
-    assert [metric.name for metric in METRICS if not any(pattern(name).fullmatch(metric.name) for name in described())] == []
+    assert [
+        metric.name
+        for metric in METRICS
+        if not any(pattern(name).fullmatch(metric.name) for name in described())
+    ] == []
 
 
 def test_nothing_is_described_that_is_no_column():
     names = [metric.name for metric in METRICS]
-    assert [name for name in described() if not any(pattern(name).fullmatch(each) for each in names)] == []
+    assert [
+        name for name in described() if not any(pattern(name).fullmatch(each) for each in names)
+    ] == []
 
 
 def test_every_unit_is_described():
     text = (ROOT / "docs" / "columns.md").read_text()
-    assert [metric.unit for metric in METRICS if metric.unit and f"`{metric.unit}`" not in text] == []
+    assert [
+        metric.unit for metric in METRICS if metric.unit and f"`{metric.unit}`" not in text
+    ] == []

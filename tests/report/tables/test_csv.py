@@ -17,7 +17,9 @@ from snnbench.report.tables.csv import csv_text
 def text() -> str:
     """What is made of a proved row and of a native one."""
     paths = (GOLDEN / "record-2.json", GOLDEN / "record-native-2.json")
-    return csv_text(Table(rows_of([Record.model_validate_json(path.read_bytes()) for path in paths])))
+    return csv_text(
+        Table(rows_of([Record.model_validate_json(path.read_bytes()) for path in paths]))
+    )
 
 
 def test_the_golden_records_give_the_golden_table():
@@ -28,7 +30,16 @@ def test_the_golden_records_give_the_golden_table():
 def test_of_a_native_neuron_nothing_is_said_that_only_an_oracle_knows():
     native, proved = csv.DictReader(io.StringIO(text()))
     assert (native["neuron"], proved["neuron"]) == ("native", "soft")
-    for column in ("rank_low", "rank_high", "ratio", "proved", "grad_error", "wrong_decisions", "spike_mismatch", "neuron_decay"):
+    for column in (
+        "rank_low",
+        "rank_high",
+        "ratio",
+        "proved",
+        "grad_error",
+        "wrong_decisions",
+        "spike_mismatch",
+        "neuron_decay",
+    ):
         assert native[column] == "" and proved[column] != "", column
     for column in ("native", "input_scale"):
         assert native[column] != "" and proved[column] == "", column

@@ -21,15 +21,20 @@ def test_a_committed_set_has_a_table_for_each_group_with_its_ranks_and_intervals
         assert lines[0].startswith(r"\# & framework & step & 95 \% interval & $\times$ best")
         timed = [line for line in lines if "multicolumn" not in line]
         assert len(timed) >= 8 and all(line.count(" & ") == len(columns) - 1 for line in timed)
-        assert re.match(r"1 & fused\\textsuperscript\{a\} & .* ms & .* -- .* ms & 1\.00\$\\times\$", lines[1])
-        assert "\n  \\centering\n" in table and re.search(r"\\label\{tab:snnbench-[12]-neuron-(soft|hard)\}", table)
+        assert re.match(
+            r"1 & fused\\textsuperscript\{a\} & .* ms & .* -- .* ms & 1\.00\$\\times\$", lines[1]
+        )
+        assert "\n  \\centering\n" in table and re.search(
+            r"\\label\{tab:snnbench-[12]-neuron-(soft|hard)\}", table
+        )
         assert "95 \\% interval: of the geometric mean over blocks" in table
 
 
 def test_who_has_no_time_keeps_a_line_with_the_reason_below():
     text = latex_text(read_results([ROOT / "results" / "quickstart"]).table)
     (mark,) = re.findall(
-        r" & bindsnet\\textsuperscript\{(\w)\} & \\multicolumn\{6\}\{l\}\{unsupported\}", text.split("end{table}")[0]
+        r" & bindsnet\\textsuperscript\{(\w)\} & \\multicolumn\{6\}\{l\}\{unsupported\}",
+        text.split("end{table}")[0],
     )
     assert re.search(rf"\\textsuperscript\{{{mark}\}}~BindsNET's spikes are v", text)
 
@@ -43,12 +48,16 @@ def test_remarks_are_a_note_that_is_said_once():
 def test_columns_in_which_nothing_stands_are_left_out():
     text = latex_text(read_results([ROOT / "results" / "data"]).table)
     assert (
-        r"\# & framework & epoch & 95 \% interval & $\times$ best \\" in text and "forward" not in text and "memory &" not in text
+        r"\# & framework & epoch & 95 \% interval & $\times$ best \\" in text
+        and "forward" not in text
+        and "memory &" not in text
     )
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_no_text_breaks_out(text):
     written = latex(text)
-    harmless = re.sub(r"\\[&%$#_{}]|\\(text[a-z]+|ldots)\{\}|\$(\\times|\\cdot|\\geq|-|\^\d)\$", "", written)
+    harmless = re.sub(
+        r"\\[&%$#_{}]|\\(text[a-z]+|ldots)\{\}|\$(\\times|\\cdot|\\geq|-|\^\d)\$", "", written
+    )
     assert not re.search(r"[&%$#_{}\\~^]", harmless)

@@ -25,22 +25,35 @@ def written(snnbench_module):
 
 def test_pandas_reads_the_frame_back_types_and_units_included(written):
     frame, read = own.load(SET).frame, pandas.read_parquet(written)
-    pandas.testing.assert_frame_equal(read, frame, check_categorical=False)  # pandas forgets what no categories are
+    pandas.testing.assert_frame_equal(
+        read, frame, check_categorical=False
+    )  # pandas forgets what no categories are
     assert read.attrs["units"] == frame.attrs["units"]
-    assert {metric.name: dtype_of(metric) for metric in METRICS} == {name: str(dtype) for name, dtype in read.dtypes.items()}
+    assert {metric.name: dtype_of(metric) for metric in METRICS} == {
+        name: str(dtype) for name, dtype in read.dtypes.items()
+    }
 
 
 def test_other_readers_find_the_types_too(written):
     schema = pyarrow.parquet.read_schema(written)
     of = {name: str(schema.field(name).type) for name in schema.names}
     assert [*of] == [metric.name for metric in METRICS]
-    assert (of["step_s"], of["neurons"], of["ranked"], of["case_id"]) == ("double", "int64", "bool", "large_string")
-    assert of["framework"].startswith("dictionary<values=large_string") or of["framework"].startswith("dictionary<values=string")
+    assert (of["step_s"], of["neurons"], of["ranked"], of["case_id"]) == (
+        "double",
+        "int64",
+        "bool",
+        "large_string",
+    )
+    assert of["framework"].startswith("dictionary<values=large_string") or of[
+        "framework"
+    ].startswith("dictionary<values=string")
     assert not any(kind == "null" for kind in of.values()), "an empty column has its type too"
 
 
 @pytest.mark.parametrize("name", ["pandas", "pyarrow"])
-def test_without_it_one_sentence_names_the_extra_and_nothing_is_written(snnbench, monkeypatch, name):
+def test_without_it_one_sentence_names_the_extra_and_nothing_is_written(
+    snnbench, monkeypatch, name
+):
     monkeypatch.setitem(sys.modules, name, None)
     ended = snnbench("report", SET, "--out", "out", "--parquet")
     assert ended.exit_code == 2

@@ -14,10 +14,27 @@ from snnbench.report.tables.proved import matrix_text
 RECORD = json.loads((GOLDEN / "record-2.json").read_text())
 
 
-def record(framework="numpy", neuron=None, device="cpu", precision="fp32", status="ok", reason=None, state="float32", **changes):
+def record(
+    framework="numpy",
+    neuron=None,
+    device="cpu",
+    precision="fp32",
+    status="ok",
+    reason=None,
+    state="float32",
+    **changes,
+):
     case = {**RECORD["case"], "framework": framework, "device": device, "precision": precision}
-    case["neuron"] = {"native": True} if neuron == "native" else {**case["neuron"], **({"reset": neuron} if neuron else {})}
-    known = {"facts": {**RECORD["facts"], "state_dtype": state}} if status == "ok" else {"parts": {}, "proof": None, "facts": {}}
+    case["neuron"] = (
+        {"native": True}
+        if neuron == "native"
+        else {**case["neuron"], **({"reset": neuron} if neuron else {})}
+    )
+    known = (
+        {"facts": {**RECORD["facts"], "state_dtype": state}}
+        if status == "ok"
+        else {"parts": {}, "proof": None, "facts": {}}
+    )
     ended = {"case_id": Case.from_dict(case).id, "case": case, "status": status, "reason": reason}
     return Record.model_validate({**RECORD, **known, **ended, **changes})
 
@@ -28,14 +45,19 @@ def matrix(*records) -> str:
 
 def table(*records) -> list[list[str]]:
     """Cells of all table lines but the one under the head."""
-    lines = [line for line in matrix(*records).splitlines() if line.startswith("|") and ":--" not in line]
+    lines = [
+        line for line in matrix(*records).splitlines() if line.startswith("|") and ":--" not in line
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_a_cell_names_what_was_proved_and_where_the_state_is_longer_than_asked():
     records = [record(), record(precision="bf16"), record(precision="fp16", state="float16")]
     records.append(record(precision="amp-bf16", state="int64"))
-    assert table(*reversed(records)) == [["framework", "soft"], ["numpy", r"fp32, bf16\*, fp16, amp-bf16\*"]]
+    assert table(*reversed(records)) == [
+        ["framework", "soft"],
+        ["numpy", r"fp32, bf16\*, fp16, amp-bf16\*"],
+    ]
 
 
 def test_a_precision_of_several_sizes_is_named_once_and_markup_stays_text():
@@ -46,7 +68,10 @@ def test_a_precision_of_several_sizes_is_named_once_and_markup_stays_text():
 
     refused = sized(97, precision="bf16", status="unsupported", reason="no <b>bf16</b> here")
     text = matrix(sized(31), sized(97), sized(31, precision="bf16"), refused)
-    assert "| numpy | fp32, bf16\\* (1 of 2 sizes)<sup>1</sup> |" in text and "1. no &lt;b>bf16&lt;/b> here" in text
+    assert (
+        "| numpy | fp32, bf16\\* (1 of 2 sizes)<sup>1</sup> |" in text
+        and "1. no &lt;b>bf16&lt;/b> here" in text
+    )
 
 
 def test_what_is_missing_has_a_note_with_its_reason_once():
@@ -66,14 +91,22 @@ def test_what_is_missing_has_a_note_with_its_reason_once():
 
 def test_a_reason_that_holds_for_a_whole_precision_is_said_below_and_nowhere_else():
     reason = "TF32 exists on CUDA devices only"
-    refused = [record(name, precision="tf32", status="unsupported", reason=reason) for name in ("a", "numpy")]
+    refused = [
+        record(name, precision="tf32", status="unsupported", reason=reason)
+        for name in ("a", "numpy")
+    ]
     text = matrix(record(), record("a"), *refused)
     assert text.count(reason) == 1
     assert f"* tf32: {reason}" in text
     assert "<sup>" not in text
-    away = [record("b", precision=precision, status="env_error", reason="needs a GPU") for precision in ("fp32", "tf32")]
+    away = [
+        record("b", precision=precision, status="env_error", reason="needs a GPU")
+        for precision in ("fp32", "tf32")
+    ]
     text = matrix(record(), record("a"), *refused, *away)
-    assert f"* tf32: {reason}" in text and "| b | –<sup>1</sup> |" in text and "1. needs a GPU" in text
+    assert (
+        f"* tf32: {reason}" in text and "| b | –<sup>1</sup> |" in text and "1. needs a GPU" in text
+    )
 
 
 @pytest.mark.parametrize("status", ["check_failed", "import_error", "crash", "implausible"])

@@ -43,13 +43,18 @@ def test_what_fits_is_whole(table, width):
         assert len(line.rstrip()) <= width
     for row in table.rows:
         if row.standing:
-            assert re.search(rf"^ *{rank_of(row)} +{re.escape(row.case.framework_variant)} ", text, re.M)
+            assert re.search(
+                rf"^ *{rank_of(row)} +{re.escape(row.case.framework_variant)} ", text, re.M
+            )
 
 
 @pytest.mark.parametrize(
     ("width", "heads"),
     [
-        (140, "# | framework | step | 95 % interval | × best | forward | backward | memory | remarks | status"),
+        (
+            140,
+            "# | framework | step | 95 % interval | × best | forward | backward | memory | remarks | status",
+        ),
         (74, "# | framework | step | 95 % interval | × best | memory"),
         (60, "# | framework | step | × best | memory"),
         (50, "# | framework | step | × best"),
@@ -73,7 +78,9 @@ def test_what_nobody_measured_has_no_column():
 
 def without_others(record):
     """The record of a run with `phases = ["step"]`."""
-    return record.model_copy(update={"parts": {name: part for name, part in record.parts.items() if name not in OTHERS}})
+    return record.model_copy(
+        update={"parts": {name: part for name, part in record.parts.items() if name not in OTHERS}}
+    )
 
 
 def test_rows_measured_on_other_cores_are_not_ranked_together(table):
@@ -85,8 +92,19 @@ def test_rows_measured_on_other_cores_are_not_ranked_together(table):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
-    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = subprocess.run([COMMAND, "report", RESULTS, "--out", tmp_path], env=environment, capture_output=True, check=False)
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": encoding,
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
+    done = subprocess.run(
+        [COMMAND, "report", RESULTS, "--out", tmp_path],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert b"rockpool" in done.stdout
     assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["report.html", "results.csv"]
@@ -96,5 +114,9 @@ def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
 def test_a_long_text_of_a_record_takes_three_lines():
     text = brief("short\n" + "bye " * 500, 80)
     first, second = text.split("\n")
-    assert first == "short" and second.startswith("bye bye") and second.endswith("… (whole in the record)")
+    assert (
+        first == "short"
+        and second.startswith("bye bye")
+        and second.endswith("… (whole in the record)")
+    )
     assert len(second) <= 3 * 80 + len(" (whole in the record)")
