@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ..common.mistakes import ConfigError, nearest
 from ..experiment.setting import Argument
+from ..report.files import finish
 from ..runner.planning import Where, left_out_in_words, load_plan
 from ..runner.progress import execute_shown
 from .references import reference_of
@@ -65,9 +66,11 @@ def run(
     console = Console(file=sys.stderr, highlight=False, force_jupyter=False)
     for sentence in left_out_in_words(plan.left_out):
         console.print(sentence, soft_wrap=True, markup=False)
-    results, interrupted = execute_shown(
-        plan, plan.folder(Path(out) if out else None), fresh, console
-    )
+    folder = plan.folder(Path(out) if out else None)
+    interrupted = execute_shown(plan, folder, fresh, console)
+    results = finish(folder, plan.experiment.name)
+    for sentence in results.unreadable:
+        console.print(sentence, soft_wrap=True, markup=False)
     if interrupted:
         raise KeyboardInterrupt("what is finished is kept, and the same call goes on from there")
     return Results(results, results.table.of_groups_with({planned.id for planned in plan.mine}))

@@ -16,7 +16,7 @@ from ..runner.quick import blocks_for_certainty, quick_plan
 from . import exit_codes
 from .console import messages, output, say
 from .options import NEURON_HELP, Adapters, Fresh, Json, Names, Out, Size, axes_given, tell_left_out
-from .results import print_results
+from .results import finished, print_results
 
 USUAL = 2
 """Blocks: the fewest that say anything."""
@@ -62,7 +62,8 @@ def quick(
     plan = quick_plan(given, adapter, blocks)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)
-    results, interrupted = execute_shown(plan, folder, fresh, messages())
+    interrupted = execute_shown(plan, folder, fresh, messages())
+    results = finished(folder, plan.experiment.name)
     # Ranked among themselves: the folder may hold others, of whom nobody asked.
     mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
     sentences = answer(mine)

@@ -3,10 +3,18 @@
 from typing import Any
 
 from ..records.store import ResultFolder
-from ..report.files import Results
+from ..report.files import Results, finish
 from ..report.table import Table
 from ..report.tables.terminal import print_tables
-from .console import output, print_json
+from .console import output, print_json, say
+
+
+def finished(folder: ResultFolder, name: str) -> Results:
+    """Writes the report of a folder after a run, and says which of its files could not be read."""
+    results = finish(folder, name)
+    for sentence in results.unreadable:
+        say(sentence)
+    return results
 
 
 def print_results(

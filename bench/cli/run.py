@@ -15,7 +15,7 @@ from ..runner.progress import execute_shown
 from . import exit_codes, options
 from .console import messages, say
 from .env import create_shown
-from .results import print_results
+from .results import finished, print_results
 from .slurm import run_on_slurm
 
 
@@ -53,7 +53,8 @@ def run(
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     folder = plan.folder(out)
-    results, interrupted = execute_shown(plan, folder, fresh, messages())
+    interrupted = execute_shown(plan, folder, fresh, messages())
+    results = finished(folder, plan.experiment.name)
     asked = {planned.id for planned in plan.mine}
     mine = [row for row in results.rows if plan.holds(row.first)]
     print_results(

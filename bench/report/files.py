@@ -82,6 +82,14 @@ def write_report(
     folder.write(folder.page, page)
 
 
+def finish(folder: ResultFolder, name: str) -> Results:
+    """Writes the report of everything that `folder` holds, and returns it."""
+    results = results_of([folder])
+    with folder.writing():
+        write_report(folder, name, results)
+    return results
+
+
 def plotted(results: Results, theirs: Sequence[Published] = ()) -> list[Figure]:
     """All figures of the report that can be files."""
     return [coverage_map(results.table), *figures_of(results.table, theirs)]

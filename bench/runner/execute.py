@@ -28,7 +28,6 @@ from ..records.ranking import contrasts_with_the_best
 from ..records.record import RECORD, Record
 from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder
-from ..report.files import Results, results_of, write_report
 from ..schema import understood
 from .block import Block, Ended
 from .checkout import git_commit
@@ -61,12 +60,15 @@ def execute(
     show: Callable[[Finished], None],
     tell: Callable[[str], None],
     say: Callable[[str], None],
-) -> tuple[Results, bool, list[str]]:
-    """Run the cases of the plan's shard into `folder`, which must exist, and write the report. `show` is called for every ended
-    case, `tell` with words on what happens between, `say` with sentences on a busy machine and on what is measured again. With
-    `fresh`, cases that are done are measured again. Returns everything that the folder holds then, whether the run was
-    interrupted, and a sentence for every file that somebody else changed meanwhile and that is written again as it was. Raises
-    ConfigError if another run is writing there."""
+) -> tuple[bool, list[str]]:
+    """Runs the cases of the plan's shard; their records are written into `folder`, which must exist.
+
+    `show` is called for every ended case, `tell` with words on what happens in between, `say` with
+    sentences on a busy machine and on what is measured again. With `fresh`, finished cases are
+    measured again. Returns whether the run was interrupted, and a sentence for every file that
+    another process changed during the run and that was restored. Raises ConfigError if another run
+    is writing into the folder.
+    """
     # What workers write and compile lies on this node: the folder may be on a disk that many share, and slow.
     with folder.locked(), folder.writing() as own, own_folder(node_folder(own)) as scratch:
         adapters = [without_folder(reference) for reference in plan.experiment.adapters]
@@ -96,11 +98,9 @@ def execute(
         except KeyboardInterrupt:
             interrupted = True
         changed = list(folder.restore())
-        results = results_of([folder])
-        write_report(folder, plan.experiment.name, results)
         if not interrupted:
             runner.running.end()
-    return results, interrupted, changed
+    return interrupted, changed
 
 
 class Runner:

@@ -14,7 +14,6 @@ from ..common.texts import SHOWN, brief, clean, cut
 from ..core.case import full_name
 from ..records.rows import Row
 from ..records.store import ResultFolder
-from ..report.files import Results
 from .execute import Finished, execute
 from .heartbeat import Heartbeat
 from .planning import Plan
@@ -110,23 +109,24 @@ def ending_of(finished: Finished) -> str:
     return f"{what}: {'kept, ' if finished.resumed else ''}{outcome}{reason}"
 
 
-def execute_shown(
-    plan: Plan, folder: ResultFolder, fresh: bool, console: Console
-) -> tuple[Results, bool]:
-    """Run a plan into a folder, which is made if need be, and show on `console` what happens; see `execute`. Returns everything
-    that the folder holds then, and whether the run was interrupted. Raises ConfigError if it holds another experiment."""
+def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> bool:
+    """Runs a plan, shows its progress on `console`, and returns whether it was interrupted.
+
+    The folder is made if it is not there; see `execute`. Raises ConfigError if the folder holds
+    another experiment.
+    """
     folder.must_be_of(plan.experiment.name)
     folder.make()
     measure = plan.experiment.measure
     try:
         total = len(plan.mine) * measure.sure_blocks
         with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
-            results, interrupted, changed = execute(
+            interrupted, changed = execute(
                 plan, folder, fresh, progress.show, progress.tell, progress.say
             )
     except OSError:
         console.print("What was finished is kept; the same command goes on from there.")
         raise
-    for sentence in [*changed, *results.unreadable]:
+    for sentence in changed:
         console.print(escape(cut(clean(f"snnbench: {sentence}"), *SHOWN)), soft_wrap=True)
-    return results, interrupted
+    return interrupted
