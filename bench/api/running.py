@@ -25,7 +25,6 @@ def run(
     adapters: Sequence[str | type] = (),
     executor: str = "local",
     shard: str = "1/1",
-    beside: str = "",
     **grid: Any,
 ) -> Results:
     """Prove and measure every case of an experiment, and return what came out, as `load` does. The same call goes on where an
@@ -61,7 +60,6 @@ def run(
         given,
         Where(executor),
         shard,
-        beside,
     )
     console = Console(file=sys.stderr, highlight=False, force_jupyter=False)
     for sentence in left_out_in_words(plan.left_out):

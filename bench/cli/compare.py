@@ -18,7 +18,6 @@ from ..records.compare import (
     Comparison,
     compare_sets,
     compare_variants,
-    compare_with_copies,
 )
 from ..records.rows import Row
 from ..records.store import ResultFolder
@@ -52,14 +51,6 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    beside: Annotated[
-        str,
-        typer.Option(
-            metavar="ENVIRONMENT",
-            help="Or each variant with its copy there, of run --beside.",
-            show_default=False,
-        ),
-    ] = "",
     factor: Annotated[
         float | None,
         typer.Option(
@@ -100,15 +91,13 @@ def compare(
 
     A case that only one of the two has is neither better nor worse: it is counted, and with --strict one of BASE is not known.
     """
-    if [new is not None, pair is not None, bool(beside)].count(True) != 1:
+    if (new is None) == (pair is None):
         raise ConfigError(
-            "compare: name a second result folder, or two framework variants with --pair, or --beside"
+            "compare: name a second result folder, or two framework variants with --pair"
         )
     refused: list[str] = []
     if pair:
         comparison = compare_variants(_rows(base, refused), *pair, factor)
-    elif beside:
-        comparison = compare_with_copies(_rows(base, refused), beside, factor)
     else:
         comparison = compare_sets(
             _rows(base, refused), _rows(new, refused) if new else [], factor, relative

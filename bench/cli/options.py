@@ -43,13 +43,6 @@ ShardOption = Annotated[
     str,
     typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge."),
 ]
-Beside = Annotated[
-    str,
-    typer.Option(
-        metavar="ENVIRONMENT",
-        help="Measure each case in this environment too, alive together: one of snnbench env, or the folder of a virtual one.",
-    ),
-]
 Names = Annotated[
     list[str] | None,
     typer.Argument(

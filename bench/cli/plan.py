@@ -24,13 +24,10 @@ def plan(
     adapter: options.Adapters = [],
     executor: options.ExecutorOption = Where.LOCAL,
     shard: options.ShardOption = "1/1",
-    beside: options.Beside = "",
     as_json: options.Json = False,
 ) -> None:
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
-    plan = load_plan(
-        config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside
-    )
+    plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard)
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     measure, folder = plan.experiment.measure, plan.folder(out)

@@ -28,7 +28,6 @@ def run(
     adapter: options.Adapters = [],
     executor: options.ExecutorOption = Where.LOCAL,
     shard: options.ShardOption = "1/1",
-    beside: options.Beside = "",
     detach: Annotated[
         bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")
     ] = False,
@@ -42,14 +41,12 @@ def run(
 ) -> None:
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
     if executor is Where.SLURM:
-        run_on_slurm(config, out, settings, only, adapter, shard, beside, fresh, detach, as_json)
+        run_on_slurm(config, out, settings, only, adapter, shard, fresh, detach, as_json)
     if detach:
         raise ConfigError("--detach: only --executor slurm has something to leave behind")
     if create:
         _create(config, settings)
-    plan = load_plan(
-        config, [*map(parse_setting, settings)], only, adapter, executor, shard, beside
-    )
+    plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard)
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     folder = plan.folder(out)

@@ -34,7 +34,6 @@ def run_on_slurm(
     only: str,
     adapters: list[str],
     shard: str,
-    beside: str,
     fresh: bool,
     detach: bool,
     as_json: bool,
@@ -56,10 +55,6 @@ def run_on_slurm(
     arguments = [word for setting in [*settings, *placed] for word in ("--set", setting)]
     arguments += ["--only", only] * bool(only)
     arguments += [word for reference in files for word in ("--adapter", reference)]
-    arguments += [
-        "--beside",
-        str(Path(beside).absolute()) if Path(beside).is_dir() else beside,
-    ] * bool(beside)
     folder, asked = out or Path("results/local") / experiment.name, experiment.slurm.parts
     parts = min(asked, most_groups(experiment, only))
     if parts < asked:

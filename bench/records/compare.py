@@ -1,14 +1,13 @@
 """Is this worse than that? Two result sets, or two variants in one: statuses, proofs, memory, and the times of all phases."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
 from ..common import units
 from ..common.mistakes import ConfigError, nearest
-from ..common.texts import anonymous
 from ..core.case import PHASES, full_name
 from .changes import NOISE, Change, Pair, Rule, changes
 from .findings import Finding, findings
@@ -27,8 +26,8 @@ PAIRED = Rule(changed=1.03, same=1.05)
 
 @dataclass
 class Comparison:
-    """`cases` are on both sides; `timed` of them have times on both. These are compared absolute, relative, paired, or beside
-    their copies in another environment (`times`).
+    """`cases` are on both sides; `timed` of them have times on both. These are compared absolute, relative
+    or paired (`times`).
 
     `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, if any can be
     compared, `canary` that of a task that is always the same; of variants in one set there is neither. `doubts` are sentences
@@ -117,50 +116,21 @@ def compare_variants(
             raise ConfigError(
                 f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})"
             )
-    return _compare_pairs(rows, {base: new}, "paired", (base, new), factor)
-
-
-def compare_with_copies(
-    rows: list[Row], environment: str, factor: float | None = None
-) -> Comparison:
-    """The same of every framework variant, with its copy in another environment as the base (`run --beside`). Raises ConfigError
-    if there is none."""
-    rows = [replace(row, case=row.first.typed_case) for row in _newest(rows, True).values()]
-    mark = f"@{anonymous(environment)}"
-    copies = {
-        name: name.replace(mark, "", 1)
-        for name in _variants(rows)
-        if name.partition(":")[0].endswith(mark)
-    }
-    if not copies:
-        raise ConfigError(f"--beside {environment}: nothing in the set was measured there")
-    return _compare_pairs(rows, copies, "beside", (environment, "default"), factor)
-
-
-def _compare_pairs(
-    rows: list[Row],
-    variants: Mapping[str, str],
-    how: str,
-    names: tuple[str, str],
-    factor: float | None,
-) -> Comparison:
-    """`variants` are new ones by those that they are to be compared with."""
     pairs, times, only_base, only_new = list[RowPair](), list[Pair](), list[str](), list[str]()
     for group in grouped(rows, comparison_group).values():
         by_variant = {row.case.framework_variant: row for row in group}
-        for old, now in (
-            (by_variant.get(base), by_variant.get(new)) for base, new in variants.items()
-        ):
-            if old and now:
-                pairs.append((old, now))
-                times += _paired(group, old, now)
-            elif old:
-                only_base.append(full_name(old.case))
-            elif now:
-                only_new.append(full_name(now.case))
+        old, now = by_variant.get(base), by_variant.get(new)
+        if old and now:
+            pairs.append((old, now))
+            times += _paired(group, old, now)
+        elif old:
+            only_base.append(full_name(old.case))
+        elif now:
+            only_new.append(full_name(now.case))
     sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
+    names = base, new
     comparison = _comparison(
-        how, pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names)
+        "paired", pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names)
     )
     comparison.names, comparison.only_base, comparison.only_new = names, only_base, only_new
     return comparison

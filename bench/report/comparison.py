@@ -16,7 +16,6 @@ TIMES = {
     "absolute": "times as measured, less what all cases have in common",
     "relative": "ratios of times within each run",
     "paired": "times of variants in one run",
-    "beside": "times in two environments, in one run",
 }
 Cells = tuple[str, str, str, str, str]
 """One row below COLUMNS: the last is the verdict alone, without what would decide it."""
@@ -81,11 +80,8 @@ def command(comparison: Comparison) -> str:
     ]
     blocks = max([there, *(one.blocks + more for one, more in undecided)])
     lacks = any(one.phase != "step" and one.blocks < there for one, _ in undecided)
-    beside = " --beside ENVIRONMENT" if comparison.times == "beside" else ""
     phases = f" --set measure.phase_blocks={blocks}" if lacks else ""
-    return (
-        f"snnbench run --config CONFIG --out FOLDER{beside} --set measure.blocks={blocks}{phases}"
-    )
+    return f"snnbench run --config CONFIG --out FOLDER --set measure.blocks={blocks}{phases}"
 
 
 def markdown_text(comparison: Comparison) -> str:

@@ -57,12 +57,6 @@ def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
         own, damaged = folder.read_records()
         records += own
         sets.append(result_set(folder, [record.started_at for record in own]))
-        marks = {
-            record.case["framework"].partition("@")[2]
-            for record in own
-            if "@" not in record.environment["name"]
-        }
-        sets[-1].beside = sorted(marks - {""})
         sets[-1].given = given_by_command(sets[-1], (record.adapter["reference"] for record in own))
         unreadable += anonymous([*damaged, *sets[-1].unreadable])
         planned |= sets[-1].planned

@@ -10,7 +10,6 @@ from typing import Any
 from ..common.mistakes import ConfigError
 from ..core.case import DATA, NO_NETWORK, Case
 from ..core.jobs import Inquiry, Task
-from ..environments.beside import beside
 from ..environments.inventory import Home, Inventory, take_inventory
 from ..environments.versions import controls_of
 from ..executors.executor import Executor
@@ -40,8 +39,7 @@ class Where(StrEnum):
 @dataclass(frozen=True)
 class PlannedCase:
     """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run. The
-    framework of a version is named `snntorch@0.9.4`, and that of a copy of a case, measured in another environment too,
-    `torch@ENVIRONMENT`; no worker sees that."""
+    framework of a version is named `snntorch@0.9.4`; no worker sees that."""
 
     case: Case
     adapter: AdapterInfo
@@ -113,19 +111,14 @@ def load_plan(
     given: list[str],
     where: Where = Where.LOCAL,
     shard: str = "1/1",
-    other: str = "",
 ) -> Plan:
     """The plan of a config, as `load_config` takes it. Raises ConfigError; writes nothing. `only` selects a part of the grid,
-    `given` are references of further adapters. In the environment `other` every case has a copy."""
+    `given` are references of further adapters."""
     if where is Where.SLURM:
         raise ConfigError(
             "--executor slurm: only run has it; each part of it plans on its own node"
         )
     place = f"{config}" if isinstance(config, Path) else CONFIG
-    if other and where is not Where.LOCAL:
-        raise ConfigError(
-            f"--beside {other}: needs workers that are processes, not --executor {where}"
-        )
     part = parse_shard(shard)
     experiment = with_networks(load_config(config, settings), place)
     given = adapter_files(given)
@@ -172,8 +165,6 @@ def load_plan(
         partial(about_text, "grid.framework"),
     )
     planned = plan_cases(select(cases, only) if only else cases, inventory)
-    if other:
-        planned += _copies([each.case for each in planned], other, files, inquiry)
     planned = [_with_cores(each, experiment.measure) for each in planned]
     left_out = inventory.left_out(inquiry.points) if "all" in experiment.grid.framework else []
     if not planned:
@@ -225,26 +216,6 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
             "--executor docker: needs the Python package docker: pip install 'snnbench[docker]'"
         ) from None
     return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
-
-
-def _copies(cases: list[Case], other: str, files: list[str], inquiry: Inquiry) -> list[PlannedCase]:
-    """The cases of frameworks that the environment `other` has, planned there. Raises ConfigError."""
-    inventory = beside(other, files, inquiry)
-    there = {
-        name
-        for name, adapter in inventory.adapters.items()
-        if adapter.home == "default" and not adapter.lacking
-    }
-    name, planned = (
-        inventory.default.name,
-        plan_cases([case for case in cases if case.framework in there], inventory),
-    )
-    if not planned:
-        raise ConfigError(f"--beside {other}: has none of the config's frameworks")
-    return [
-        replace(each, case=replace(each.case, framework=f"{each.case.framework}@{name}"))
-        for each in planned
-    ]
 
 
 def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:

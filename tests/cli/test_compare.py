@@ -96,7 +96,7 @@ def test_two_folders_or_a_pair(snnbench, folders):
         assert ended.exit_code == 2
         assert (
             ended.message
-            == "snnbench: compare: name a second result folder, or two framework variants with --pair, or --beside"
+            == "snnbench: compare: name a second result folder, or two framework variants with --pair"
         )
 
 

@@ -152,7 +152,6 @@ def test_check_and_adapters_take_versions(there, measured):
 def test_the_page_shows_the_history_and_how_to_measure_it_again(measured):
     page = (measured.folder / "report.html").read_text()
     assert 'id="versions"' in page and "tiny 1.0 has no Hard" in page
-    assert "--beside" not in page
 
 
 def test_packages_beneath_that_moved_make_it_stale(there, measured, monkeypatch):

@@ -3,13 +3,10 @@
 import json
 import shutil
 import time
-import venv
 import zipfile
 from pathlib import Path
 
 import numpy
-
-from snnbench.environments.link import link
 
 from .command_line import Snnbench
 from .paths import FAULTY
@@ -146,15 +143,3 @@ def until(condition, seconds=60.0) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def virtual(folder: Path, modules: dict[str, str]) -> Path:
-    """A virtual environment, made without pip, that has this snnbench, the NumPy of these tests, and `modules` by their names."""
-    venv.create(folder, symlinks=True)
-    (site_packages,) = folder.glob("lib/python3.*/site-packages")
-    link(site_packages)
-    for part in Path(numpy.__file__).parents[1].glob("numpy*"):
-        (site_packages / part.name).symlink_to(part)
-    for name, text in modules.items():
-        (site_packages / f"{name}.py").write_text(text)
-    return folder

@@ -289,7 +289,6 @@ OPTIONS = (
         "--version",
         "--",
         "-x",
-        "--beside",
     ),
 )
 

@@ -15,8 +15,8 @@ from ...records.store import ResultFolder
 @dataclass
 class ResultSet:
     """A result folder: how many records it has and from when, the experiment as TOML, the adapters that it names, its
-    environments' packages, the names of planned cases by their ids, and a sentence for each file that could not be read. `beside`
-    names the environments in which cases have copies, and `given` the adapters that the command line gave."""
+    environments' packages, the names of planned cases by their ids, and a sentence for each file that could not be read.
+    `given` names the adapters that the command line gave."""
 
     name: str
     records: int
@@ -26,7 +26,6 @@ class ResultSet:
     packages: dict[str, dict[str, str]] = field(default_factory=dict)
     planned: dict[str, str] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
-    beside: list[str] = field(default_factory=list)
     given: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     """Files that hold JSON, and not what this version of snnbench writes there."""
