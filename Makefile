@@ -63,12 +63,13 @@ natives: $(VENV)/.tests
 	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
 	$(BIN)/python tests/test_readme.py
 
-# The committed sets as a site: build/site/index.html.
+# The committed sets as a site, build/site/index.html, with a sample report, build/site/sample/report.html.
 site: setup
 	rm -rf build/bundles
 	for set in $(patsubst results/%/records,%,$(wildcard results/*/records)); do \
 	  $(BIN)/snnbench bundle results/$$set --by snnbench --out build/bundles/$$set.bundle.jsonl || exit 1; done
 	$(BIN)/snnbench site build/bundles --out build/site
+	$(BIN)/snnbench report results/example --out build/site/sample
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 

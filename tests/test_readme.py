@@ -1,5 +1,7 @@
-"""Tables and pictures of the README and of docs/ are made from committed records; `python tests/test_readme.py` makes them anew.
-Links lead somewhere."""
+"""Tables and pictures of the README and docs/ equal those that committed records give; links work.
+
+`python tests/test_readme.py` generates them again.
+"""
 
 import re
 import tomllib
@@ -22,7 +24,7 @@ from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
 
 README, PAGES = ROOT / "README.md", sorted((ROOT / "docs").glob("*.md"))
-REPORT, KERNELS = ROOT / "docs" / "report.md", ROOT / "docs" / "kernels.md"
+SHELVES, KERNELS = ROOT / "docs" / "README.md", ROOT / "docs" / "kernels.md"
 EXAMPLE = ROOT / "results" / "example"
 TEXT = {
     "table": markdown_text,
@@ -36,7 +38,9 @@ BLOCK = re.compile(
     rf"(<!-- ({'|'.join(TEXT)}|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL
 )
 MOST_LINES = 130
-"""Of the README: what is longer is a page of docs/."""
+"""Limit of the README; longer subjects have a page in docs/."""
+STATED_ONCE = {"not on PyPI": "environments.md", "No GPU has run": "gpu.md"}
+"""Facts that will change, each with the one page that states it."""
 
 
 def generated(text: str) -> str:
@@ -52,12 +56,12 @@ def generated(text: str) -> str:
 
 
 def pictures() -> dict[Path, bytes]:
-    """Who is fastest at a step in the example set, a picture for each precision."""
+    """Returns the winners' map of the example set for each precision."""
     table = read_results([EXAMPLE]).table
     figure = winners(table)
     steps = [panel for panel in figure.panels if panel.where["phase"] == "step"]
     return {
-        EXAMPLE / f"winners-{p.where['precision']}.svg": DRAWING[".svg"](
+        ROOT / "docs" / f"winners-{p.where['precision']}.svg": DRAWING[".svg"](
             paper_spec(figure, p, table)
         )
         for p in steps
@@ -77,18 +81,26 @@ def test_the_first_page_is_short():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
-LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)|src=\"([^\"]+)\"")
+LINK = re.compile(r"\]\(([^)#:]*)(#[^)]*)?\)|src=\"([^\"]+)\"")
 
 
 @pytest.mark.parametrize(
     "page",
     [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES],
-    ids=lambda page: page.name,
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_links_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8")
-    found = [file or image for file, _, image in LINK.findall(text)]
-    assert [file for file in found if not (page.parent / file).exists()] == []
+def test_links_and_their_headings_exist(page):
+    for file, heading, image in LINK.findall(page.read_text(encoding="utf-8")):
+        target = page.parent / (file or image) if file or image else page
+        assert target.exists(), file or image
+        if heading:
+            assert heading[1:] in anchors(target), f"{file}{heading}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the anchors that a Markdown renderer gives to the page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_changes_and_citation_are_of_this_version():
@@ -101,18 +113,33 @@ def test_changes_and_citation_are_of_this_version():
     )
 
 
-def test_every_page_is_named_on_the_first():
-    text = README.read_text(encoding="utf-8")
-    assert [page.name for page in PAGES if f"docs/{page.name}" not in text] == []
+def test_every_page_stands_on_one_of_the_four_shelves():
+    assert "](docs/README.md)" in README.read_text(encoding="utf-8")
+    text = SHELVES.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
+        "Use",
+        "Understand",
+        "Extend",
+        "Reference",
+    ]
+    others = [page.name for page in PAGES if page != SHELVES]
+    assert sorted(re.findall(r"^\| \[[^\]]+\]\(([a-z-]+\.md)\)", text, re.MULTILINE)) == others
+
+
+@pytest.mark.parametrize("phrase", STATED_ONCE)
+def test_a_fact_that_will_change_is_stated_on_one_page(phrase):
+    stating = [
+        page.name for page in (README, *PAGES) for _ in range(page.read_text().count(phrase))
+    ]
+    assert stating == [STATED_ONCE[phrase]]
 
 
 def test_pictures_are_drawn_from_committed_records():
     drawn = pictures()
-    assert set(EXAMPLE.glob("*.svg")) == set(drawn)
+    assert set((ROOT / "docs").glob("*.svg")) == set(drawn)
+    shown = "".join(page.read_text(encoding="utf-8") for page in (README, *PAGES))
     for path, content in drawn.items():
-        assert path.read_bytes() == content and str(path.relative_to(ROOT)) in REPORT.read_text(
-            encoding="utf-8"
-        ), path.name
+        assert path.read_bytes() == content and path.name in shown, path.name
 
 
 def test_the_example_leaves_out_what_its_page_says():

@@ -1,4 +1,4 @@
-"""Pairs of committed cases that a claim speaks of: their figures with the intervals of the tables, conditions and quality."""
+"""Compares pairs of committed cases for a claim, with the intervals of the tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from snnbench.report.columns.metric import Entry
 from snnbench.report.coverage import FLAGS
 from snnbench.report.table import Table
 
-UNSAID = {
+OMITTED = {
     "device",
     "layers",
     "input",
@@ -24,7 +24,7 @@ UNSAID = {
     "augment",
     "machine",
 }
-"""Conditions that are the same in all committed sets, or that decide no claim; the machine goes by its name."""
+"""Conditions that all committed sets share or that decide no claim, and the machine's hash."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure of a pair with its 95 % interval; without one, both ends are the figure."""
+    """The ratio of a pair with its 95 % interval, or both ends equal to the ratio."""
 
     pair: Pair
     figure: float
@@ -54,9 +54,12 @@ class Shown:
 
 
 def pairs_of(table: Table, how: dict[str, Any]) -> list[Pair]:
-    """All pairs of `ours` with one of `theirs` under the conditions `case`. Raises AssertionError if one of `theirs` has none."""
+    """Returns all pairs of `ours` with `theirs` under the conditions `case`.
+
+    Raises AssertionError if one of `theirs` has no pair.
+    """
     names = [how["theirs"]] if isinstance(how["theirs"], str) else how["theirs"]
-    found = []
+    matches = []
     for _, group in table.comparison_groups():
         sound = {
             e.variant: e
@@ -64,17 +67,20 @@ def pairs_of(table: Table, how: dict[str, Any]) -> list[Pair]:
             if e.row.sound and all(e.values[key] == v for key, v in how["case"].items())
         }
         if how["ours"] in sound:
-            found += [Pair(sound[how["ours"]], sound[name]) for name in names if name in sound]
-    missing = {*names} - {pair.theirs.variant for pair in found}
+            matches += [Pair(sound[how["ours"]], sound[name]) for name in names if name in sound]
+    missing = {*names} - {pair.theirs.variant for pair in matches}
     assert not missing, (
         f"{how['set']}: no proved pair of {how['ours']} with {sorted(missing)} at {how['case']}"
     )
-    return found
+    return matches
 
 
 def times(table: Table, pairs: Sequence[Pair], phase: str) -> list[Shown]:
-    """How many times as fast ours is as theirs. Variances are drawn together as in the tables: over the ratios to the fastest of
-    all comparison groups; a pair without its group's fastest is added to these."""
+    """Returns how many times as fast ours is as theirs.
+
+    Variances are pooled as in the tables, over the ratios to the fastest of all comparison groups.
+    A pair without its group's fastest is added to these.
+    """
     family, places, slots = [], {}, {}
     for _, group in table.comparison_groups():
         ranked = [entry for entry in group if entry.row.standing]
@@ -87,7 +93,7 @@ def times(table: Table, pairs: Sequence[Pair], phase: str) -> list[Shown]:
             if at != best:
                 places[ranked[best].index, entry.index] = len(family)
                 family.append(logs[at, best])
-    found = []
+    ratios = []
     for pair in pairs:
         (logs, first), (_, second) = slots[pair.ours.index], slots[pair.theirs.index]
         place = places.get((pair.ours.index, pair.theirs.index))
@@ -96,12 +102,12 @@ def times(table: Table, pairs: Sequence[Pair], phase: str) -> list[Shown]:
             if place is not None
             else compared([*family, logs[second, first]])[-1]
         )
-        found.append(Shown(pair, *map(exp, (known.estimate, known.low, known.high))))
-    return found
+        ratios.append(Shown(pair, *map(exp, (known.estimate, known.low, known.high))))
+    return ratios
 
 
 def shares(pairs: Sequence[Pair], how: dict[str, Any]) -> list[Shown]:
-    """Our bytes over theirs: of a step's memory (`memory`), or of a column (`kept`)."""
+    """Returns our bytes over theirs, of a step's memory (`memory`) or of a column (`kept`)."""
     column = f"step_{how['memory']}_bytes" if "memory" in how else how["kept"]
     return [
         Shown(pair, *[pair.ours.values[column] / pair.theirs.values[column]] * 3) for pair in pairs
@@ -109,11 +115,11 @@ def shares(pairs: Sequence[Pair], how: dict[str, Any]) -> list[Shown]:
 
 
 def conditions_of(entries: Sequence[Entry]) -> str:
-    """Every condition in words, all its values where there are several, and the machine by its name.
+    """Returns every condition in words with all its values, and the name of the machine.
 
     `neuron hard · lif · fp32 · N = 512 · T = 2, 8, 32 · B = 16 · 1 core · AMD EPYC`
     """
-    axes = dict.fromkeys(axis for entry in entries for axis in entry.parts if axis not in UNSAID)
+    axes = dict.fromkeys(axis for entry in entries for axis in entry.parts if axis not in OMITTED)
     said = [
         _joined([entry.parts[axis] for entry in entries if axis in entry.parts]) for axis in axes
     ]
@@ -121,16 +127,16 @@ def conditions_of(entries: Sequence[Entry]) -> str:
 
 
 def differing(entry: Entry, among: Sequence[Entry]) -> list[str]:
-    """The conditions of `entry` that not all of `among` share."""
+    """Returns the conditions of `entry` that not all of `among` share."""
     return [
         text
         for axis, text in entry.parts.items()
-        if axis not in UNSAID and len({e.parts.get(axis) for e in among}) > 1
+        if axis not in OMITTED and len({e.parts.get(axis) for e in among}) > 1
     ]
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """`T = 2` and `T = 8` → `T = 2, 8`."""
+    """Joins values of one axis: `T = 2` and `T = 8` → `T = 2, 8`."""
     first, *others = dict.fromkeys(texts)
     head, equals, _ = first.partition(" = ")
     return ", ".join(
@@ -139,7 +145,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def quality_of(pairs: Sequence[Pair]) -> str:
-    """How many blocks the pairs have, and all remarks on their times."""
+    """Returns the number of blocks of the pairs and all remarks on their times."""
     entries = [entry for pair in pairs for entry in (pair.ours, pair.theirs)]
     blocks = sorted({entry.values["blocks"] for entry in entries})
     flags = [

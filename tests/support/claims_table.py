@@ -1,9 +1,9 @@
-"""The table of claims: what systems have claimed, what the committed records say, and a verdict that follows from both."""
+"""Generates docs/claims.md: for each paper its claims, committed figures and verdicts."""
 
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import inf, log
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,13 @@ from .claims_pairs import Shown, conditions_of, differing, pairs_of, quality_of,
 from .paths import ROOT
 
 CLAIMS = ROOT / "results" / "published" / "claims.toml"
-HEAD = ("system", "claim", "as published", "here", "conditions", "quality", "verdict")
+VERDICTS = {
+    "reproduced": "reproduced",
+    "not reproduced": "not reproduced",
+    "undecided": "undecided",
+    "needs": "needs other hardware",
+}
+"""Columns of the summary, by the words that a verdict begins with."""
 
 
 @dataclass
@@ -30,13 +36,13 @@ class Claim:
     least: float = -inf
     most: float = inf
     up_to: bool = False
-    """Whether one row is enough; else the claim must hold in all that it speaks of."""
+    """True if one row is enough; else the claim must hold in all rows that it covers."""
     because: str = ""
     remark: str = ""
     measured: dict[str, Any] = field(default_factory=dict)
 
     def verdict(self, intervals: Sequence[tuple[float, float]]) -> str:
-        """Of figures with their 95 % intervals, one for each row that the claim speaks of."""
+        """Returns the verdict on the 95 % intervals of all rows that the claim covers."""
         held = [low >= self.least and high <= self.most for low, high in intervals]
         missed = [high < self.least or low > self.most for low, high in intervals]
         if any(held) if self.up_to else all(held):
@@ -47,8 +53,8 @@ class Claim:
         return "undecided: the interval holds both"
 
     def decisive(self, shown: Sequence[Shown]) -> Shown:
-        """The row that decides: the weakest of all, or the strongest where one is enough."""
-        weakest_first = sorted(shown, key=lambda one: one.low if self.least > -inf else -one.high)
+        """Returns the deciding row: the weakest of all, or the strongest if one is enough."""
+        weakest_first = sorted(shown, key=lambda row: row.low if self.least > -inf else -row.high)
         return weakest_first[-1 if self.up_to else 0]
 
 
@@ -57,51 +63,66 @@ def claims_of(path: Path = CLAIMS) -> list[Claim]:
 
 
 def claims_text(claims: list[Claim]) -> str:
-    """A line for each claim. Raises AssertionError for one that no record decides, and which needs nothing."""
-    lines = [line(HEAD), line([":--"] * len(HEAD))]
+    """Returns the summary and a section for each paper.
+
+    Raises AssertionError for a claim that neither a record decides nor `needs` explains.
+    """
+    sections, counts = [], []
+    for paper, group in groupby(claims, key=lambda claim: claim.system):
+        section, verdicts = _section(list(group))
+        sections.append(f"## {plain(paper)}\n\n{section}")
+        numbers = [sum(verdict.startswith(word) for verdict in verdicts) for word in VERDICTS]
+        counts.append(line([plain(paper), *(str(number or "") for number in numbers)]))
+    head = [line(["paper", *VERDICTS.values()]), line([":--", *["--:"] * len(VERDICTS)])]
+    return "\n".join([*head, *counts, "", *sections])
+
+
+def _section(claims: list[Claim]) -> tuple[str, list[str]]:
+    """Returns a paper's claims, below them the conditions that they share, and the verdicts."""
+    texts, verdicts, conditions = [], [], {}
     for claim in claims:
+        lines = [f"published: {plain(claim.published)}"]
         if claim.measured:
-            cells = _decided(claim)
+            measured, condition, quality, verdict = _decided(claim)
+            number = conditions.setdefault(condition, len(conditions) + 1)
+            lines += [f"here: {measured}", f"quality: {quality}; conditions: {number}"]
         else:
             assert claim.needs, f"{claim.says}: neither measured nor needs"
-            cells = ["", "", "", f"needs {claim.needs}"]
-        lines.append(
-            line(
-                [
-                    plain(claim.system),
-                    plain(claim.says),
-                    plain(claim.published),
-                    *cells[:-1],
-                    plain(cells[-1]),
-                ]
-            )
-        )
-    return "\n".join([*lines, ""])
+            verdict = f"needs {claim.needs}"
+        verdicts.append(verdict)
+        says = plain(claim.says)
+        bullets = "\n".join(f"* {text}" for text in lines)
+        texts.append(f"### {says[0].upper()}{says[1:]}\n\n**{plain(verdict)}**\n\n{bullets}\n")
+    if conditions:
+        listed = "\n".join(f"{number}. {text}" for text, number in conditions.items())
+        texts.append(f"Conditions:\n\n{listed}\n")
+    return "\n".join(texts), verdicts
 
 
-def _decided(claim: Claim) -> list[str]:
-    """What was measured, under which conditions, how well, and the verdict."""
+def _decided(claim: Claim) -> tuple[str, str, str, str]:
+    """Returns the measured figures, the conditions, the quality of the times, and the verdict."""
     how = claim.measured
     table = read_results([ROOT / "results" / how["set"]]).table
     pairs = pairs_of(table, how)
     timed = "faster" in how or "growth" in how
-    both = f"`{how['ours']}` to {', '.join(f'`{name}`' for name in _names(how))}"
-    conditions = f"{conditions_of([pair.ours for pair in pairs])} ([results/{how['set']}](../results/{how['set']}))"
+    both = f"`{how['ours']}` against {', '.join(f'`{name}`' for name in _names(how))}"
+    link = f"[results/{how['set']}](../results/{how['set']})"
+    conditions = f"{conditions_of([pair.ours for pair in pairs])} ({link})"
     quality = quality_of(pairs) if timed else "weighed once, no interval"
     if "growth" in how:
         words, verdict = _growth(claim, times(table, pairs, how["growth"]))
-        return [f"{both}:<br>{words}", conditions, quality, verdict]
+        return f"{both}:\n{words}", conditions, quality, verdict
     shown = times(table, pairs, how["faster"]) if timed else shares(pairs, how)
-    verdict = claim.verdict([(one.low, one.high) for one in shown])
+    verdict = claim.verdict([(row.low, row.high) for row in shown])
     unit = (
         "as fast" if timed else f"the {how.get('memory', 'bytes that are kept').replace('_', ' ')}"
     )
-    return [
+    return (
         f"{both}: {_range(claim, shown, unit, len(_names(how)) > 1)}",
         conditions,
         quality,
         verdict,
-    ]
+    )
 
 
 def _names(how: dict[str, Any]) -> list[str]:
@@ -109,41 +130,37 @@ def _names(how: dict[str, Any]) -> list[str]:
 
 
 def _range(claim: Claim, shown: Sequence[Shown], unit: str, named: bool) -> str:
-    """The figure, or where there are several the one that decides and the one at the other end."""
+    """Returns the figure, or of several the deciding one and the one at the other end."""
     if len(shown) == 1:
         return f"{shown[0].text} {unit}"
     decisive = claim.decisive(shown)
-    other = max(shown, key=lambda one: abs(log(one.figure / decisive.figure)))
+    other = max(shown, key=lambda row: abs(log(row.figure / decisive.figure)))
 
-    def where(one: Shown) -> str:
-        own = [f"`{one.pair.theirs.variant}`"] * named + differing(
-            one.pair.ours, [each.pair.ours for each in shown]
-        )
-        return f"{one.text} {unit} ({', '.join(own)})"
+    def where(row: Shown) -> str:
+        names = [f"`{row.pair.theirs.variant}`"] * named
+        names += differing(row.pair.ours, [each.pair.ours for each in shown])
+        return f"{row.text} {unit} ({', '.join(names)})"
 
     rule = "one is enough, and the strongest is" if claim.up_to else "the weakest decides:"
     return f"of {len(shown)} comparisons {rule} {where(decisive)}; at the other end {where(other)}"
 
 
 def _growth(claim: Claim, shown: Sequence[Shown]) -> tuple[str, str]:
-    """Every figure over the axis, and how much it grows from each value of the axis to the next."""
+    """Returns all figures over the axis with the weakest growth, and the verdict."""
     lines, grown = [], []
-    for name in dict.fromkeys(one.pair.theirs.variant for one in shown):
-        own = sorted(
-            (one for one in shown if one.pair.theirs.variant == name),
-            key=lambda one: one.pair.ours.values["time_steps"],
+    for name in dict.fromkeys(row.pair.theirs.variant for row in shown):
+        rows = sorted(
+            (row for row in shown if row.pair.theirs.variant == name),
+            key=lambda row: row.pair.ours.values["time_steps"],
         )
-        lines.append(
-            f"`{name}`: "
-            + ", ".join(f"{one.text} at T = {one.pair.ours.values['time_steps']}" for one in own)
-        )
+        figures = (f"{row.text} at T = {row.pair.ours.values['time_steps']}" for row in rows)
+        lines.append(f"  * `{name}`: {', '.join(figures)}")
         grown += [
             (b.figure / a.figure, b.low / a.high, b.high / a.low, name, a, b)
-            for a, b in pairwise(own)
+            for a, b in pairwise(rows)
         ]
-    figure, low, high, name, a, b = min(grown, key=lambda one: one[1])
+    figure, low, high, name, a, b = min(grown, key=lambda growth: growth[1])
     steps = " to ".join(str(end.pair.ours.values["time_steps"]) for end in (a, b))
-    lines.append(
-        f"the weakest growth decides: {units.ratio(figure, low, high)}, `{name}` from T = {steps}"
-    )
-    return "<br>".join(lines), claim.verdict([one[1:3] for one in grown])
+    weakest = units.ratio(figure, low, high)
+    lines.append(f"  * the weakest growth decides: {weakest}, `{name}` from T = {steps}")
+    return "\n".join(lines), claim.verdict([growth[1:3] for growth in grown])
