@@ -34,6 +34,8 @@ from snnbench.kernels.spec import NeuronSpec
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+TEXTS: dict[str, str] = {}
+"""Texts of the config's own networks by reference; every worker receives them in its job."""
 INPUT = "input"
 """The name under which nodes read the network's input."""
 

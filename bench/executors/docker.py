@@ -14,8 +14,6 @@ from docker.types import DeviceRequest, LogConfig, Mount
 
 from ..common.mistakes import ConfigError
 from ..core.fingerprint import files_of
-from ..experiment.config import Experiment
-from ..machine.cores import usable_cores
 from ..machine.nvml import visible_devices
 from .docker_engine import FAILURES, OWNER, Engine, in_short
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
@@ -118,19 +116,17 @@ class DockerExecutor:
             raise CannotStart(str(error)) from None
 
 
-def docker_executor(experiment: Experiment, files: list[str], gpus: bool) -> DockerExecutor:
-    """The executor for an experiment with adapters in `files` (`path.py:Class`); `gpus` says whether this machine has any.
-    Raises ConfigError if no engine answers or it has no such image."""
+def docker_executor(
+    image: str, cores: list[int], pids: int, adapters: list[str], gpus: bool
+) -> DockerExecutor:
+    """The executor for `adapters` of the user (`path.py:Class`).
+
+    Raises ConfigError if no engine answers or it has no such image.
+    """
     engine = Engine()
-    image = find_image(engine, experiment.container.image)
-    cores = tuple(usable_cores()[: experiment.measure.threads or None])
-    reads = tuple(sorted({path for reference in files for path in sources_of(reference)}))
-    needs_gpus = (
-        any(device.startswith("cuda") for device in experiment.grid.device)
-        if experiment.grid.device
-        else gpus
-    )
-    return DockerExecutor(engine, image, cores, experiment.container.pids, reads, needs_gpus)
+    reads = sorted({path for reference in adapters for path in sources_of(reference)})
+    found = find_image(engine, image)
+    return DockerExecutor(engine, found, tuple(cores), pids, tuple(reads), gpus)
 
 
 def sources_of(reference: str) -> set[Path]:

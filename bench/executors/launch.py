@@ -1,4 +1,4 @@
-"""Launches workers, gives them orders, and says how they ended: what they reported, their last output, how long it took."""
+"""Launches workers, sends them orders and collects their events, their last output and how they ended."""
 
 import errno
 import json
@@ -17,20 +17,20 @@ from typing import Any
 
 from ..common.files import naming, own_folder
 from ..common.texts import clean
-from ..workloads.own import texts
+from ..core.network import TEXTS
 from .events import MOST_BYTES, read_events, read_object
 from .executor import TAIL_BYTES, CannotStart, Ending, Executor
 from .local import LocalExecutor
-from .surroundings import worker_environment
+from .variables import worker_environment
 
 MOST_ANSWER_BYTES = 1 << 20
-"""Of one answer: arrays are files."""
-LOOKS_S = 0.25
-"""How often the memory of a worker is looked at while somebody waits for it."""
+"""Limit of one answer; arrays are exchanged as files."""
+MEMORY_POLL_S = 0.25
+"""Seconds between two checks of a worker's memory while the harness waits for it."""
 CUT_WORD = re.compile(r"\A\S{1,512}(?=\s)")
-"""What a cut text begins with: it may be a part of a path that names somebody."""
+"""The first word of a cut text. It is dropped: it may be a part of a path with a user's name."""
 APART_MEMORY_BYTES = 16 * 2**30
-"""That a worker outside a run may use."""
+"""Memory limit of a worker outside a run."""
 
 
 class NoAnswerInTime(RuntimeError):
@@ -39,8 +39,10 @@ class NoAnswerInTime(RuntimeError):
 
 @dataclass
 class Outcome(Ending):
-    """How a worker ended, the events that it reported, and the end of its output. `fault` is in words why it was ended before its
-    time, if it was."""
+    """How a worker ended, with its events and the end of its output.
+
+    `fault` says why the harness ended the worker early.
+    """
 
     fault: str | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -49,124 +51,142 @@ class Outcome(Ending):
 
     @property
     def complete(self) -> bool:
-        """Whether the worker came to its end."""
+        """True if the worker reported its end."""
         return bool(self.events) and self.events[-1]["part"] == "end"
 
     @property
     def cpu_seconds(self) -> float | None:
-        """CPU time of the worker and of what it started; None if it did not come to its end."""
+        """CPU time of the worker and its children; None if the worker did not report its end."""
         return self.events[-1]["cpu_seconds"] if self.complete else None
 
     def answer(self, part: str) -> dict[str, Any]:
-        """The event named `part`. Raises RuntimeError with the worker's last line of output if there is none, NoAnswerInTime if
-        it was stopped."""
+        """Returns the event named `part`.
+
+        Raises NoAnswerInTime if there is none and the worker was stopped, else RuntimeError with
+        the last line of its output.
+        """
         for event in self.events:
             if event["part"] == part:
                 return event
         if self.timed_out:
             raise NoAnswerInTime(f"the worker gave no answer within {self.duration_s:.0f} s")
-        raise RuntimeError(
-            (self.output_tail.strip().splitlines() or ["the worker gave no answer"])[-1]
-        )
+        lines = self.output_tail.strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else "the worker gave no answer")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where and within which limits a worker runs.
+
+    The worker's folder is made in `scratch`; `shared` are further folders that its job names.
+    `timeout` is in seconds. `variables` are added to its environment.
+    """
+
+    scratch: Path
+    timeout: float
+    memory_bytes: int = APART_MEMORY_BYTES
+    variables: dict[str, str] = field(default_factory=dict)
+    executor: Executor = field(default_factory=LocalExecutor)
+    shared: Sequence[Path] = ()
 
 
 class Launched:
-    """A worker that was started: `python -m snnbench.worker VERB`. It has `timeout` seconds, of which only those count in which
-    somebody waits for it: a worker that lives with others computes nothing meanwhile.
+    """A running worker: `python -m snnbench.worker VERB JOB`. Raises CannotStart.
 
-    `job` is what the worker is given, as JSON; `variables` are its environment variables. Its folder is made in `scratch`, with a
-    name that begins with `name`, and always removed afterwards; `arrays` in it is where a worker and the judge exchange arrays.
-    `shared` are other folders that the job names. Raises CannotStart.
-
-    What the worker does to its folder touches nobody else: events and pipes are open here from the beginning.
+    The timeout counts only while the harness waits for this worker: workers that are alive
+    together take turns. `job` is written as JSON. The worker's folder, named after `name`, is
+    removed at the end; the worker and the judge exchange arrays in its subfolder `arrays`. Events
+    and pipes are opened before the worker starts, so that it cannot harm the harness by what it
+    does to its folder.
     """
 
     def __init__(
-        self,
-        verb: str,
-        job: dict[str, Any],
-        scratch: Path,
-        timeout: float,
-        memory_bytes: int,
-        variables: dict[str, str],
-        executor: Executor = LocalExecutor(),
-        shared: Sequence[Path] = (),
-        name: str = "",
-    ):
-        self.seconds_left, self.timed_out, self.duration_s, self.unread = timeout, False, 0.0, b""
+        self, verb: str, job: dict[str, Any], surroundings: Surroundings, name: str = ""
+    ) -> None:
+        self.seconds_left, self.duration_s = surroundings.timeout, 0.0
+        self.timed_out, self.unread = False, b""
         self.fault: str | None = None
         self.most_bytes = MOST_BYTES[verb == "describe"]
         self.open: list[int] = []
-        with naming(scratch):
-            scratch.mkdir(parents=True, exist_ok=True)
-            self.folder = Path(tempfile.mkdtemp(prefix=f"{name or verb}-", dir=scratch))
+        with naming(surroundings.scratch):
+            surroundings.scratch.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(
+                tempfile.mkdtemp(prefix=f"{name or verb}-", dir=surroundings.scratch)
+            )
         try:
-            with naming(self.folder):
-                places = {
-                    what: self.folder / what
-                    for what in ("events", "orders", "answers", "arrays", "temporary")
-                }
-                self.arrays, job_file = places["arrays"], self.folder / "job.json"
-                for place in (self.arrays, places["temporary"]):
-                    place.mkdir()
-                for pipe in ("orders", "answers"):
-                    os.mkfifo(places[pipe])
-                self.events = self._opened(places["events"], os.O_RDONLY | os.O_CREAT | os.O_EXCL)
-                # Opened for both ways, they neither wait for the worker nor end with it.
-                self.orders, self.answers = (
-                    self._opened(places[pipe], os.O_RDWR | os.O_NONBLOCK)
-                    for pipe in ("orders", "answers")
-                )
-                given = {"parent": executor.parent, "memory_bytes": memory_bytes} | {
-                    what: str(at) for what, at in places.items()
-                }
-                job_file.write_text(json.dumps({**job, **given, "networks": texts()}))
-            # -P: a user's file named like a framework, in the current folder, must not hide the framework.
-            arguments = ["-P", "-m", "snnbench.worker", verb, str(job_file)]
-            # The adapter may do to its temporary folder what it likes.
-            surroundings = {**variables, "TMPDIR": str(places["temporary"])}
-            self.running = executor.start(
-                arguments, surroundings, [self.folder, *shared], memory_bytes
+            job_file = self._make_files(job, surroundings)
+            # -P: a file in the current folder that is named like a framework must not hide it.
+            self.running = surroundings.executor.start(
+                ["-P", "-m", "snnbench.worker", verb, str(job_file)],
+                {**surroundings.variables, "TMPDIR": str(self.folder / "temporary")},
+                [self.folder, *surroundings.shared],
+                surroundings.memory_bytes,
             )
         except BaseException:
             self._clear()
             raise
 
-    def _opened(self, path: Path, how: int) -> int:
-        self.open.append(os.open(path, how, 0o600))
+    def _make_files(self, job: dict[str, Any], surroundings: Surroundings) -> Path:
+        names = ("events", "orders", "answers", "arrays", "temporary")
+        paths = {name: self.folder / name for name in names}
+        self.arrays, job_file = paths["arrays"], self.folder / "job.json"
+        with naming(self.folder):
+            for name in ("arrays", "temporary"):
+                paths[name].mkdir()
+            for name in ("orders", "answers"):
+                os.mkfifo(paths[name])
+            self.events = self._opened(paths["events"], os.O_RDONLY | os.O_CREAT | os.O_EXCL)
+            # Opened for reading and writing, a pipe neither blocks nor ends with the worker.
+            pipe_flags = os.O_RDWR | os.O_NONBLOCK
+            self.orders = self._opened(paths["orders"], pipe_flags)
+            self.answers = self._opened(paths["answers"], pipe_flags)
+            harness = {
+                "parent": surroundings.executor.parent,
+                "memory_bytes": surroundings.memory_bytes,
+                "networks": TEXTS,
+            }
+            job_file.write_text(
+                json.dumps({**job, **harness, **{name: str(path) for name, path in paths.items()}})
+            )
+        return job_file
+
+    def _opened(self, path: Path, flags: int) -> int:
+        self.open.append(os.open(path, flags, 0o600))
         return self.open[-1]
 
     def order(
         self, order: dict[str, Any], stop_after: float | None = None
     ) -> dict[str, Any] | None:
-        """Give an order, and wait for the answer to it. After so many seconds the worker is told to stop what it does for it."""
-        given, start = self._gave(order), time.monotonic()
-        if given and stop_after is not None:
+        """Sends an order and returns the answer; tells the worker to stop after `stop_after` s."""
+        start = time.monotonic()
+        is_sent = self._send(order)
+        if is_sent and stop_after is not None:
             answered = self._ready(start, self.answers, select.POLLIN, stop_after)
             self.spend(time.monotonic() - start)
-            given = answered or self._gave({"stop": True})
-        return self.answer() if given else None
+            is_sent = answered or self._send({"stop": True})
+        return self.answer() if is_sent else None
 
-    def _gave(self, order: dict[str, Any]) -> bool:
+    def _send(self, order: dict[str, Any]) -> bool:
         unwritten, start = json.dumps(order).encode() + b"\n", time.monotonic()
         while unwritten and self._ready(start, self.orders, select.POLLOUT):
-            with suppress(BlockingIOError):  # the worker can write to its own pipes
+            with suppress(BlockingIOError):  # the worker can fill its own pipes
                 unwritten = unwritten[os.write(self.orders, unwritten) :]
         self.spend(time.monotonic() - start)
         return not unwritten
 
     def answer(self) -> dict[str, Any] | None:
-        """Wait for the next answer. None: the worker has ended, has no time left, or answers more than anybody asked for.
-        Raises OSError if it found the disk full when the harness wrote: that is nobody's case."""
+        """Waits for the next answer and returns it.
+
+        Returns None if the worker has ended, is out of time or answers too much. Raises OSError
+        if the disk was full while harness code in the worker wrote: no case is to blame.
+        """
         start = time.monotonic()
         while b"\n" not in self.unread and self._ready(start, self.answers, select.POLLIN):
-            with suppress(BlockingIOError):  # and read from them
+            with suppress(BlockingIOError):  # the worker can read its own pipes
                 self.unread += os.read(self.answers, 1 << 16)
             if len(self.unread) > MOST_ANSWER_BYTES:
-                self.fault, self.unread = (
-                    f"its worker gave an answer of more than {MOST_ANSWER_BYTES >> 20} MiB",
-                    b"",
-                )
+                self.fault = f"its worker gave an answer of more than {MOST_ANSWER_BYTES >> 20} MiB"
+                self.unread = b""
                 break
         self.spend(time.monotonic() - start)
         line, newline, self.unread = self.unread.partition(b"\n")
@@ -176,52 +196,55 @@ class Launched:
         return answer
 
     def spend(self, seconds: float) -> None:
-        """Take so many seconds from those that the worker has: somebody else computed for it."""
+        """Subtracts `seconds` from the time that this worker has left."""
         self.seconds_left, self.duration_s = self.seconds_left - seconds, self.duration_s + seconds
 
     def _ready(self, start: float, pipe: int, event: int, most: float = inf) -> bool:
-        """Wait until `event` can be had of a pipe; False if the worker has ended before, or has no time left since `start`, or
-        if `most` seconds are over. Who was out of time once stays so: what it does while it waits for its end comes too late."""
+        """Waits until `event` occurs on a pipe; False if it does not.
+
+        That is when the worker has ended, is out of time (counted from `start`), or `most` seconds
+        have passed. A timeout is final: what the worker still sends comes too late.
+        """
         poll = select.poll()
         poll.register(pipe, event)
         poll.register(self.running.fileno(), select.POLLIN)
         while not (self.fault or self.timed_out):
-            left = min(self.seconds_left, most) - (time.monotonic() - start)
-            ready = [descriptor for descriptor, _ in poll.poll(min(max(left, 0.0), LOOKS_S) * 1e3)]
+            remaining = min(self.seconds_left, most) - (time.monotonic() - start)
+            pause_ms = min(max(remaining, 0.0), MEMORY_POLL_S) * 1e3
+            ready = [descriptor for descriptor, _ in poll.poll(pause_ms)]
             if ready:
                 return pipe in ready
-            if left <= 0:
+            if remaining <= 0:
                 self.timed_out = self.seconds_left <= most
                 break
             self.running.check_memory()
         return False
 
     def end(self) -> Outcome:
-        """End the worker, if it has not ended, and say how it ended."""
+        """Ends the worker, if it has not ended, and returns how it ended."""
         try:
             ending = self.running.end(self.timed_out)
             written = os.fstat(self.events).st_size
             if written > self.most_bytes:
-                self.fault, written = (
-                    f"its worker reported more than {self.most_bytes >> 20} MiB",
-                    0,
-                )
-            events = read_events(os.pread(self.events, written, 0))
-            tail = self.running.output.tail
-            text = tail.decode("utf-8", "replace")
-            text = CUT_WORD.sub("…", text) if len(tail) == TAIL_BYTES else text
-            text = str(clean(text.replace(str(self.folder), "SCRATCH")))
+                self.fault = f"its worker reported more than {self.most_bytes >> 20} MiB"
+                written = 0
             return Outcome(
                 **vars(ending),
                 fault=self.fault,
-                events=events,
-                output_tail=text,
+                events=read_events(os.pread(self.events, written, 0)),
+                output_tail=self._output_tail(),
                 duration_s=self.duration_s,
             )
         except CannotStart as error:
             return not_started(error)
         finally:
             self._clear()
+
+    def _output_tail(self) -> str:
+        tail = self.running.output.tail
+        text = tail.decode("utf-8", "replace")
+        text = CUT_WORD.sub("…", text) if len(tail) == TAIL_BYTES else text
+        return str(clean(text.replace(str(self.folder), "SCRATCH")))
 
     def _clear(self) -> None:
         for descriptor in self.open:
@@ -230,26 +253,17 @@ class Launched:
 
 
 def not_started(error: CannotStart) -> Outcome:
-    """The outcome of a worker that could not be started: an environment, an image or an engine may vanish during a run."""
+    """The outcome of a worker whose environment, image or engine vanished during a run."""
     failed: dict[str, Any] = {"part": "import", "status": "env_error", "reason": str(error)}
     return Outcome(
         exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error)
     )
 
 
-def launch(
-    verb: str,
-    job: dict[str, Any],
-    scratch: Path,
-    timeout: float,
-    memory_bytes: int,
-    variables: dict[str, str],
-    executor: Executor = LocalExecutor(),
-    shared: Sequence[Path] = (),
-) -> Outcome:
-    """Launch a worker that gives no answers, and wait for its end; the arguments are those of `Launched`."""
+def launch(verb: str, job: dict[str, Any], surroundings: Surroundings) -> Outcome:
+    """Launches a worker that gives no answers and waits for its end."""
     try:
-        launched = Launched(verb, job, scratch, timeout, memory_bytes, variables, executor, shared)
+        launched = Launched(verb, job, surroundings)
     except CannotStart as error:
         return not_started(error)
     try:
@@ -266,13 +280,13 @@ def launch_apart(
     timeout: float,
     executor: Executor = LocalExecutor(),
 ) -> Outcome:
-    """Launch a worker outside a run, with all cores. It sees GPUs unless `device` is the CPU."""
+    """Launches a worker outside a run, with all cores, and with GPUs unless `device` is the CPU."""
+    variables = worker_environment(device, 0)
     with scratch_apart() as scratch:
-        return launch(
-            verb, job, scratch, timeout, APART_MEMORY_BYTES, worker_environment(device, 0), executor
-        )
+        surroundings = Surroundings(scratch, timeout, variables=variables, executor=executor)
+        return launch(verb, job, surroundings)
 
 
 def scratch_apart() -> AbstractContextManager[Path]:
-    """A folder for workers outside a run."""
+    """A temporary folder for workers outside a run."""
     return own_folder(Path(tempfile.gettempdir()))

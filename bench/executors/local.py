@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import psutil
 
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
-from .surroundings import MATTER
+from .variables import MATTER
 
 LONGEST_READING_S = 5.0
 """Until the last output of a worker that has ended is read: somebody who is out of reach may hold the pipe."""

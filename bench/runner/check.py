@@ -13,9 +13,9 @@ from ..core.jobs import Inquiry
 from ..data.shelf import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
-from ..executors.launch import APART_MEMORY_BYTES, Launched, not_started, scratch_apart
+from ..executors.launch import Launched, Surroundings, not_started, scratch_apart
 from ..executors.local import LocalExecutor
-from ..executors.surroundings import worker_environment
+from ..executors.variables import worker_environment
 from ..experiment.config import load_config
 from ..experiment.grid import others, resolve_framework
 from ..experiment.grid import points as points_of
@@ -168,17 +168,14 @@ class Checker:
     def _start(
         self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]
     ) -> Launched:
-        surroundings = worker_environment(device, 0)
-        return Launched(
-            verb,
-            job,
+        surroundings = Surroundings(
             self.scratch,
             self.timeout,
-            APART_MEMORY_BYTES,
-            surroundings,
-            executor,
-            shared,
+            variables=worker_environment(device, 0),
+            executor=executor,
+            shared=shared,
         )
+        return Launched(verb, job, surroundings)
 
 
 @contextmanager

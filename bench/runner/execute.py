@@ -15,7 +15,7 @@ from ..common.texts import unplaced
 from ..core.case import Case, full_name
 from ..data.shelf import Shelf
 from ..executors.events import SENSELESS
-from ..executors.surroundings import worker_environment
+from ..executors.variables import worker_environment
 from ..experiment.adapter_info import without_folder
 from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated

@@ -8,8 +8,8 @@ from typing import Any
 from ..core.case import DATA
 from ..data.shelf import Shelf
 from ..executors.executor import Executor
-from ..executors.launch import Launched, Outcome, launch
-from ..executors.surroundings import compiler_caches, worker_environment
+from ..executors.launch import Launched, Outcome, Surroundings, launch
+from ..executors.variables import compiler_caches, worker_environment
 from ..experiment.measure import Measure
 from ..machine.job import memory_for_one_more
 from ..proof.free_run import is_whole
@@ -51,25 +51,22 @@ class Launcher:
         """The worker of a case. Raises CannotStart."""
         executor, device = planned.home.executor, planned.case.device
         if executor not in self.null_s:
-            self.null_s[executor] = launch("null", {}, *self._given(device, executor)).duration_s
+            surroundings = self._surroundings(device, executor)
+            self.null_s[executor] = launch("null", {}, surroundings).duration_s
         compiled = self._compiled(planned, block)
         task = planned.task(self.measure, block, material, compiled / "data")
-        given = self._given(device, executor, [compiled], compiler_caches(compiled))
-        return Launched("run", task.as_dict(), *given, f"run-{planned.id}")
+        surroundings = self._surroundings(device, executor, [compiled], compiler_caches(compiled))
+        return Launched("run", task.as_dict(), surroundings, f"run-{planned.id}")
 
     def canary(self) -> Launched:
         """A process that times the same task again and again, on the cores of the cases. Raises CannotStart."""
-        return Launched(
-            "canary", {"threads": self.measure.threads}, *self._given("cpu", self.executor)
-        )
+        surroundings = self._surroundings("cpu", self.executor)
+        return Launched("canary", {"threads": self.measure.threads}, surroundings)
 
     def judge(self) -> Launched:
         """The process that judges the cases. It shares the folders in which their arrays are. Raises CannotStart."""
-        return Launched(
-            "judge",
-            {"threads": self.measure.threads},
-            *self._given("cpu", self.executor, [self.scratch]),
-        )
+        surroundings = self._surroundings("cpu", self.executor, [self.scratch])
+        return Launched("judge", {"threads": self.measure.threads}, surroundings)
 
     def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """What a case is judged by: the folder of its recordings, or the file with the oracle's free run of its problem. Where
@@ -85,7 +82,7 @@ class Launcher:
         outcome = launch(
             "free",
             planned.task(material=made).as_dict(),
-            *self._given("cpu", self.executor, [self.scratch]),
+            self._surroundings("cpu", self.executor, [self.scratch]),
         )
         if is_whole(made):
             self.folder.write(path, made.read_bytes())
@@ -137,16 +134,19 @@ class Launcher:
             )
         return self._caches[planned.id]
 
-    def _given(
+    def _surroundings(
         self,
         device: str,
         executor: Executor,
         shared: Sequence[Path] = (),
         variables: dict[str, str] = {},
-    ) -> tuple[Path, float, int, dict[str, str], Executor, list[Path]]:
-        """What every worker is given: where its folder is made, its limits, variables, executor, and shared folders."""
+    ) -> Surroundings:
         self.folder.problems.mkdir(parents=True, exist_ok=True)
-        surroundings = worker_environment(device, self.measure.threads) | variables
-        folders = [self.folder.problems, *self.recordings.folders, *shared]
-        memory = memory_for_one_more(self.memory_bytes)
-        return self.scratch, self.measure.timeout, memory, surroundings, executor, folders
+        return Surroundings(
+            self.scratch,
+            self.measure.timeout,
+            memory_for_one_more(self.memory_bytes),
+            worker_environment(device, self.measure.threads) | variables,
+            executor,
+            [self.folder.problems, *self.recordings.folders, *shared],
+        )

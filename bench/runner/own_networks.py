@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ..common.mistakes import ConfigError
 from ..common.texts import clean
-from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
-from ..executors.surroundings import worker_environment
+from ..executors.launch import Outcome, Surroundings, launch, scratch_apart
+from ..executors.variables import worker_environment
 from ..experiment.config import Experiment
 from ..experiment.network import NetworkFault, NetworkTable
 from ..experiment.nir.apart import read_apart
@@ -45,10 +45,9 @@ def _of_function(reference: str) -> str:
     with scratch_apart() as scratch:
         made = scratch / "network.json"
         job = {"function": reference, "made": str(made)}
-        surroundings = worker_environment("cpu", 0)
-        outcome = launch(
-            "network", job, scratch, TIMEOUT_S, APART_MEMORY_BYTES, surroundings, shared=[scratch]
-        )
+        variables = worker_environment("cpu", 0)
+        surroundings = Surroundings(scratch, TIMEOUT_S, variables=variables, shared=[scratch])
+        outcome = launch("network", job, surroundings)
         answer = json.loads(made.read_text()) if made.is_file() else {"fault": _ended(outcome)}
     if fault := answer.get("fault"):
         raise NetworkFault(fault)

@@ -20,6 +20,7 @@ from ..experiment.grid import expand, points, resolve_framework, select
 from ..experiment.measure import Measure
 from ..experiment.setting import Setting, about
 from ..experiment.shard import Shard, parse_shard
+from ..machine.cores import usable_cores
 from ..machine.facts import machine_facts
 from ..proof.stages import too_large
 from ..records.identity import made_of
@@ -215,7 +216,11 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
         raise ConfigError(
             "--executor docker: needs the Python package docker: pip install 'snnbench[docker]'"
         ) from None
-    return docker_executor(experiment, files, bool(machine_facts()["gpus"]))
+    container, devices = experiment.container, experiment.grid.device
+    cores = usable_cores()[: experiment.measure.threads or None]
+    has_gpus = bool(machine_facts()["gpus"])
+    gpus = any(device.startswith("cuda") for device in devices) if devices else has_gpus
+    return docker_executor(container.image, cores, container.pids, files, gpus)
 
 
 def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:

@@ -7,9 +7,9 @@ from typing import Any
 from ..common.files import naming
 from ..core.case import DATA, Case
 from ..executors.executor import Executor
-from ..executors.launch import APART_MEMORY_BYTES, Outcome, launch, scratch_apart
+from ..executors.launch import Outcome, Surroundings, launch, scratch_apart
 from ..executors.local import LocalExecutor
-from ..executors.surroundings import worker_environment
+from ..executors.variables import worker_environment
 from .outcome import verdict
 from .planning import PlannedCase
 
@@ -43,16 +43,14 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
 
         def launched(verb: str, executor: Executor, device: str, **more: str) -> Outcome:
             job = {**planned.task(block=1, material=scratch / "problem.npz").as_dict(), **more}
-            return launch(
-                verb,
-                job,
+            surroundings = Surroundings(
                 scratch,
                 timeout,
-                APART_MEMORY_BYTES,
-                worker_environment(device, 0),
-                executor,
-                [scratch],
+                variables=worker_environment(device, 0),
+                executor=executor,
+                shared=[scratch],
             )
+            return launch(verb, job, surroundings)
 
         problem = launched("free", LocalExecutor(), "cpu")
         if not (scratch / "problem.npz").is_file():

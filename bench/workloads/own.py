@@ -14,14 +14,13 @@ import numpy as np
 from snnbench.kernels.spec import NeuronSpec
 
 from ..core.case import NETWORK, Case
-from ..core.network import Network, Node
+from ..core.network import TEXTS, Network, Node
 from .workload import Workload
 
 REFERENCE = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}@[0-9a-f]{16}$"
 """What a case calls such a network: a name, and the hash of all that it is."""
 
 _KNOWN: dict[str, Network] = {}
-_TEXTS: dict[str, str] = {}
 
 
 def reference_of(name: str, text: str) -> str:
@@ -35,13 +34,8 @@ def learn(reference: str, text: str) -> Network:
     if not re.match(REFERENCE, reference) or reference_of(name, text).partition("@")[2] != digest:
         raise ValueError(f"the network {reference} is not the one with this hash")
     if reference not in _KNOWN:
-        _KNOWN[reference], _TEXTS[reference] = of_text(text), text
+        _KNOWN[reference], TEXTS[reference] = of_text(text), text
     return _KNOWN[reference]
-
-
-def texts() -> dict[str, str]:
-    """All networks that this process knows, by reference: what its workers are told."""
-    return dict(_TEXTS)
 
 
 def as_text(network: Network) -> str:

@@ -8,8 +8,8 @@ from support.paths import ROOT
 from snnbench.adapters import registry
 from snnbench.core.fingerprint import files_of, source_hash
 from snnbench.core.jobs import Inquiry
-from snnbench.executors.launch import launch
-from snnbench.executors.surroundings import worker_environment
+from snnbench.executors.launch import Surroundings, launch
+from snnbench.executors.variables import worker_environment
 
 DERIVED = {
     "sinabs-exodus": "sinabs.py",
@@ -65,8 +65,8 @@ def test_a_changed_base_is_another_source(name, base, tmp_path):
 
     def described(scratch):
         job = Inquiry((registry.BUILT_IN[name],)).as_dict()
-        surroundings = worker_environment("cpu", 1) | {"PYTHONPATH": str(tmp_path)}
-        outcome = launch("describe", job, tmp_path / scratch, 30, 16 << 30, surroundings)
+        variables = worker_environment("cpu", 1) | {"PYTHONPATH": str(tmp_path)}
+        outcome = launch("describe", job, Surroundings(tmp_path / scratch, 30, variables=variables))
         return outcome.answer("describe")["adapters"][0]["source_sha256"]
 
     before = described("first")

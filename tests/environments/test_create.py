@@ -19,9 +19,8 @@ from support.environments import (
 
 from snnbench.core.case import Case
 from snnbench.environments.inventory import Home
-from snnbench.executors.launch import launch
+from snnbench.executors.launch import Surroundings, launch
 from snnbench.executors.local import LocalExecutor
-from snnbench.executors.surroundings import worker_environment
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.runner.check import checker
 from snnbench.runner.planning import PlannedCase
@@ -108,15 +107,8 @@ def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
         "env_error",
         f"{gone} cannot be started: No such file or directory",
     )
-    outcome = launch(
-        "null",
-        {},
-        tmp_path / "scratch",
-        10,
-        1 << 34,
-        worker_environment("cpu", 1),
-        LocalExecutor(str(gone)),
-    )
+    surroundings = Surroundings(tmp_path / "scratch", 10, executor=LocalExecutor(str(gone)))
+    outcome = launch("null", {}, surroundings)
     with pytest.raises(RuntimeError, match="cannot be started"):
         outcome.answer("describe")
 

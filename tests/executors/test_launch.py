@@ -13,14 +13,16 @@ from support.scripted import END, Scripted
 
 from snnbench.executors.events import MOST_BYTES
 from snnbench.executors.executor import TAIL_BYTES
-from snnbench.executors.launch import Launched, NoAnswerInTime, launch
+from snnbench.executors.launch import Launched, NoAnswerInTime, Surroundings, launch
 from snnbench.runner.outcome import verdict
 
 
+def around(scratch, text, timeout=30.0, memory_bytes=1 << 34):
+    return Surroundings(scratch, timeout, memory_bytes, executor=Scripted(text=text))
+
+
 def ended(tmp_path, text, timeout=30.0, memory_bytes=1 << 34):
-    outcome = launch(
-        "run", {}, tmp_path / "scratch", timeout, memory_bytes, {}, Scripted(text=text)
-    )
+    outcome = launch("run", {}, around(tmp_path / "scratch", text, timeout, memory_bytes))
     assert list((tmp_path / "scratch").iterdir()) == []
     return outcome, verdict(outcome, "cpu")
 
@@ -89,9 +91,7 @@ def test_shared_memory_counts(tmp_path):
 
 
 def test_orders_that_nobody_reads_end_with_the_time(tmp_path):
-    worker = Launched(
-        "run", {}, tmp_path / "scratch", 0.2, 1 << 34, {}, Scripted(text="signal.pause()")
-    )
+    worker = Launched("run", {}, around(tmp_path / "scratch", "signal.pause()", 0.2))
     assert worker.order({"order": "x" * (1 << 20)}) is None and worker.timed_out
     assert verdict(worker.end(), "cpu")["status"] == "timeout"
 
@@ -105,7 +105,7 @@ except BlockingIOError: pass
 answer("{}")
 signal.pause()
 """
-    worker = Launched("run", {}, tmp_path / "scratch", 3.0, 1 << 34, {}, Scripted(text=text))
+    worker = Launched("run", {}, around(tmp_path / "scratch", text, 3.0))
     assert worker.answer() == {}
     worker.seconds_left = 0.1
     assert worker.order({"end": True}) is None
@@ -115,10 +115,7 @@ signal.pause()
 def test_folders_of_workers_are_drawn_so_that_nobody_is_in_their_way(tmp_path):
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "run-").write_text("in the way")
-    workers = [
-        Launched("run", {}, tmp_path / "scratch", 9.0, 1 << 34, {}, Scripted(text=END))
-        for _ in range(2)
-    ]
+    workers = [Launched("run", {}, around(tmp_path / "scratch", END, 9.0)) for _ in range(2)]
     assert workers[0].folder != workers[1].folder
     assert [worker.end().exit_code for worker in workers if worker.answer() is None] == [0, 0]
 
@@ -145,13 +142,7 @@ STOPPED = "no end after 0 s, stopped in part 'import'"
 def out_of_time(tmp_path, text):
     """A worker that does what `text` says once it reads an order, and whose time is over before it has got one."""
     worker = Launched(
-        "run",
-        {},
-        tmp_path / "scratch",
-        0.0,
-        1 << 34,
-        {},
-        Scripted(text=f"open(orders).readline()\n{text}"),
+        "run", {}, around(tmp_path / "scratch", f"open(orders).readline()\n{text}", 0.0)
     )
     assert worker.answer() is None and worker.timed_out
     return worker
@@ -210,12 +201,10 @@ def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(
     monkeypatch.setenv("PATHS", json.dumps(sys.path))
     here = psutil.Process()
     before = set(here.children(recursive=True))
-    other = Launched(
-        "run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text="answer('{}'); signal.pause()")
-    )
+    other = Launched("run", {}, around(tmp_path, "answer('{}'); signal.pause()"))
     assert other.answer() == {}
     beside = set(here.children(recursive=True)) - before
-    worker = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=DAEMON + left))
+    worker = Launched("run", {}, around(tmp_path, DAEMON + left))
     worker.answer()
     worker.end()
     assert set(here.children(recursive=True)) - before == beside
@@ -228,16 +217,10 @@ def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(
 def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
     monkeypatch.setenv("PATHS", json.dumps(sys.path))
     owner = Launched(
-        "run",
-        {},
-        tmp_path,
-        30.0,
-        1 << 34,
-        {},
-        Scripted(text=DAEMON + "os.wait(); answer('{}'); signal.pause()"),
+        "run", {}, around(tmp_path, DAEMON + "os.wait(); answer('{}'); signal.pause()")
     )
     assert owner.answer() == {}
-    other = Launched("run", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=END))
+    other = Launched("run", {}, around(tmp_path, END))
     other.answer()
     other.end()
     assert psutil.Process(owner.running.process.pid).children()
@@ -246,7 +229,7 @@ def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
 
 def test_what_another_thread_starts_meanwhile_is_no_worker_s_and_stays(tmp_path):
     """As in a notebook, whose programs are in its own session."""
-    worker = Launched("", {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=END))
+    worker = Launched("", {}, around(tmp_path, END))
     ours = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         worker.end()

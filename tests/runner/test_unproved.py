@@ -7,7 +7,7 @@ import pytest
 from support.scripted import END, Scripted
 from support.workers import JudgeWorker, Planned
 
-from snnbench.executors.launch import Launched, Outcome
+from snnbench.executors.launch import Launched, Outcome, Surroundings
 from snnbench.runner.check import Checker
 from snnbench.runner.judge import Judge
 from snnbench.runner.outcome import verdict
@@ -79,7 +79,8 @@ started = []
 )
 def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, status, reason):
     def start(verb, *_):
-        started.append(Launched(verb, {}, tmp_path, 30.0, 1 << 34, {}, Scripted(text=ASKS + text)))
+        surroundings = Surroundings(tmp_path, 30.0, executor=Scripted(text=ASKS + text))
+        started.append(Launched(verb, {}, surroundings))
         return started[-1]
 
     checker = Checker(tmp_path, 30.0)

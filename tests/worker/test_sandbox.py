@@ -9,8 +9,8 @@ from support.paths import FAULTY
 from snnbench.adapters import registry
 from snnbench.core.jobs import Inquiry
 from snnbench.environments.recipes import load_recipes
-from snnbench.executors.launch import launch
-from snnbench.executors.surroundings import worker_environment
+from snnbench.executors.launch import Surroundings, launch
+from snnbench.executors.variables import worker_environment
 
 SWALLOWED = """
 from contextlib import suppress
@@ -72,9 +72,9 @@ def error_of(tmp_path, attempt, timeout=30):
     """What a worker's process knew of its attempts when it imported an adapter that makes this one."""
     (tmp_path / "mine.py").write_text(SWALLOWED.format(attempt=attempt))
     job = Inquiry((f"{tmp_path / 'mine.py'}:Mine",)).as_dict()
-    outcome = launch(
-        "describe", job, tmp_path / "scratch", timeout, 4 << 30, worker_environment("cpu", 1)
-    )
+    variables = worker_environment("cpu", 1)
+    surroundings = Surroundings(tmp_path / "scratch", timeout, 4 << 30, variables)
+    outcome = launch("describe", job, surroundings)
     return outcome.answer("describe")["adapters"][0]["error"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from snnbench.executors.local import LocalExecutor
-from snnbench.executors.surroundings import MATTER, worker_environment
+from snnbench.executors.variables import MATTER, worker_environment
 
 SECRETS = [
     "TORCH_HUB_TOKEN", "CUDA_SECRET", "JAX_API_KEY", "XLA_PASSWORD", "TRITON_TOKEN", "OMP_SECRET", "MKL_LICENSE", "LD_PRELOAD_2",
