@@ -5,39 +5,52 @@ from dataclasses import dataclass
 from typing import Any
 
 KINDS = {
-    "form": "the file is no bundle, or a line is not spelled as snnbench spells it",
+    "form": "the file is no bundle, or a line is not in snnbench's spelling",
     "size": "it is larger, or has more records, than a bundle may",
-    "content": "its lines, the first one among them, are not those whose hash the first line has",
-    "counts": "the first line counts other records, statuses or machines than there are",
+    "content": "the lines do not match the hash in the first line",
+    "counts": "the first line counts other records, statuses or machines than the file has",
     "schema": "a field of a record is unknown, missing or of the wrong kind",
-    "private": "a text has a path or an address in it, or a field that stays at home",
+    "private": "a text contains a path or an address, or a field that is never exported",
     "case id": "a record's case id is not that of its case",
     "done key": "a record's key is not that of its versions, adapter, machine and settings",
-    "machine": "a machine's hash is not that of its facts, or the case ran on a device that it does not have",
-    "version": "a framework's version is not the one among its packages, or snnbench's is none",
-    "status": "a record's status is not the worst of its parts, or a failure has a reason that only a success can lack",
-    "verdict": "a proof, or a stage of one, is said to have passed and did not by its own findings",
-    "tolerance": "a number of the proof is beyond its limit, and passed all the same",
-    "stages": "the proof does not have the stages and sizes that its case is proved in",
-    "unproved": "there are times without a proof in front of them",
-    "statistics": "a median or a quartile is not that of the calls that it is said to summarise",
-    "samples": "calls are missing, or so many are alike that no clock measured them",
+    "machine": (
+        "a machine's hash is not that of its facts, or the case ran on a device that the "
+        "machine lacks"
+    ),
+    "version": (
+        "a framework's version is not that of its packages, or snnbench's version is invalid"
+    ),
+    "status": (
+        "a record's status is not the worst of its parts, or a failure has the reason of a success"
+    ),
+    "verdict": "a proof or a stage is marked as passed against its own findings",
+    "tolerance": "a number of the proof exceeds its limit, and the proof passed",
+    "stages": "the proof lacks stages or sizes that its case requires",
+    "unproved": "there are times without a proof before them",
+    "statistics": "a median or a quartile is not that of the calls",
+    "samples": "calls are missing, or more are equal than a clock can produce",
     "elapsed": "calls took longer than the time that passed for all of them",
-    "unfilled": "calls fill so little of their slots, by the harness's clock, that they took longer than is told",
-    "overlap": "two slots were timed at once, or one before the one that came before it",
-    "floor": "a time is below the hardware's least and was not refused, or that least was lowered or left out",
-    "memory": "a call used more memory beyond its arguments than at its peak, or less than these take",
-    "moment": "a record began in the future, or its block before the block in front of it",
-    "blocks": "a case that was to be timed in several blocks has not all of them, or left without being shown to be slow",
-    "missing": "a case of the plan, or else of the experiment's grid, has no record, and others of its comparison have one",
-    "unplanned": "a record is of a case that was not planned",
+    "unfilled": (
+        "calls fill too little of their slots by the harness's clock: they took longer than stated"
+    ),
+    "overlap": "two slots were timed at once, or one before its predecessor",
+    "floor": (
+        "a time below the hardware's floor was not refused, or the floor was lowered or left out"
+    ),
+    "memory": "a call used more memory beyond its arguments than its peak, or less than these take",
+    "moment": "a record began in the future, or its block before the previous block",
+    "blocks": "a case lacks blocks, or stopped early without being shown to be slow",
+    "missing": (
+        "a planned case, or one of the experiment's grid, has no record, and others of its "
+        "comparison have one"
+    ),
+    "unplanned": "a record's case was not planned",
     "twice": "a case has two records of one block",
     "copied": "two records have the same calls, to the nanosecond",
-    "time": "a claimed time, interval or ratio is not that of the records",
-    "rank": "a claimed rank is not that of the records",
+    "time": "a stated time, interval or ratio is not that of the records",
+    "rank": "a stated rank is not that of the records",
 }
-"""Each with what it means; docs/community.md has the list."""
-
+"""Kinds of faults with their meanings; docs/community.md has the same list."""
 
 PLAIN = ("machine", "version")
 """Kinds whose sentences name what was changed, and not what no longer fits it."""
