@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..common.mistakes import ConfigError
+from ..records.bundle import stored_set
 from ..records.rows import Row
-from ..records.store import ResultFolder
 from ..report.columns.metric import SUMMARY, Metric
 from ..report.coverage import reason_of
 from ..report.files import Results as Read
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 
 def load(*folders: str | Path) -> Results:
-    """The results in one or more folders of `snnbench run`. Files that cannot be read are told in `Results.unreadable`. Raises
-    ConfigError for a folder that is not there, none given, or a list of folders.
+    """Returns the results in one or more folders of `snnbench run`, or bundles. `Results.unreadable` names files that cannot be
+    read. Raises ConfigError for a folder that is not there, for no folder, and for a list of folders.
 
     Example:
 
         import snnbench
 
-        results = snnbench.load("results/quickstart")
+        results = snnbench.load("results/quickstart.bundle.jsonl")
         results.frame.query("ranked and neuron == 'soft'")[["variant", "step_s", "ratio", "peak_memory_bytes"]]
     """
     if not folders:
         raise ConfigError(
-            "load() needs the folder of at least one run, such as load('results/quickstart')"
+            "load() needs the folder of at least one run, such as load('results/local/quickstart')"
         )
     if not all(isinstance(folder, str | Path) for folder in folders):
         raise ConfigError(
             "load() takes each folder as an argument of its own: load('results/a', 'results/b'), or load(*folders)"
         )
-    stores = [ResultFolder(Path(folder)) for folder in folders]
+    stores = [stored_set(Path(folder)) for folder in folders]
     for store in stores:
         store.must_exist()
     read = results_of(stores)

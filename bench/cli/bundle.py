@@ -7,16 +7,18 @@ import typer
 
 from ..common.files import write_atomically
 from ..common.mistakes import ConfigError
-from ..community.bundle import SUFFIX, bundle_of, text_of
+from ..community.bundle import bundle_of, text_of
 from ..community.verify.unfinished import unfinished
-from ..records.store import ResultFolder
+from ..records.bundle import SUFFIX, stored_set
 from . import exit_codes
 from .console import output, print_json, say
 from .options import Json
 
 
 def bundle(
-    folder: Annotated[Path, typer.Argument(help="The result folder of a run.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(help="The result folder of a run, or a bundle.", show_default=False)
+    ],
     out: Annotated[
         Path | None, typer.Option(help="The file.", show_default=f"NAME{SUFFIX}, here")
     ] = None,
@@ -39,7 +41,7 @@ def bundle(
         )
     if len(note) > 200:
         raise ConfigError(f"--note: has {len(note)} characters; at most 200")
-    made, refused = bundle_of(ResultFolder(folder), by, note)
+    made, refused = bundle_of(stored_set(folder), by, note)
     for sentence in refused:
         say(sentence)
     if own := sorted(

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from ..common.files import write_atomically
 from ..common.mistakes import ConfigError
+from ..records.bundle import stored_set
 from ..records.changes import NOISE
 from ..records.compare import (
     OTHER_MACHINE,
@@ -20,7 +21,6 @@ from ..records.compare import (
     compare_variants,
 )
 from ..records.rows import Row
-from ..records.store import ResultFolder
 from ..report.comparison import COLUMNS, junit_text, markdown_text, rows, summary
 from ..report.files import read_results
 from . import exit_codes
@@ -38,10 +38,12 @@ COLOURS = {
 
 def compare(
     base: Annotated[
-        Path, typer.Argument(help="The result folder to measure up to.", show_default=False)
+        Path,
+        typer.Argument(help="The result folder, or bundle, to measure up to.", show_default=False),
     ],
     new: Annotated[
-        Path | None, typer.Argument(help="The result folder in question.", show_default=False)
+        Path | None,
+        typer.Argument(help="The result folder, or bundle, in question.", show_default=False),
     ] = None,
     pair: Annotated[
         tuple[str, str] | None,
@@ -117,7 +119,7 @@ def compare(
 
 def _rows(folder: Path, refused: list[str]) -> list[Row]:
     """The rows of a folder; sentences on files that are refused are said, and added to `refused`."""
-    ResultFolder(folder).must_exist()
+    stored_set(folder).must_exist()
     results = read_results([folder])
     for sentence in results.unreadable:
         say(sentence)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..records.bundle import stored_set
 from ..records.merge import merge_folders
 from ..records.store import ResultFolder
 from ..report.files import results_of, write_report
@@ -17,7 +18,9 @@ from .results import print_results
 def merge(
     folders: Annotated[
         list[Path],
-        typer.Argument(help="Result folders of runs, e.g. of all shards.", show_default=False),
+        typer.Argument(
+            help="Result folders of runs, e.g. of all shards, or bundles.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option(help="A new folder for all of it.", show_default=False)],
     as_json: Json = False,
@@ -27,7 +30,7 @@ def merge(
     Rankings stay within a machine. Of two records of one case and round on one machine the newest counts.
     """
     whole = ResultFolder(out)
-    merged = merge_folders([ResultFolder(folder) for folder in folders], whole)
+    merged = merge_folders([stored_set(folder) for folder in folders], whole)
     results = results_of([whole])
     results.unreadable += merged.unreadable
     for sentence in [*merged.remarks, *results.unreadable, *results.missing_in_words]:

@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from ..common.mistakes import ConfigError, nearest
 from ..core.case import PHASES
+from ..records.bundle import SUFFIX, stored_set
 from ..records.store import ResultFolder
 from ..report.figures import NAMES, read_published
 from ..report.files import Results, plotted, read_results, write_plots, write_report
@@ -47,13 +48,18 @@ TEXTS = {
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(help="Result folders of earlier runs.", show_default=False)
+        list[Path],
+        typer.Argument(help="Result folders of earlier runs, or bundles.", show_default=False),
     ],
     format: Annotated[
         Format, typer.Option(help="What is printed; only with `table` files are written.")
     ] = Format.TABLE,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write.", show_default="the folder, if it is one")
+        Path | None,
+        typer.Option(
+            help="Where to write.",
+            show_default="the folder, if it is one; of a bundle a folder of its name",
+        ),
     ] = None,
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Also write results.parquet, with typed columns.")
@@ -105,7 +111,7 @@ def report(
             f"report --format {format}: writes no files, and so no {what}; leave one of the two out"
         )
     for folder in folders:
-        ResultFolder(folder).must_exist()
+        stored_set(folder).must_exist()
     results = read_results(folders, baseline)
     for sentence in results.unreadable:
         say(sentence)
@@ -125,13 +131,13 @@ def report(
         )
     else:
         theirs = read_published(published) if published else []
-        target, console = ResultFolder(out or folders[0]), output()
+        target, console = ResultFolder(out or _beside(folders[0])), output()
         target.make()
         with target.writing():
             if parquet:
                 target.write(target.parquet, parquet_bytes(results.table))
             write_report(
-                target, " + ".join(folder.resolve().name for folder in folders), results, theirs
+                target, " + ".join(stored_set(folder).name for folder in folders), results, theirs
             )
             print_tables(results.table, console)
             console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
@@ -151,6 +157,11 @@ def report(
                         highlight=False,
                     )
     raise typer.Exit(with_refused(FINE, results.unreadable))
+
+
+def _beside(path: Path) -> Path:
+    """Returns the folder in which the report of a set is written."""
+    return path.with_name(path.name.removesuffix(SUFFIX))
 
 
 def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:

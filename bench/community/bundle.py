@@ -16,19 +16,14 @@ from typing import Any
 from .. import __version__
 from ..common.mistakes import ConfigError
 from ..machine.facts import machine_kind
+from ..records.bundle import FORMAT, SHARED, SUFFIX, StoredSet
 from ..records.record import RECORD, Record
 from ..records.rows import Row, machine_of, rows_of
-from ..records.store import ResultFolder
-from ..schema import read_as
 from .scrub import harmless, leaks, scrubbed, scrubbed_experiment
 
-FORMAT = 1
 LICENCE = "CC-BY-4.0"
-SUFFIX = ".bundle.jsonl"
 MOST_BYTES, MOST_RECORDS = 5_000_000, 5000
 """Of a bundle. Longer runs are several: shards."""
-SHARED = ("adapter", "environment", "machine", "measure")
-"""Fields of a record that many have in common."""
 DIGITS = 6
 """Of a published number: what one library computes differently from the next is less."""
 
@@ -53,16 +48,11 @@ class Bundle:
         return str(self.header.get("by") or "")
 
 
-def bundle_of(folder: ResultFolder, by: str = "", note: str = "") -> tuple[Bundle, list[str]]:
-    """What of a result folder may be given to others, and a sentence for each file that could not be read. Raises ConfigError
-    where there is nothing, too much, or a private word in a name that cannot be changed."""
+def bundle_of(folder: StoredSet, by: str = "", note: str = "") -> tuple[Bundle, list[str]]:
+    """Returns the public part of a result set, and a sentence for each file that cannot be read. Raises ConfigError if there
+    are no records or too many, and for a private word in a name that cannot be changed."""
     folder.must_exist()
-    records, unreadable = list[Record](), list[str]()
-    for path in sorted(folder.records.glob("[!.]*.json")):
-        try:
-            records.append(read_as(RECORD, path))
-        except (OSError, ValueError) as error:
-            unreadable.append(f"{path} is left out: {error}")
+    records, unreadable = folder.read_records()
     if not records:
         raise ConfigError(f"{folder}: no records there")
     if len(records) > MOST_RECORDS:

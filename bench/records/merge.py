@@ -1,11 +1,12 @@
 """Result folders become one folder: every readable record, the plan, the environments, and the experiment if all share one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..common.mistakes import ConfigError
 from ..common.texts import clean
+from .bundle import StoredSet
 from .record import Record
 from .store import ResultFolder
 
@@ -19,14 +20,14 @@ class Merged:
     remarks: list[str] = field(default_factory=list)
 
 
-def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
+def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
     """Write what `folders` hold into `out`, which may be an earlier merge of them: it is made anew. A kill leaves all of their
     records there or none. Raises ConfigError, also where `out` has a record that none of them has."""
     for folder in folders:
         folder.must_exist()
     out.make()
-    merged = Merged(" + ".join(dict.fromkeys(folder.path.resolve().name for folder in folders)))
-    newest: dict[tuple[str, int, str], tuple[Record, Path]] = {}
+    merged = Merged(" + ".join(dict.fromkeys(folder.name for folder in folders)))
+    newest: dict[tuple[str, int, str], tuple[Record, StoredSet]] = {}
     planned: dict[str, str] = {}
     for folder in folders:
         names, no_plan = (
@@ -36,15 +37,16 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
         merged.unreadable += [*damaged, *no_plan]
         merged.remarks += [] if records or damaged else [f"{folder}: no records there"]
         planned |= names
-        for path, record in folder.records_by_path():
+        for record in records:
             key = (record.case_id, record.block, record.done_key)
-            if key in newest and newest[key][1].read_bytes() != path.read_bytes():
+            earlier, source = newest.get(key, (record, folder))
+            if source is not folder and source.text_of(earlier) != folder.text_of(record):
                 merged.remarks.append(
                     f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts"
                 )
             newest[key] = max(
-                newest.get(key, (record, path)),
-                (record, path),
+                (earlier, source),
+                (record, folder),
                 key=lambda one: (one[0].started_at, one[0].attempt),
             )
     there, unreadable = out.read_records()
@@ -53,7 +55,7 @@ def merge_folders(folders: list[ResultFolder], out: ResultFolder) -> Merged:
     merged.remarks += _several_versions([record for record, _ in newest.values()])
     with out.writing() as scratch:
         whole = ResultFolder(scratch)
-        whole.copy_records(newest.values())
+        whole.copy_records((record, source.text_of(record)) for record, source in newest.values())
         for folder in folders:
             environments, refused = folder.read_environments()
             merged.unreadable += refused
@@ -89,7 +91,7 @@ def _several_versions(records: list[Record]) -> list[str]:
 
 
 def _merge_experiments(
-    folders: list[ResultFolder], whole: ResultFolder, out: ResultFolder, merged: Merged
+    folders: Sequence[StoredSet], whole: ResultFolder, out: ResultFolder, merged: Merged
 ) -> None:
     """Shards of one run share an experiment. Records of several experiments cannot be measured again with one of them."""
     found = []

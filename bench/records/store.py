@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,11 @@ class ResultFolder:
 
     def __str__(self) -> str:
         return str(self.path)
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.path.resolve().name
 
     def record_path(self, case_id: str, block: int, done_key: str) -> Path:
         return self.records / file_name(case_id, block, done_key)
@@ -174,23 +179,20 @@ class ResultFolder:
             one for one in contents if isinstance(one, str)
         ]
 
-    def records_by_path(self) -> Iterator[tuple[Path, Record]]:
-        """All records with their files, by name."""
-        for path in sorted(self._contents, key=str):
-            if isinstance(content := self._contents[path], Record):
-                yield path, content
+    def text_of(self, record: Record) -> bytes:
+        """Returns the content of a record's file."""
+        return (self.records / record.file_name).read_bytes()
 
-    def copy_records(self, records: Collection[tuple[Record, Path]]) -> None:
-        """Write records of other folders, byte for byte as their files have them, into this one, which has none yet."""
+    def copy_records(self, records: Iterable[tuple[Record, bytes]]) -> None:
+        """Writes records of other sets with the contents of their files into this folder, which has no records yet."""
         self.records.mkdir()
-        for record, path in records:
-            copy = self.record_path(record.case_id, record.block, record.done_key)
-            with naming(copy):
-                copy.write_bytes(path.read_bytes())
+        self._contents = {}
+        for record, content in records:
+            path = self.records / record.file_name
+            with naming(path):
+                path.write_bytes(content)
+            self._contents[path] = record
         os.sync()
-        self._contents = {
-            self.record_path(one.case_id, one.block, one.done_key): one for one, _ in records
-        }
 
     def record(self, case_id: str, block: int, done_key: str) -> Record | None:
         """One record, if it is there and can be read."""
@@ -198,14 +200,10 @@ class ResultFolder:
         return content if isinstance(content, Record) else None
 
     def write_record(self, record: Record) -> Path:
-        """One line per field: short enough to read, and samples do not fill pages."""
+        """Writes a record and returns its file."""
         path = self.record_path(record.case_id, record.block, record.done_key)
         written = RECORD.validate_python(record.model_dump(by_alias=True), context=WRITTEN)
-        lines = [
-            f"{json.dumps(key)}: {json.dumps(value)}"
-            for key, value in written.model_dump(by_alias=True).items()
-        ]
-        self._finished[path] = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+        self._finished[path] = record_text(written)
         self.write(path, self._finished[path])
         self._contents[path] = _content(path)
         return path
@@ -316,6 +314,15 @@ class ResultFolder:
             return (read_as(kind, path), []) if path.exists() else (None, [])
         except (ValueError, OSError) as error:
             return None, [str(clean(f"{path} cannot be read: {error}"))]
+
+
+def record_text(record: Record) -> bytes:
+    """Returns the content of a record's file: one line per field, so that samples do not fill pages."""
+    lines = [
+        f"{json.dumps(key)}: {json.dumps(value)}"
+        for key, value in record.model_dump(by_alias=True).items()
+    ]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def _content(path: Path) -> Record | str:

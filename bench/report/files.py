@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..common.texts import anonymous, first_few
+from ..records.bundle import StoredSet, stored_set
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
@@ -43,12 +44,12 @@ class Results:
 
 
 def read_results(folders: list[Path], baseline: str = "") -> Results:
-    """The results in `folders`, read from their files."""
-    return results_of([ResultFolder(folder) for folder in folders], baseline)
+    """Returns the results of folders and bundles, read from their files."""
+    return results_of([stored_set(folder) for folder in folders], baseline)
 
 
-def results_of(folders: list[ResultFolder], baseline: str = "") -> Results:
-    """The results in folders whose records may have been read already."""
+def results_of(folders: Sequence[StoredSet], baseline: str = "") -> Results:
+    """Returns the results of sets whose records may have been read already."""
     records: list[Record] = []
     unreadable: list[str] = []
     sets: list[ResultSet] = []

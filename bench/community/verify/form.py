@@ -11,15 +11,14 @@ from typing_extensions import TypedDict
 
 from ...common.mistakes import hexadecimal, shown
 from ...machine.facts import machine_kind
+from ...records.bundle import FORMAT, SHARED, with_shared
 from ...records.record import RECORD, Record
 from ...records.rows import machine_of
 from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, understood
 from ..bundle import (
-    FORMAT,
     LICENCE,
     MOST_BYTES,
     MOST_RECORDS,
-    SHARED,
     Bundle,
     hash_of,
     line,
@@ -167,18 +166,12 @@ def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> 
 def _take_record(
     bundle: Bundle, shared: dict[str, Any], number: int, written: dict[str, Any]
 ) -> Iterator[Fault]:
-    values, where = dict(written), f"line {number}"
+    values, where = with_shared(written, shared), f"line {number}"
     for name in SHARED:
-        key = values.get(name)
-        known = shared[name] if isinstance(shared[name], dict) else {}
-        if not isinstance(key, str) or not isinstance(known.get(key), dict):
-            raise ValueError(f"{name} = {shown(key)}: the line of what is shared has no such entry")
-        if (own := hashlib.sha256(line(known[key]).encode()).hexdigest()[:12]) != key:
-            text = (
-                f"its {name} was changed: the entry {key} of what records share has the hash {own}"
-            )
-            yield Fault("content", where, text, cause_of(name, known[key]))
-        values[name] = known[key]
+        key, value = written[name], values[name]
+        if (digest := hashlib.sha256(line(value).encode()).hexdigest()[:12]) != key:
+            text = f"its {name} was changed: the shared entry {key} has the hash {digest}"
+            yield Fault("content", where, text, cause_of(name, value))
     try:
         record = understood(RECORD, values)
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...common.texts import anonymous
 from ...experiment.config import Experiment, meaningless
-from ...records.store import ResultFolder
+from ...records.bundle import StoredSet
 
 
 @dataclass
@@ -31,12 +31,10 @@ class ResultSet:
     """Files that hold JSON, and not what this version of snnbench writes there."""
 
 
-def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
+def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
     """What lies in `folder` besides its records, which began at the times `started`. A file that is no JSON gives a sentence in
     `unreadable`."""
-    contents = ResultSet(
-        anonymous(folder.path.resolve().name), len(started), max(started, default="")
-    )
+    contents = ResultSet(anonymous(folder.name), len(started), max(started, default=""))
     environments, contents.unreadable = folder.read_environments()
     contents.packages = {
         f"{facts['name']} {facts['hash']}": facts.get("packages", {})
@@ -54,7 +52,7 @@ def result_set(folder: ResultFolder, started: list[str]) -> ResultSet:
             TypeError,
             OverflowError,
         ):  # of another version of snnbench: no reason to doubt its records
-            contents.strange.append(folder.experiment.name)
+            contents.strange.append("experiment.json")
     contents.planned, unreadable = folder.read_planned()
     contents.unreadable += unreadable
     return contents

@@ -1,0 +1,155 @@
+"""Reads a bundle: the records of a result set in one text file, with the methods by which a result folder is read.
+
+Every line is a JSON object. The first has the hash of all others; the second the experiment and the plan; the third the values
+that records share, by their hashes; then come claimed results and records. `community/bundle.py` writes bundles, and
+`community/verify` checks them.
+"""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from ..common.mistakes import ConfigError, shown
+from ..common.texts import clean
+from ..schema import LARGEST_FILE, CaseId, Environment, Text, understood
+from .record import RECORD, Record
+from .store import ResultFolder, record_text
+
+FORMAT = 1
+SUFFIX = ".bundle.jsonl"
+SHARED = ("adapter", "environment", "machine", "measure")
+"""Fields of a record that are written once for all records with the same value."""
+
+
+class Plan(TypedDict):
+    """The second line of a bundle."""
+
+    experiment: dict[str, Any]
+    planned: dict[CaseId, Text]
+
+
+PLAN = TypeAdapter(Plan)
+
+
+class BundleFile:
+    """A bundle that is read as a result folder. It is read once, at the first question.
+
+    records, unreadable = BundleFile(Path("results/quickstart.bundle.jsonl")).read_records()
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.path.name.removesuffix(SUFFIX)
+
+    def must_exist(self) -> None:
+        """Raises ConfigError if there is no such file."""
+        if not self.path.is_file():
+            raise ConfigError(f"{self}: there is no such file")
+
+    def read_records(self) -> tuple[list[Record], list[str]]:
+        """Returns the records, and a sentence for each line that is refused."""
+        return self._contents.records, self._contents.unreadable
+
+    def text_of(self, record: Record) -> bytes:
+        """Returns the record as a result folder stores it."""
+        return record_text(record)
+
+    def read_planned(self) -> tuple[dict[str, str], list[str]]:
+        """Returns the names of the planned cases by their ids. Refused lines are named by `read_records`."""
+        return self._contents.planned, []
+
+    def read_experiment(self) -> tuple[Any, list[str]]:
+        """Returns the experiment, None if the bundle has none. Refused lines are named by `read_records`."""
+        return self._contents.experiment or None, []
+
+    def read_environments(self) -> tuple[dict[str, Environment], list[str]]:
+        """Returns the environments by their hashes, each with the packages on which its frameworks rest."""
+        known: dict[str, Environment] = {}
+        for record in self._contents.records:
+            facts = known.setdefault(
+                record.environment["hash"], Environment(**record.environment, packages={})
+            )
+            facts["packages"] |= record.adapter.get("closure", {})
+        return known, []
+
+    @cached_property
+    def _contents(self) -> "_Contents":
+        contents = _Contents(self.path)
+        try:
+            if self.path.stat().st_size > LARGEST_FILE:
+                raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
+            header, _, body = self.path.read_bytes().partition(b"\n")
+            if json.loads(header).get("snnbench_bundle") != FORMAT:
+                raise ValueError(f"it is no bundle of format {FORMAT}")
+        except (OSError, ValueError, AttributeError) as error:
+            contents.refuse(f"{self.path} cannot be read: {error}")
+            return contents
+        for number, line in enumerate(body.splitlines(), start=2):
+            try:
+                contents.take(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
+        contents.records.sort(key=lambda record: record.file_name)
+        return contents
+
+
+class _Contents:
+    """The lines of a bundle that could be read, and a sentence for each of the others."""
+
+    def __init__(self, path: Path) -> None:
+        self.experiment: dict[str, Any] = {}
+        self.planned: dict[str, str] = {}
+        self.shared: dict[str, Any] = {}
+        self.records: list[Record] = []
+        self.unreadable: list[str] = []
+
+    def refuse(self, sentence: str) -> None:
+        self.unreadable.append(str(clean(sentence)))
+
+    def take(self, value: Any) -> None:
+        """Adds what a line holds. Raises ValueError if that is refused."""
+        match value:
+            case {"experiment": _, "planned": _}:
+                plan = understood(PLAN, value)
+                self.experiment, self.planned = plan["experiment"], plan["planned"]
+            case {"shared": dict(shared)}:
+                self.shared = shared
+            case {"record": dict(record)}:
+                self.records.append(understood(RECORD, with_shared(record, self.shared)))
+            case {"result": _}:
+                pass  # is computed from the records
+            case _:
+                raise ValueError("it holds no plan, nothing shared, no result and no record")
+
+
+def with_shared(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """Returns the values of a record with shared ones in place of their hashes. Raises ValueError if one is missing."""
+    values = dict(record)
+    for name in SHARED:
+        key, known = values.get(name), shared.get(name)
+        known = known if isinstance(known, dict) else {}
+        if not isinstance(key, str) or not isinstance(known.get(key), dict):
+            raise ValueError(f"{name} = {shown(key)}: the line of shared values has no such entry")
+        values[name] = known[key]
+    return values
+
+
+def stored_set(path: Path) -> "StoredSet":
+    """Returns the result set at a path: of a file that is named like one, a bundle; else a folder."""
+    return (
+        BundleFile(path) if path.name.endswith(SUFFIX) and not path.is_dir() else ResultFolder(path)
+    )
+
+
+StoredSet = ResultFolder | BundleFile
