@@ -51,25 +51,24 @@ history: setup
 
 # The table of docs/coverage.md, measured from nothing. After an interruption, run all lines but the first.
 coverage: $(VENV)/.tests
-	rm -rf results/coverage
+	rm -rf results/local/coverage
 	$(BIN)/snnbench env create $(OWN_ENVIRONMENTS)
-	$(BIN)/snnbench run --config configs/coverage.toml --out results/coverage || test $$? = 3
+	$(BIN)/snnbench run --config configs/coverage.toml || test $$? = 3
+	$(BIN)/snnbench bundle results/local/coverage --by snnbench --out results/coverage.bundle.jsonl
 	$(BIN)/python tests/test_readme.py
 
 # The table of docs/natives.md, likewise.
 natives: $(VENV)/.tests
-	rm -rf results/natives
+	rm -rf results/local/natives
 	$(BIN)/snnbench env create $(OWN_ENVIRONMENTS)
-	$(BIN)/snnbench run --config configs/natives.toml --out results/natives
+	$(BIN)/snnbench run --config configs/natives.toml
+	$(BIN)/snnbench bundle results/local/natives --by snnbench --out results/natives.bundle.jsonl
 	$(BIN)/python tests/test_readme.py
 
 # The committed sets as a site, build/site/index.html, with a sample report, build/site/sample/report.html.
 site: setup
-	rm -rf build/bundles
-	for set in $(patsubst results/%/records,%,$(wildcard results/*/records)); do \
-	  $(BIN)/snnbench bundle results/$$set --by snnbench --out build/bundles/$$set.bundle.jsonl || exit 1; done
-	$(BIN)/snnbench site build/bundles --out build/site
-	$(BIN)/snnbench report results/example --out build/site/sample
+	$(BIN)/snnbench site $(wildcard results/*.bundle.jsonl) --out build/site
+	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 

@@ -3,7 +3,7 @@
     import snnbench
     snnbench.check("norse", neuron="soft")              # the proof alone
     snnbench.run("experiment.toml", neurons=[256])      # as snnbench run
-    snnbench.load("results/quickstart").frame           # a pandas DataFrame; docs/python.md has more
+    snnbench.load("results/quickstart.bundle.jsonl").frame           # a pandas DataFrame; docs/python.md has more
 
 The packages `snnbench.adapters` and `snnbench.kernels` live beside this one. Nothing is imported before it is asked for: workers
 import this package inside a framework's environment, where none of the harness's own libraries need exist.

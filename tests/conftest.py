@@ -16,6 +16,7 @@ import signal
 import pytest
 from hypothesis import settings
 from support.command_line import Snnbench
+from support.trees import unbundled
 
 # What a shell starts in the background ignores Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,6 +39,12 @@ def snnbench(tmp_path) -> Snnbench:
 def snnbench_module(tmp_path_factory) -> Snnbench:
     """For a run that the tests of one file look at together."""
     return Snnbench(tmp_path_factory.mktemp("snnbench"))
+
+
+@pytest.fixture(scope="session")
+def quickstart_folder(tmp_path_factory):
+    """The committed quickstart set as a result folder, for tests that only read it."""
+    return unbundled("quickstart", tmp_path_factory.mktemp("committed") / "quickstart")
 
 
 @pytest.fixture

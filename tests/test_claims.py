@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from support.claims_pairs import Pair, Shown, conditions_of, pairs_of, quality_of, times
 from support.claims_table import Claim, claims_of, claims_text
-from support.paths import ROOT
+from support.paths import ROOT, committed
 
 from snnbench.report.files import read_results
 
@@ -102,7 +102,7 @@ def test_the_weakest_row_decides_but_of_up_to_the_strongest(claim, intervals, ve
 
 
 def test_an_interval_is_the_one_of_the_tables():
-    table = read_results([ROOT / "results" / "training"]).table
+    table = read_results([committed("training")]).table
     how = {
         "set": "training",
         "case": {},
@@ -123,7 +123,7 @@ def test_an_interval_is_the_one_of_the_tables():
 
 
 def test_every_condition_and_remark_is_said():
-    table = read_results([ROOT / "results" / "time-steps"]).table
+    table = read_results([committed("time-steps")]).table
     pairs = pairs_of(table, {"set": "time-steps", "case": {}, "ours": "fused", "theirs": "norse"})
     words = conditions_of([pair.ours for pair in pairs])
     assert words.startswith(

@@ -12,7 +12,7 @@ from support.claims_table import claims_of, claims_text
 from support.first_table import first_text
 from support.history_table import history_text
 from support.memory_table import memory_text
-from support.paths import ROOT
+from support.paths import ROOT, committed
 from support.scaling_table import scaling_text
 
 import snnbench
@@ -25,7 +25,7 @@ from snnbench.report.tables.proved import matrix_text
 
 README, PAGES = ROOT / "README.md", sorted((ROOT / "docs").glob("*.md"))
 SHELVES, KERNELS = ROOT / "docs" / "README.md", ROOT / "docs" / "kernels.md"
-EXAMPLE = ROOT / "results" / "example"
+EXAMPLE = committed("example")
 TEXT = {
     "table": markdown_text,
     "coverage": matrix_text,
@@ -165,7 +165,7 @@ def test_the_example_leaves_out_what_its_page_says():
 
 
 def test_every_framework_has_its_line_and_none_has_failed():
-    rows = read_results([ROOT / "results" / "coverage"]).rows
+    rows = read_results([committed("coverage")]).rows
     assert {row.case.framework for row in rows} == set(BUILT_IN)
     assert {row.status for row in rows} == {"ok", "unsupported", "env_error"}
     assert {row.case.framework for row in rows if row.status == "env_error"} == {

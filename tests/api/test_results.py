@@ -3,28 +3,28 @@
 import subprocess
 import sys
 from csv import DictReader
+from io import StringIO
 
 import pandas
 import pytest
-from support.paths import ROOT
+from support.paths import SETS, committed
 
 import snnbench
 from snnbench.report.columns.metrics import METRICS
+from snnbench.report.files import read_results
+from snnbench.report.tables.csv import csv_text
 from snnbench.report.tables.frame import TYPED, dtype_of
-
-SETS = sorted(path.parent.name for path in (ROOT / "results").glob("*/results.csv"))
 
 
 @pytest.fixture(scope="module")
 def quickstart():
-    return snnbench.load(ROOT / "results" / "quickstart")
+    return snnbench.load(committed("quickstart"))
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_frame_has_what_results_csv_has(name):
-    frame = snnbench.load(ROOT / "results" / name).frame
-    with (ROOT / "results" / name / "results.csv").open(newline="") as file:
-        lines = [*DictReader(file)]
+    frame = snnbench.load(committed(name)).frame
+    lines = [*DictReader(StringIO(csv_text(read_results([committed(name)]).table)))]
     assert [*frame.columns] == [*lines[0]] and len(frame) == len(lines)
     for column in frame.columns:
         written = [line[column] for line in lines]
@@ -64,10 +64,10 @@ def test_a_notebook_shows_the_ranking_tables(quickstart):
     assert page.count("<table>") >= 2 and "fused" in page and "<script" not in page
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path, quickstart):
+def test_what_cannot_be_read_is_told_and_the_rest_is_there(tmp_path, quickstart_folder):
     records = tmp_path / "set" / "records"
     records.mkdir(parents=True)
-    source = sorted((ROOT / "results" / "quickstart" / "records").iterdir())
+    source = sorted((quickstart_folder / "records").iterdir())
     (records / source[0].name).write_bytes(source[0].read_bytes())
     (records / source[1].name).write_text("{")
     found = snnbench.load(tmp_path / "set")
@@ -101,7 +101,7 @@ def test_the_import_loads_nothing_and_says_what_there_is():
 
 def test_without_pandas_the_extra_is_named(quickstart, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    fresh = snnbench.load(ROOT / "results" / "quickstart")
+    fresh = snnbench.load(committed("quickstart"))
     assert len(fresh) == len(quickstart)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'snnbench\[pandas\]'"):
         _ = fresh.frame
@@ -109,4 +109,4 @@ def test_without_pandas_the_extra_is_named(quickstart, monkeypatch):
 
 def test_a_list_of_folders_is_a_mistake_that_says_what_would_be_right():
     with pytest.raises(snnbench.ConfigError, match=r"load\(\*folders\)"):
-        snnbench.load([ROOT / "results" / "quickstart"])
+        snnbench.load([committed("quickstart")])

@@ -6,13 +6,13 @@ import shutil
 import pytest
 from platformdirs import user_cache_path
 from support.forgery import Forged, written
-from support.paths import FAULTY, ROOT
+from support.paths import FAULTY, ROOT, committed
 from support.synthetic import blocks
 
 from snnbench.core.case import Case, full_name
 from snnbench.records.store import ResultFolder
 
-QUICKSTART = ROOT / "results" / "quickstart"
+QUICKSTART = committed("quickstart")
 SECRET = "zanzibar-lab"
 
 
@@ -74,21 +74,20 @@ def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
     forged.results[0]["step_s"] *= 0.5
     forged.timed("norse")["proof"]["stages"][0]["findings"] = ["wrong\x1b[2J"]
     path = written(snnbench_module.folder / "notes", forged.text())
-    assert snnbench_module("bundle", ROOT / "results" / "natives").exit_code == 0
+    assert snnbench_module("bundle", committed("natives")).exit_code == 0
     ended = snnbench_module("verify", snnbench_module.folder / "notes", "natives.bundle.jsonl")
     assert ended.exit_code == 4
     lines = [line for line in ended.stdout.splitlines() if "✗" in line]
     assert [line.split()[1] for line in lines] == ["form:", "verdict:", "time:"]
     assert "\x1b" not in ended.stdout
-    count = len(list((ROOT / "results" / "natives" / "records").iterdir()))
-    assert f"natives.bundle.jsonl: {count} records, no fault" in ended.stdout
+    assert "natives.bundle.jsonl: 43 records, no fault" in ended.stdout
     faults = json.loads(snnbench_module("verify", path, "--json").stdout)["bundles"][0]["faults"]
     assert [fault["kind"] for fault in faults] == ["form", "verdict", "time"]
 
 
-def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench):
+def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench, quickstart_folder):
     """Some cases lack their last block, one was interrupted, and one that was planned has no record at all."""
-    shutil.copytree(QUICKSTART, snnbench.folder / "mine")
+    shutil.copytree(quickstart_folder, snnbench.folder / "mine")
     records = {
         path: json.loads(path.read_text())
         for path in sorted((snnbench.folder / "mine" / "records").iterdir())
@@ -125,9 +124,9 @@ def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench):
     assert len(json.loads(snnbench("bundle", "mine", "--json").stdout)["unfinished"]) == 3
 
 
-def test_shards_of_a_run_are_no_unfinished_ones(snnbench):
+def test_shards_of_a_run_are_no_unfinished_ones(snnbench, quickstart_folder):
     """A comparison is in one shard as a whole; the others are planned too."""
-    shutil.copytree(QUICKSTART, snnbench.folder / "shard")
+    shutil.copytree(quickstart_folder, snnbench.folder / "shard")
     records = {
         path: json.loads(path.read_text())
         for path in sorted((snnbench.folder / "shard" / "records").iterdir())

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from support.command_line import COMMAND
-from support.paths import ROOT
+from support.paths import committed
 from support.synthetic import NOISE, blocks, disturbed
 
 from snnbench.core.case import USUAL_PHASES
@@ -135,7 +135,7 @@ def test_what_is_unsure_is_told_with_its_reason_and_with_what_would_decide_it(sn
     disturbed = snnbench("compare", folders / "base", folders / "busy").stdout
     assert "unsure: 33% of the slots of the new set were disturbed" in disturbed
     assert "slower" not in disturbed.split("comparisons")[1]
-    quickstart = ROOT / "results" / "quickstart"  # other phases than the step in one block of three
+    quickstart = committed("quickstart")  # other phases than the step in one block of three
     assert (
         "--set measure.blocks=3 --set measure.phase_blocks=3"
         in snnbench("compare", quickstart, quickstart).stdout

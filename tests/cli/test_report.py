@@ -8,17 +8,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
+from support.paths import ROOT, committed
 from support.synthetic import blocks
 
 from snnbench.experiment.config import load_config
+from snnbench.records.bundle import BundleFile
 from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results
 from snnbench.report.page.page import html_text
 from snnbench.report.page.reproduce import result_set
 from snnbench.report.plots import DRAWING
 
-QUICKSTART = ROOT / "results" / "quickstart"
+QUICKSTART = committed("quickstart")
 
 
 @pytest.fixture
@@ -188,14 +189,14 @@ def test_the_config_in_the_appendix_is_the_one_that_was_run(tmp_path):
     again.write_text(contents.config)
     assert load_config(again) == config
     assert tomllib.loads(contents.config)["measure"]["slot"].endswith("ms")
-    assert any(result_set(ResultFolder(QUICKSTART), []).packages.values())
+    assert any(result_set(BundleFile(QUICKSTART), []).packages.values())
     page = html_text(read_results([QUICKSTART]).table, "quickstart", sets=[contents])
     assert "<pre>snnbench run --config quickstart.toml</pre>" in page
 
 
 @pytest.mark.parametrize("name", ["natives", "coverage", "example", "memory", "data"])
 def test_every_committed_set_says_how_to_measure_it_again(name, tmp_path):
-    contents = result_set(ResultFolder(ROOT / "results" / name), [])
+    contents = result_set(BundleFile(committed(name)), [])
     assert contents.config and not contents.strange
     (tmp_path / "again.toml").write_text(contents.config)
     load_config(tmp_path / "again.toml")

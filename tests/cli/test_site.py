@@ -4,7 +4,7 @@ import json
 
 import pytest
 from support.forgery import Forged, written
-from support.paths import ROOT
+from support.paths import ROOT, committed
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def made(snnbench_module):
         assert (
             snnbench_module(
                 "bundle",
-                ROOT / "results" / name,
+                committed(name),
                 "--by",
                 "neuro",
                 "--out",

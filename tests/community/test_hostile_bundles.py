@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from support.forgery import Forged, claim_anew, renamed, written
 from support.hostile import changed_text, changed_tree
-from support.paths import ROOT
+from support.paths import committed
 
 from snnbench.community.bundle import MOST_BYTES, bundle_of, line, text_of
 from snnbench.community.site.pages import site_files
@@ -14,7 +14,7 @@ from snnbench.community.site.source import Source
 from snnbench.community.verify.fault import KINDS
 from snnbench.community.verify.form import NoBundle
 from snnbench.community.verify.verify import verify
-from snnbench.records.store import ResultFolder
+from snnbench.records.bundle import BundleFile
 
 EXAMPLES = 60
 
@@ -22,7 +22,7 @@ EXAMPLES = 60
 @pytest.fixture(scope="module")
 def small() -> str:
     """Of two frameworks and one neuron."""
-    forged = Forged(text_of(bundle_of(ResultFolder(ROOT / "results" / "quickstart"), "neuro")[0]))
+    forged = Forged(text_of(bundle_of(BundleFile(committed("quickstart")), "neuro")[0]))
     soft = forged.timed("rockpool")["case"]["neuron"]
     kept = [
         one

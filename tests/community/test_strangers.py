@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hostile import changed_json
-from support.paths import ROOT
 from support.synthetic import blocks
+from support.trees import unbundled
 
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import USUAL_PHASES, Case
@@ -21,20 +21,18 @@ from snnbench.report.files import read_results, write_report
 from snnbench.report.tables.csv import csv_text
 from snnbench.report.tables.markdown import markdown_text
 
-REAL = sorted((ROOT / "results" / "quickstart" / "records").glob("*.json"))
 KINDS = ("record", "environment", "planned", "experiment")
 
 
 def real_set(folder: Path) -> dict[str, Path]:
     """Two cases of the quickstart set; the file to spoil by its kind."""
-    quickstart = ROOT / "results" / "quickstart"
-    (folder / "records").mkdir(parents=True)
-    ids = sorted({path.name[:16] for path in REAL if '"step"' in path.read_text()})[:2]
-    for path in (path for path in REAL if path.name[:16] in ids):
-        (folder / "records" / path.name).write_bytes(path.read_bytes())
-    (folder / "experiment.json").write_bytes((quickstart / "experiment.json").read_bytes())
-    (environment,) = quickstart.glob("environment-*.json")
-    (folder / environment.name).write_bytes(environment.read_bytes())
+    unbundled("quickstart", folder)
+    real = sorted((folder / "records").glob("*.json"))
+    ids = sorted({path.name[:16] for path in real if '"step"' in path.read_text()})[:2]
+    for path in real:
+        if path.name[:16] not in ids:
+            path.unlink()
+    (environment,) = folder.glob("environment-*.json")
     ResultFolder(folder).write_planned({one: "a case" for one in ids})
     files = {
         "environment": folder / environment.name,

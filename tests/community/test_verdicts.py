@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from support.forgeries import FORGERIES
 from support.forgery import Forged, claim_anew, faster, names_of, written
-from support.paths import ROOT
+from support.paths import committed
 
 from snnbench import __version__
 from snnbench.cli.verify import shortened
@@ -13,14 +13,14 @@ from snnbench.community.bundle import bundle_of, text_of
 from snnbench.community.verify.fault import KINDS, folded
 from snnbench.community.verify.form import NoBundle
 from snnbench.community.verify.verify import verify
-from snnbench.records.store import ResultFolder
+from snnbench.records.bundle import BundleFile
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
 def quickstart() -> str:
-    return text_of(bundle_of(ResultFolder(ROOT / "results" / "quickstart"), "neuro")[0])
+    return text_of(bundle_of(BundleFile(committed("quickstart")), "neuro")[0])
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_what_is_no_bundle(tmp_path, text):
 
 @pytest.mark.parametrize("name", ["natives", "networks", "training", "memory", "time-steps"])
 def test_real_runs_have_no_fault(tmp_path, name):
-    text = text_of(bundle_of(ResultFolder(ROOT / "results" / name))[0])
+    text = text_of(bundle_of(BundleFile(committed(name)))[0])
     (verdict,) = verify([written(tmp_path, text)], NOW)
     assert [str(fault) for fault in verdict.faults] == []
     assert "nobody says who measured it (bundle --by)" in verdict.remarks

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 from support.forgery import Forged
-from support.paths import ROOT
+from support.paths import ROOT, committed
 
 from snnbench.community.bundle import bundle_of, text_of
 from snnbench.community.verify.fault import KINDS
-from snnbench.records.store import ResultFolder
+from snnbench.records.bundle import BundleFile
 
 FOLDER = ROOT / "docs" / "results-repository"
 WORKFLOW = yaml.safe_load((FOLDER / "results.yml").read_text())
@@ -23,7 +23,7 @@ PLACE = "bundles/epyc/2026-11-24-neuro.bundle.jsonl"
 @pytest.fixture(scope="module")
 def bundles() -> dict[str, str]:
     return {
-        name: text_of(bundle_of(ResultFolder(ROOT / "results" / name), "neuro")[0])
+        name: text_of(bundle_of(BundleFile(committed(name)), "neuro")[0])
         for name in ("quickstart", "natives")
     }
 

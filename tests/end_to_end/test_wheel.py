@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
+from support.paths import ROOT, committed
 
 pytestmark = pytest.mark.slow
 TINY = ["--neuron", "soft", "--neurons", "11", "--time-steps", "7", "--batch", "2"]
@@ -108,10 +108,10 @@ def test_without_a_framework_it_says_what_to_do(installed):
         "pip install 'snnbench[docker]'"
     )
     frame = installed.python(
-        f"import snnbench; snnbench.load({str(ROOT / 'results' / 'quickstart')!r}).frame"
+        f"import snnbench; snnbench.load({str(committed('quickstart'))!r}).frame"
     )
     assert frame.stderr.strip().endswith("pip install 'snnbench[pandas]'")
-    reported = installed("report", ROOT / "results" / "quickstart", "--out", "report")
+    reported = installed("report", committed("quickstart"), "--out", "report")
     assert (
         reported.returncode == 0
         and (installed.folder / "report" / "report.html").stat().st_size > 500_000
@@ -129,7 +129,7 @@ def test_the_standard_environment_measures(installed):
 
 
 EXTRAS = {
-    "pandas": f"import snnbench; print(len(snnbench.load({str(ROOT / 'results' / 'quickstart')!r}).frame))",
+    "pandas": f"import snnbench; print(len(snnbench.load({str(committed('quickstart'))!r}).frame))",
     "docker": "import docker",
     "data": "import h5py",
     "cuda": "import cuda.core, cuda.bindings.nvrtc",

@@ -3,12 +3,12 @@
 import csv
 
 import pytest
-from support.paths import GOLDEN, ROOT
+from support.paths import GOLDEN, committed
 from support.synthetic import blocks, disturbed, record, table_of
 
+from snnbench.records.bundle import BundleFile
 from snnbench.records.ranking import contrasts_with_the_best
 from snnbench.records.rows import Row, rows_of
-from snnbench.records.store import ResultFolder
 
 NOISE = 0.005
 
@@ -71,7 +71,7 @@ def test_a_ratio_lies_in_its_interval_and_the_fastest_has_none():
 @pytest.mark.parametrize("name", ["networks", "training"])
 def test_nobody_is_behind_the_best_while_the_interval_of_the_ratio_holds_1(name):
     """Ratios of all tables are one family and ranks of one table another, so that variances are drawn to other ones."""
-    rows = rows_of(ResultFolder(ROOT / "results" / name).read_records()[0])
+    rows = rows_of(BundleFile(committed(name)).read_records()[0])
     behind = [
         row.standing
         for row in rows

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from support.paths import ROOT
+from support.paths import committed
 
 from snnbench.report.figures import FIGURES, NAMES, coverage_map, figures_of
 from snnbench.report.files import read_results
@@ -88,7 +88,7 @@ def test_figures_are_chosen_by_name_phase_and_format(examples):
 
 
 def test_names_of_files_tell_panels_apart_without_their_numbers():
-    results = read_results([ROOT / "results" / "training"])
+    results = read_results([committed("training")])
     figures = figures_of(results.table)
     for each in figures:
         each.panels = each.panels[:40]
@@ -138,7 +138,7 @@ def test_a_plot_that_stands_alone_says_what_its_marks_are(examples):
 
 
 def test_a_plot_that_stands_alone_says_what_was_measured_and_where():
-    table = read_results([ROOT / "results" / "quickstart"]).table
+    table = read_results([committed("quickstart")]).table
     times = next(each for each in figures_of(table) if each.id == "times")
     subtitle = " ".join(paper_spec(times, times.panels[0], table)["title"]["subtitle"]).replace(
         UNBROKEN, " "
@@ -149,7 +149,7 @@ def test_a_plot_that_stands_alone_says_what_was_measured_and_where():
 
 
 def test_plots_of_data_say_epoch_and_which_data():
-    table = read_results([ROOT / "results" / "data"]).table
+    table = read_results([committed("data")]).table
     figures = {each.id: each for each in figures_of(table)}
     assert figures["times"].title == "Time per epoch" and "time per epoch" in json.dumps(
         figures["times"].spec

@@ -6,7 +6,7 @@ from math import gcd
 
 import numpy as np
 import pytest
-from support.paths import ROOT
+from support.paths import SETS, committed
 
 from snnbench.adapters import registry
 from snnbench.report.files import read_results
@@ -40,13 +40,11 @@ def test_every_framework_has_a_look_of_its_own_which_is_the_same_in_every_report
     assert seen(first, "light") == seen(first, "dark") == seen(first, "shape") == (11, 11)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.name for path in (ROOT / "results").iterdir() if path.name != "published")
-)
+@pytest.mark.parametrize("name", SETS)
 def test_in_a_committed_set_no_two_look_alike_and_a_variant_or_version_has_its_frameworks_colour(
     name,
 ):
-    known = styles(read_results([ROOT / "results" / name]).table.variants)
+    known = styles(read_results([committed(name)]).table.variants)
     assert seen(known, "light", "shape") == (len(known), len(known))
     for variant, look in known.items():
         framework = re.split("[@:]", variant)[0]

@@ -13,7 +13,7 @@ from snnbench.report.files import read_results
 from snnbench.report.tables.markdown import line, plain
 
 from .claims_pairs import Shown, conditions_of, differing, pairs_of, quality_of, shares, times
-from .paths import ROOT
+from .paths import ROOT, committed
 
 CLAIMS = ROOT / "results" / "published" / "claims.toml"
 VERDICTS = {
@@ -102,11 +102,11 @@ def _section(claims: list[Claim]) -> tuple[str, list[str]]:
 def _decided(claim: Claim) -> tuple[str, str, str, str]:
     """Returns the measured figures, the conditions, the quality of the times, and the verdict."""
     how = claim.measured
-    table = read_results([ROOT / "results" / how["set"]]).table
+    table = read_results([committed(how["set"])]).table
     pairs = pairs_of(table, how)
     timed = "faster" in how or "growth" in how
     both = f"`{how['ours']}` against {', '.join(f'`{name}`' for name in _names(how))}"
-    link = f"[results/{how['set']}](../results/{how['set']})"
+    link = f"[results/{how['set']}](../results/{how['set']}.bundle.jsonl)"
     conditions = f"{conditions_of([pair.ours for pair in pairs])} ({link})"
     quality = quality_of(pairs) if timed else "weighed once, no interval"
     if "growth" in how:

@@ -12,19 +12,18 @@ from random import Random
 
 from snnbench.core.case import PHASES, Case, full_name
 
-from .paths import ROOT
+from .trees import unbundled
 
-SOURCE = ROOT / "results" / "quickstart"
 SECONDS = ("wall", "low", "high", "enqueue", "device")
 
 
 def write_many(folder: Path, cases: int, blocks: int = 3, seed: int = 0) -> None:
     """`cases` cases of `blocks` blocks each, valid in every field; at every size all that the quickstart has.
     `seed` is of their times."""
-    (folder / "records").mkdir(parents=True)
     originals: dict[str, list[dict]] = {}
-    for path in sorted((SOURCE / "records").glob("*.json")):
+    for path in sorted((unbundled("quickstart", folder) / "records").glob("*.json")):
         record = json.loads(path.read_bytes())
+        path.unlink()
         if record["block"] < blocks:
             originals.setdefault(record["case_id"], []).append(record)
     planned = {}
@@ -57,8 +56,6 @@ def write_many(folder: Path, cases: int, blocks: int = 3, seed: int = 0) -> None
         if len(planned) == cases:
             break
     (folder / "planned.json").write_text(json.dumps(planned, indent=1))
-    for path in SOURCE.glob("e*.json"):
-        (folder / path.name).write_bytes(path.read_bytes())
 
 
 def _sizes():

@@ -7,3 +7,10 @@ TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
 FAULTY = TESTS / "faults" / "faulty"
 WRONG = TESTS / "faults" / "wrong"
+SETS = sorted(path.name.partition(".")[0] for path in (ROOT / "results").glob("*.bundle.jsonl"))
+"""Names of the committed sets."""
+
+
+def committed(name: str) -> Path:
+    """The bundle of a committed set."""
+    return ROOT / "results" / f"{name}.bundle.jsonl"

@@ -5,7 +5,7 @@ import io
 import re
 
 import pytest
-from support.paths import ROOT
+from support.paths import committed
 from support.synthetic import blocks, disturbed, figure, record, table_of, unmeasured
 
 from snnbench.core.breakdown import STAGES
@@ -20,11 +20,7 @@ from snnbench.report.tables.csv import csv_text
 
 @pytest.mark.parametrize("source", ["example", "quickstart"])
 def test_every_number_of_a_figure_is_that_of_the_csv(source, examples):
-    table = (
-        read_results([ROOT / "results" / "quickstart"]).table
-        if source == "quickstart"
-        else examples
-    )
+    table = read_results([committed("quickstart")]).table if source == "quickstart" else examples
     lines = list(csv.DictReader(io.StringIO(csv_text(table))))
     compared = 0
     for each in figures_of(table):
@@ -156,7 +152,7 @@ def test_the_exponent_in_a_label_is_that_of_all_sizes():
 @pytest.mark.parametrize("name", ["training", "data"])
 def test_a_logarithmic_axis_has_two_labels_at_least(name):
     """Of panels in which it once had one or none."""
-    table = read_results([ROOT / "results" / name]).table
+    table = read_results([committed(name)]).table
     for each in figures_of(table):
         if each.id in ("pareto", "epochs", "times", "kept"):
             for panel in each.panels:
@@ -175,7 +171,7 @@ def test_a_logarithmic_axis_has_two_labels_at_least(name):
 
 
 def test_a_legend_of_parts_lists_only_what_is_there():
-    table = read_results([ROOT / "results" / "training"]).table
+    table = read_results([committed("training")]).table
     for panel in figure(table, "stages").panels:
         there = panel.names["there"]
         assert there == [
@@ -190,7 +186,7 @@ def test_a_legend_of_parts_lists_only_what_is_there():
 
 
 def test_a_legend_of_curves_has_whole_symbols():
-    table = read_results([ROOT / "results" / "training"]).table
+    table = read_results([committed("training")]).table
     curves = figure(table, "learning")
     svg = DRAWING[".svg"](paper_spec(curves, curves.panels[0], table)).decode()
     symbols = "".join(re.findall(r"role-legend-symbol.*?</g>", svg, re.DOTALL))
@@ -235,7 +231,7 @@ def test_who_is_both_fastest_and_leanest_is_told():
 
 
 def test_the_proof_has_a_panel_for_a_neuron_and_precision_whatever_the_networks():
-    table = read_results([ROOT / "results" / "networks"]).table
+    table = read_results([committed("networks")]).table
     panels = figure(table, "proof").panels
     assert [panel.title for panel in panels] == [
         "gradient error",
@@ -248,7 +244,7 @@ def test_the_proof_has_a_panel_for_a_neuron_and_precision_whatever_the_networks(
 
 
 def test_what_is_weighed_and_not_timed_is_in_the_figure_of_memory():
-    table = read_results([ROOT / "results" / "memory"]).table
+    table = read_results([committed("memory")]).table
     (panel, *_) = figure(table, "memory").panels
     assert len(panel.points) == 12 and panel.data(table)[0]["peak"] <= panel.data(table)[-1]["peak"]
     svg = DRAWING[".svg"](paper_spec(figure(table, "memory"), panel, table)).decode()
@@ -368,7 +364,7 @@ def test_slots_are_drawn_with_their_calls_and_what_disturbed_them():
 
 def test_a_round_number_is_not_left_out_for_its_neighbour():
     """Of 5, 6, 7, 8, 9 and 10 on a short axis the last one has no room; it is the one to read."""
-    table = read_results([ROOT / "results" / "data"]).table
+    table = read_results([committed("data")]).table
     kept = figure(table, "kept")
     svg = DRAWING[".svg"](paper_spec(kept, kept.panels[0], table)).decode()
     (axis,) = re.findall(

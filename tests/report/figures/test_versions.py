@@ -1,7 +1,7 @@
 """The figure of versions: the newest first, what became of each, and its ratio to the plain loop beside it."""
 
 import pytest
-from support.paths import ROOT
+from support.paths import committed
 from support.synthetic import blocks, figure, table_of, unmeasured
 
 from snnbench.report.files import read_results
@@ -100,7 +100,7 @@ def test_the_page_of_several_folders_has_a_row_for_each_version():
 
 def test_snntorch_s_hard_reset_was_another_neuron_up_to_0_7():
     """A spike took the input of the next step with it."""
-    table = read_results([ROOT / "results" / "history-snntorch"]).table
+    table = read_results([committed("history-snntorch")]).table
     told = {panel.where["neuron"]: panel.notes[0] for panel in figure(table, "versions").panels}
     assert told["neuron hard"] == "rejected ≤ 0.7.0, proved ≥ 0.8.1"
     assert told["neuron soft"] == "unsupported ≤ 0.4.11, proved ≥ 0.5.3"

@@ -24,7 +24,7 @@ def pages(tmp_path_factory, examples):
         )
 
     def committed(name):
-        results = read_results([ROOT / "results" / name])
+        results = read_results([committed(name)])
         return html_text(results.table, name, sets=results.sets)
 
     def hostile():

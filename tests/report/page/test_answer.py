@@ -2,7 +2,7 @@
 
 import re
 
-from support.paths import ROOT
+from support.paths import committed
 from support.recordings import data_case
 from support.synthetic import blocks, disturbed, record, table_of
 
@@ -69,7 +69,7 @@ def test_a_tie_is_no_victory():
 
 
 def test_native_neurons_are_no_reason_to_doubt():
-    table = read_results([ROOT / "results" / "natives"]).table
+    table = read_results([committed("natives")]).table
     assert answer(table) == [NATIVE]
     assert not [
         one

@@ -3,7 +3,7 @@
 from html import unescape
 
 import pytest
-from support.paths import ROOT
+from support.paths import committed
 from support.recordings import data_case
 from support.synthetic import blocks, figure, table_of
 
@@ -20,7 +20,7 @@ def words_of(table: Table, sets=()) -> str:
 
 @pytest.fixture(scope="module")
 def results():
-    return read_results([ROOT / "results" / "data"])
+    return read_results([committed("data")])
 
 
 @pytest.fixture(scope="module")

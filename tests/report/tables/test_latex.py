@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.paths import ROOT
+from support.paths import committed
 from support.synthetic import blocks, table_of
 
 from snnbench.report.files import read_results
@@ -12,7 +12,7 @@ from snnbench.report.tables.latex import latex, latex_text
 
 
 def test_a_committed_set_has_a_table_for_each_group_with_its_ranks_and_intervals():
-    text = latex_text(read_results([ROOT / "results" / "quickstart"]).table)
+    text = latex_text(read_results([committed("quickstart")]).table)
     tables = re.findall(r"\\begin\{table\}.*?\\end\{table\}", text, re.DOTALL)
     assert len(tables) == 2 and text.isascii()
     for table in tables:
@@ -31,7 +31,7 @@ def test_a_committed_set_has_a_table_for_each_group_with_its_ranks_and_intervals
 
 
 def test_who_has_no_time_keeps_a_line_with_the_reason_below():
-    text = latex_text(read_results([ROOT / "results" / "quickstart"]).table)
+    text = latex_text(read_results([committed("quickstart")]).table)
     (mark,) = re.findall(
         r" & bindsnet\\textsuperscript\{(\w)\} & \\multicolumn\{6\}\{l\}\{unsupported\}",
         text.split("end{table}")[0],
@@ -46,7 +46,7 @@ def test_remarks_are_a_note_that_is_said_once():
 
 
 def test_columns_in_which_nothing_stands_are_left_out():
-    text = latex_text(read_results([ROOT / "results" / "data"]).table)
+    text = latex_text(read_results([committed("data")]).table)
     assert (
         r"\# & framework & epoch & 95 \% interval & $\times$ best \\" in text
         and "forward" not in text

@@ -6,13 +6,13 @@ from io import BytesIO
 import pandas
 import pyarrow.parquet
 import pytest
-from support.paths import ROOT
+from support.paths import committed
 
 import snnbench as own
 from snnbench.report.columns.metrics import METRICS
 from snnbench.report.tables.frame import dtype_of
 
-SET = ROOT / "results" / "quickstart"
+SET = committed("quickstart")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.paths import ROOT
+from support.paths import committed
 from support.synthetic import blocks, table_of
 
 from snnbench.common.texts import brief
@@ -20,7 +20,7 @@ from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
 
 COMMAND = Path(sys.executable).with_name("snnbench")
-RESULTS = ROOT / "results" / "quickstart"
+RESULTS = committed("quickstart")
 OTHERS = ("forward", "backward", "optimizer", "inference")
 
 
