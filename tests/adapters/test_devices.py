@@ -58,6 +58,7 @@ CASES = {
 OFTEN = ("hard-detached",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in CASES],

@@ -8,6 +8,7 @@ import torch
 from support.expected import adapter_of
 from support.networks import network_of
 from support.proofs import loaded, proof_of
+from support.slow import representatives
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from snnbench.core.case import Case
@@ -30,7 +31,7 @@ def test_our_linear_constructions_stack(construction, layers, changes):
     assert proof.passed, proof.reason
 
 
-@pytest.mark.parametrize("construction", LINEAR)
+@pytest.mark.parametrize("construction", representatives(LINEAR, [0]))
 def test_compiled_they_stack_too(construction):
     case = Case("fused", construction, "compile", layers=2, **ODD)
     proof = proof_of(adapter_of("fused"), case)

@@ -25,10 +25,9 @@ class Mine(TorchLoop):
 
 
 def test_it_says_what_the_command_line_says(snnbench):
-    verdict = own.check("torch", NUMPY, neuron=["soft", "hard-straight"], **SMALL)
+    verdict = own.check(NUMPY, neuron=["soft", "hard-straight"], **SMALL)
     ended = snnbench(
         "check",
-        "torch",
         "-a",
         NUMPY,
         "--neuron",
@@ -40,8 +39,8 @@ def test_it_says_what_the_command_line_says(snnbench):
     )
     told = [(each["case"], each["status"], each["reason"]) for each in json.loads(ended.stdout)]
     assert told == [(one.case.as_dict(), one.status, one.reason) for one in verdict]
-    assert verdict and len(verdict) == 4 and verdict.faults == {}
-    assert repr(verdict).splitlines()[0] == "torch soft fp32: same network"
+    assert verdict and len(verdict) == 2 and verdict.faults == {}
+    assert repr(verdict).splitlines()[0] == "numpy soft fp32: same network"
 
 
 def test_a_class_is_proved_by_its_file(snnbench):

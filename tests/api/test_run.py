@@ -51,6 +51,7 @@ def test_only_what_was_asked_for_is_returned_and_the_folder_keeps_the_rest(here,
     assert "block 1: ok" in (told := capsys.readouterr()).err and told.out == ""
 
 
+@pytest.mark.slow
 def test_a_failing_case_is_a_row(here):
     raising = f"{FAULTY / 'raising.py'}:ForwardRaises"
     frame = own.run(EXPERIMENT, adapters=[raising]).frame.set_index("framework")

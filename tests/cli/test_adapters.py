@@ -118,6 +118,7 @@ def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     assert lines["import-raises"].endswith("RuntimeError: this framework wants another NumPy")
 
 
+@pytest.mark.slow
 def test_only_those_that_can_be_run(snnbench_module):
     ended = snnbench_module("adapters", "snntorch", "snntorch-ipu", "--ready")
     assert (
@@ -151,6 +152,7 @@ def test_an_unknown_name_is_told_with_the_nearest_one(snnbench_module):
     assert "no adapter 'nrose'; did you mean 'norse'?" in ended.stderr
 
 
+@pytest.mark.slow
 def test_who_loads_data_has_strategies(snnbench_module):
     told = snnbench_module("adapters", "tonic").stdout
     assert "tonic:naive, tonic:disk, tonic:memory, tonic:coo" in told and "0 variants" not in told

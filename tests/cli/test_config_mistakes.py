@@ -1,6 +1,7 @@
 """A user's mistake on the real command line: exit code 2, one sentence on stderr, nothing written."""
 
 import pytest
+from support.slow import representatives
 
 MISTAKES = {
     # what: (text of the config, further arguments, words of the message)
@@ -59,7 +60,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-@pytest.mark.parametrize("verb", ["run", "plan"])
+@pytest.mark.parametrize("verb", representatives(["run", "plan"], [0]))
 def test_a_mistake_ends_with_2_and_one_sentence_and_writes_nothing(snnbench, mistake, verb):
     text, arguments, words = MISTAKES[mistake]
     config = snnbench.folder / "mine.toml"

@@ -33,6 +33,7 @@ def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
             assert len(json.load(file)["traceEvents"]) > 10
 
 
+@pytest.mark.slow
 def test_in_words(snnbench):
     ended = snnbench("profile", "torch", "bindsnet", "--out", str(snnbench.folder), *SIZES)
     assert ended.exit_code == 0
@@ -44,6 +45,7 @@ def test_in_words(snnbench):
     assert "bindsnet: " in ended.stdout, "what cannot be trained says why"
 
 
+@pytest.mark.slow
 def test_a_neuron_is_a_name_or_a_table(snnbench):
     table = '{ reset = "hard", decay = 0.5, current_decay = 0.25 }'
     ended = snnbench(

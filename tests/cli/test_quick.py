@@ -84,6 +84,7 @@ def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(qu
     )
 
 
+@pytest.mark.slow
 def test_the_command_for_more_certainty_goes_on_from_there(quick):
     snnbench, first = quick
     words = shlex.split(first.stdout.splitlines()[-1].rpartition("busy: ")[2])
@@ -187,6 +188,7 @@ def test_interrupted_it_says_only_that_the_same_command_goes_on(quick, monkeypat
     assert ended.stderr.splitlines()[-1].endswith("the same command goes on from there")
 
 
+@pytest.mark.slow
 def test_who_is_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh(snnbench):
     given = ["held", *SIZES, "--adapter", FAULTY / "held.py:Held", "--out", "out"]
     (snnbench.notes / "hold-97").touch()

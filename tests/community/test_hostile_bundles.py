@@ -7,6 +7,7 @@ import pytest
 from support.forgery import Forged, claim_anew, renamed, written
 from support.hostile import changed_text, changed_tree
 from support.paths import committed
+from support.slow import representatives
 
 from snnbench.community.bundle import MOST_BYTES, bundle_of, line, text_of
 from snnbench.community.site.pages import site_files
@@ -47,7 +48,9 @@ def judged(path) -> list[str] | None:
     return kinds
 
 
-@pytest.mark.parametrize("part", ["header", "first", "shared", "result", "record"])
+@pytest.mark.parametrize(
+    "part", representatives(["header", "first", "shared", "result", "record"], [0, 4])
+)
 def test_a_value_that_is_something_else(small, tmp_path, part):
     random = Random(part)
     lines = [json.loads(text) for text in small.splitlines()]

@@ -52,7 +52,7 @@ def check_written_once(
             (torch.bfloat16, True, 700, 128, 168),
             (torch.float32, True, 97, 64, 168),
         ],
-        quick=(0, 1),
+        quick=(1,),
     ),
     ids=str,
 )

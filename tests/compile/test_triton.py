@@ -109,7 +109,7 @@ def backward_launch(
             ("soft", MANY, torch.bfloat16, 8, 8, 168),
             ("hard", MANY, torch.bfloat16, 8, 8, 168),
         ],
-        quick=(0, 5),
+        quick=(0,),
     ),
     ids=str,
 )
@@ -137,7 +137,7 @@ def test_forward(reset, neurons, dtype, steps, loads, registers, tmp_path):
             (NEURONS["soft"], MANY, torch.float32, False, 184),
             (NEURONS["hard"], MANY, torch.bfloat16, False, 144),
         ],
-        quick=(1, 3),
+        quick=(3,),
     ),
     ids=lambda value: value.label() if isinstance(value, NeuronSpec) else str(value),
 )
@@ -154,7 +154,7 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=(1,))
+    ("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=())
 )
 def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
     """Loads are as without parts, with four more stores for each part. With few sequences a processor runs one warp, which may

@@ -66,6 +66,7 @@ def test_who_joins_later_is_measured_beside_those_who_were_there(snnbench_module
     assert live_sets(again) == blocks, "what is done is kept"
 
 
+@pytest.mark.slow
 def test_who_only_fails_takes_nobody_along(snnbench):
     config = snnbench.config(["numpy"], [*ADAPTERS, "raising.py:ForwardRaises"])
     before = snnbench.run(config).records
@@ -73,6 +74,7 @@ def test_who_only_fails_takes_nobody_along(snnbench):
     assert more.record("numpy") == before[0]
 
 
+@pytest.mark.slow
 def test_other_phases_than_the_step_may_be_timed_in_the_first_blocks_only(snnbench):
     ended = snnbench.run(
         snnbench.config(["numpy"], ADAPTERS, measure="blocks = 2\nphase_blocks = 1")

@@ -5,6 +5,7 @@ import select
 import time
 
 import pytest
+from support.slow import representatives
 
 ADAPTERS = ["caching.py:Caching", "numpy_network.py:NumpyNetwork"]
 
@@ -51,6 +52,7 @@ def test_what_compiling_cost_is_in_the_record_and_in_the_table(snnbench_module, 
     assert str(snnbench_module.folder) not in variables, "where the caches lay is nobody's business"
 
 
+@pytest.mark.slow
 def test_caches_of_a_killed_run_are_removed_by_the_next_and_its_first_block_is_cold(snnbench):
     config = snnbench.config(["caching:compile"], ADAPTERS)
     (snnbench.notes / "hold-97").touch()
@@ -70,7 +72,9 @@ def test_caches_of_a_killed_run_are_removed_by_the_next_and_its_first_block_is_c
     assert not list(ended.folder.rglob("compiled"))
 
 
-@pytest.mark.parametrize("variable", ["SNNBENCH_SCRATCH", "SLURM_TMPDIR", "TMPDIR"])
+@pytest.mark.parametrize(
+    "variable", representatives(["SNNBENCH_SCRATCH", "SLURM_TMPDIR", "TMPDIR"], [0])
+)
 def test_what_is_compiled_lies_on_the_node_and_nobody_learns_where(snnbench, variable):
     """The result folder may be on a disk that many nodes share."""
     node = snnbench.folder / "disk-of-the-node"

@@ -156,7 +156,7 @@ def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, n
     ("behind", "dataset"),
     representatives(
         [("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")],
-        [0],
+        [],
     ),
 )
 def test_a_network_trains_on_the_batches(snnbench, behind, dataset):
@@ -201,6 +201,7 @@ def test_what_is_too_large_is_a_sentence_before_anything_is_made(snnbench):
     assert not (snnbench.folder / "cache").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", representatives(["shd", "nmnist"], [0]))
 def test_real_recordings_are_read_where_they_lie(snnbench, name):
     made = snnbench("data", "make", name, "--samples", "28", "--out", str(snnbench.folder / "real"))

@@ -53,6 +53,7 @@ def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, se
     assert not leftovers(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", SIGNALS)
 def test_recordings_whose_making_ended_early_are_made_anew(snnbench, sent):
     config = configured(snnbench, ["frames:packed"], samples=[1500], dataset=["synthetic-nmnist"])
@@ -67,6 +68,7 @@ def test_recordings_whose_making_ended_early_are_made_anew(snnbench, sent):
     assert len(list(cache.glob("*/NMNIST/Train/*/*.bin"))) == 1500 and not leftovers(cache)
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_a_cache_is_built_is_the_end_of_that_case_alone(snnbench):
     names = {"full-disk": "FullDisk", "full-memmap": "FullMemmap"}
     config = configured(

@@ -59,6 +59,7 @@ def test_a_network_with_norms_and_a_loss(snnbench):
         assert ("terms" in record["distributed"]) == (record["case"]["parallel"] == "time")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "words"), FAULTS.items())
 def test_what_devices_compute_wrong_is_named(snnbench, fault, words):
     name = "truncates-in-jax"

@@ -6,6 +6,7 @@ import os
 import pytest
 from support.command_line import TINY
 from support.paths import FAULTY
+from support.slow import representatives
 from support.trees import tree
 
 from snnbench.common import files
@@ -78,7 +79,9 @@ def test_an_experiment_that_cannot_be_read_refuses_nobody(tmp_path):
     folder.must_be_of("mine")
 
 
-@pytest.mark.parametrize("name", [f"snnbench-{os.getuid()}", f"{files.PREFIX}home"])
+@pytest.mark.parametrize(
+    "name", representatives([f"snnbench-{os.getuid()}", f"{files.PREFIX}home"], [0])
+)
 def test_a_link_in_the_folder_of_temporary_files_is_not_followed(snnbench, name):
     home, temporary = snnbench.folder / "home", snnbench.folder / "tmp"
     temporary.mkdir()
@@ -100,6 +103,7 @@ def test_a_link_in_the_folder_of_temporary_files_is_not_followed(snnbench, name)
     assert tree(snnbench.folder) == before
 
 
+@pytest.mark.slow
 def test_a_damaged_problem_is_told_set_aside_and_computed_again(snnbench_module, measured):
     ended, config, _ = measured
     (problem,) = ended.folder.glob("problems/*.npz")
@@ -123,7 +127,7 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize("after", representatives([0, 3], [1]))
 def test_a_full_disk_is_one_sentence_with_the_name_of_the_file(
     snnbench_module, measured, monkeypatch, verb, after
 ):

@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 from support.paths import WRONG
+from support.slow import marked_slow
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 ENDS = {adapter.partition(":")[2]: ends.split(": ", 1) for adapter, ends in TABLE["malice"].items()}
@@ -17,15 +18,38 @@ def framework(adapter: str) -> str:
     )
 
 
+QUICK = {"PatchesTheJudge", "ForgesItsEnd"}
+RARE = ENDS.keys() - QUICK
+
+
+def run_of(snnbench, names):
+    references = [f"{WRONG / 'malicious.py'}:{name}" for name in names]
+    config = snnbench.config([framework(name) for name in names], references)
+    return snnbench.run(config, out=names[0])
+
+
 @pytest.fixture(scope="module")
-def malice(snnbench_module):
-    references = [f"{WRONG / 'malicious.py'}:{name}" for name in ENDS]
-    return snnbench_module.run(
-        snnbench_module.config([framework(name) for name in ENDS], references)
-    )
+def quick(snnbench_module):
+    return run_of(snnbench_module, sorted(QUICK))
 
 
-@pytest.mark.parametrize("adapter", ENDS)
+@pytest.fixture(scope="module")
+def rare(snnbench_module):
+    return run_of(snnbench_module, sorted(RARE))
+
+
+@pytest.fixture(params=["quick", marked_slow("rare")])
+def malice(request):
+    """One run of several adapters, shared by the tests of this file."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize(
+    ("malice", "adapter"),
+    [("quick", name) for name in sorted(QUICK)]
+    + [marked_slow("rare", name) for name in sorted(RARE)],
+    indirect=["malice"],
+)
 def test_it_is_rejected_in_the_words_of_its_true_fault(malice, adapter):
     status, words = ENDS[adapter]
     record = malice.record(framework(adapter))
@@ -38,11 +62,16 @@ def test_nothing_of_it_is_ranked_and_the_run_goes_on(malice):
     assert "Traceback" not in malice.stderr
 
 
-def test_a_proof_is_what_the_judge_says_of_it(malice):
-    proofs = {name: malice.record(framework(name))["proof"] for name in ENDS}
-    assert not proofs["ForgesEvents"]["passed"] and proofs["ForgesEvents"]["stages"]
-    assert proofs["ForgesItsEnd"] is None and proofs["DiesInTheProof"] is None
-    assert malice.record("wrong-patches-the-judge")["parts"]["proof"]["seconds"] > 0
+def test_a_proof_is_what_the_judge_says_of_it(quick):
+    assert quick.record("wrong-forges-its-end")["proof"] is None
+    assert quick.record("wrong-patches-the-judge")["parts"]["proof"]["seconds"] > 0
+
+
+@pytest.mark.slow
+def test_a_forged_proof_is_not_believed(rare):
+    proof = rare.record("wrong-forges-events")["proof"]
+    assert not proof["passed"] and proof["stages"]
+    assert rare.record("wrong-dies-in-the-proof")["proof"] is None
 
 
 @pytest.mark.slow

@@ -55,6 +55,7 @@ def test_a_run_measures_natives_and_ranks_none(snnbench):
     assert again.records == ended.records, "nothing is measured twice"
 
 
+@pytest.mark.slow
 def test_a_wrong_native_ends_a_run_with_4_and_is_named(snnbench):
     config = snnbench.config(
         ["carried-over", "silent-native"], [f"{NATIVES}:CarriedOver", f"{NATIVES}:Silent"]
@@ -86,6 +87,7 @@ def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
     assert "× best" in ranked and "firing rate" not in ranked
 
 
+@pytest.mark.slow
 def test_check_says_what_it_showed(snnbench):
     given = ["--neurons", 31, "--time-steps", 41, "--batch", 3, "--neuron", "native"]
     ended = snnbench("check", "--adapter", f"{NATIVES}:Right", *given)

@@ -1,5 +1,7 @@
 """What of a case is weighed and timed, by the settings `phases` and `timed`."""
 
+import pytest
+
 NUMPY = ["numpy_network.py:NumpyNetwork"]
 
 
@@ -23,6 +25,7 @@ def test_only_the_phases_that_are_asked_for_are_weighed_and_timed(snnbench):
     )
 
 
+@pytest.mark.slow
 def test_untimed_is_proved_and_weighed(snnbench):
     ended = snnbench.run(
         snnbench.config(["numpy"], NUMPY, measure='timed = false\nphases = ["forward", "step"]')

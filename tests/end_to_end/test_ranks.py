@@ -70,6 +70,7 @@ def test_a_killed_agent_takes_its_ranks_along(snnbench):
     assert gone(ranks)
 
 
+@pytest.mark.slow
 def test_a_killed_harness_leaves_no_rank(snnbench):
     running = snnbench.start(
         "run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out"

@@ -213,6 +213,7 @@ def test_more_blocks_measure_only_the_new_ones(snnbench, finished):
     assert [row["blocks"] for row in again.rows] == ["3"]
 
 
+@pytest.mark.slow
 def test_interrupted_in_a_later_block_a_case_keeps_those_that_are_complete(
     snnbench, held, finished
 ):
@@ -241,6 +242,7 @@ def test_interrupted_in_a_later_block_a_case_keeps_those_that_are_complete(
     assert {name: now[name] for name in before} == before
 
 
+@pytest.mark.slow
 def test_another_way_of_measuring_measures_again(snnbench, finished):
     config, before = finished
     other = ["--set", "measure.slot=6ms", "--set", "measure.blocks=1"]
@@ -259,6 +261,7 @@ def test_fresh_measures_again(snnbench, finished):
     assert not set(now.values()) & set(before.values())
 
 
+@pytest.mark.slow
 def test_a_changed_adapter_file_is_measured_again(snnbench):
     """The file that the config names, or one beside it that it imports."""
     own = snnbench.folder / "mine.py"

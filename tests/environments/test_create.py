@@ -82,6 +82,7 @@ def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):
     assert checked.exit_code == 0 and "same network" in checked.stdout
 
 
+@pytest.mark.slow
 def test_a_default_environment_that_has_the_framework_is_used(made, snnbench_module):
     """What is imported here needs no environment, made or not."""
     adapter = (snnbench_module.folder / "tiny.py").read_text()
@@ -205,6 +206,7 @@ def test_needs_that_are_not_met_are_one_sentence_and_leave_nothing(snnbench):
     ]
 
 
+@pytest.mark.slow
 def test_all_means_what_can_run_here_and_a_name_means_that_name(snnbench):
     config = snnbench.config(["all"], grid=SIZES)
     planned = snnbench("plan", "--config", config, "--json")

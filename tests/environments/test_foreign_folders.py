@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.environments import framework, steps, write_recipe
+from support.slow import representatives
 from support.trees import tree
 
 
@@ -25,7 +26,7 @@ def test_a_users_folder_is_neither_made_anew_nor_removed(snnbench, verb, linked)
 
 
 @pytest.mark.parametrize("name", ["snnbench.json", "snnbench-steps.json"])
-@pytest.mark.parametrize("content", ["", "[]", "7", "[" * 100_000])
+@pytest.mark.parametrize("content", representatives(["", "[]", "7", "[" * 100_000], [3]))
 def test_a_damaged_file_of_an_environment_has_it_made_anew(snnbench, name, content):
     folder = write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     assert snnbench("env", "create", "tiny").exit_code == 0

@@ -123,6 +123,7 @@ def test_what_is_done_stays_done_and_none_is_made_again(there, config, measured)
     assert there("env", "doctor", *NAMES).exit_code == 0
 
 
+@pytest.mark.slow
 def test_check_and_adapters_take_versions(there, measured):
     checked = there(
         "check",

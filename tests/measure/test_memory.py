@@ -4,7 +4,7 @@ import ctypes
 from itertools import pairwise
 
 import pytest
-from support.slow import representatives
+from support.slow import representatives, without
 
 from snnbench.measure import memory
 from snnbench.measure.memory import Kept, freed_memory_returned
@@ -19,6 +19,7 @@ HEAVY_TORCH = {
     "inference": 128 * MIB,
 }
 BUFFER = 64 * MIB
+FRAMEWORKS = ("torch", "jax")
 NAMES = {
     "numpy": "numpy_network.py:NumpyNetwork",
     "heavy": "heavy.py:Heavy",
@@ -32,20 +33,39 @@ NAMES = {
 }
 
 
-@pytest.fixture(scope="module")
-def weighed(snnbench_module):
-    config = snnbench_module.config([*NAMES, "torch", "jax"], NAMES.values())
-    ended = snnbench_module.run(config)
+def run_of(snnbench, names, *frameworks):
+    adapters = [NAMES[name] for name in names]
+    ended = snnbench.run(snnbench.config([*names, *frameworks], adapters), out=names[0])
     assert ended.exit_code == 0, ended.stderr
     return ended
+
+
+@pytest.fixture(scope="module")
+def weighed(snnbench_module):
+    """A run of adapters in NumPy."""
+    return run_of(snnbench_module, [name for name in NAMES if not name.endswith(FRAMEWORKS)])
+
+
+@pytest.fixture(scope="module")
+def weighed_frameworks(snnbench_module):
+    """A run of torch, of JAX, and of adapters on them."""
+    names = [name for name in NAMES if name.endswith(FRAMEWORKS)]
+    return run_of(snnbench_module, names, *FRAMEWORKS)
+
+
+def run_with(request, name):
+    on_framework = name.endswith(FRAMEWORKS)
+    return request.getfixturevalue("weighed_frameworks" if on_framework else "weighed")
 
 
 @pytest.mark.parametrize("phase", HEAVY)
 @pytest.mark.parametrize("figure", ["peak_bytes", "extra_bytes"])
 @pytest.mark.parametrize(
-    ("heavy", "light", "bytes"), [("heavy", "numpy", HEAVY), ("heavy-torch", "torch", HEAVY_TORCH)]
+    ("heavy", "light", "bytes"),
+    without({"heavy-torch"}, [("heavy", "numpy", HEAVY), ("heavy-torch", "torch", HEAVY_TORCH)]),
 )
-def test_known_bytes_read_back_within_five_percent(weighed, heavy, light, bytes, phase, figure):
+def test_known_bytes_read_back_within_five_percent(request, heavy, light, bytes, phase, figure):
+    weighed = run_with(request, heavy)
     taken = (
         weighed.record(heavy)["memory"][phase][figure]
         - weighed.record(light)["memory"][phase][figure]
@@ -65,11 +85,15 @@ def test_what_forward_keeps_for_backward_counts_in_both(weighed):
 @pytest.mark.parametrize("phase", HEAVY)
 @pytest.mark.parametrize(
     ("hoarding", "light"),
-    [("hoarding", "numpy"), ("hoarding-torch", "torch"), ("hoarding-jax", "jax")],
+    without(
+        {"hoarding-torch", "hoarding-jax"},
+        [("hoarding", "numpy"), ("hoarding-torch", "torch"), ("hoarding-jax", "jax")],
+    ),
 )
 def test_a_buffer_that_stays_between_calls_is_weighed_and_is_no_part_of_a_call(
-    weighed, hoarding, light, phase
+    request, hoarding, light, phase
 ):
+    weighed = run_with(request, hoarding)
     with_buffer, without = (weighed.record(name)["memory"][phase] for name in (hoarding, light))
     assert with_buffer["kept_bytes"] - without["kept_bytes"] == pytest.approx(BUFFER, rel=0.05)
     assert with_buffer["extra_bytes"] == pytest.approx(without["extra_bytes"], abs=0.05 * BUFFER)
@@ -77,10 +101,11 @@ def test_a_buffer_that_stays_between_calls_is_weighed_and_is_no_part_of_a_call(
 
 @pytest.mark.parametrize("phase", HEAVY)
 @pytest.mark.parametrize(
-    ("name", "most"), [("numpy", 1), ("heavy", 1), ("keeping", 1), ("torch", 2), ("jax", 20)]
+    ("name", "most"),
+    without(FRAMEWORKS, [("numpy", 1), ("heavy", 1), ("keeping", 1), ("torch", 2), ("jax", 20)]),
 )
-def test_who_keeps_nothing_is_shown_to_keep_little(weighed, name, most, phase):
-    assert weighed.record(name)["memory"][phase]["kept_bytes"] < most * MIB
+def test_what_keeps_nothing_is_shown_to_keep_little(request, name, most, phase):
+    assert run_with(request, name).record(name)["memory"][phase]["kept_bytes"] < most * MIB
 
 
 def test_what_is_kept_shows_from_the_phase_on_that_keeps_it(weighed):
@@ -172,10 +197,11 @@ def test_phases_let_go_of_their_input():
     assert phases.buffer is None and phases.program.released
 
 
-def test_the_total_holds_arguments_and_results(weighed):
+@pytest.mark.slow
+def test_the_total_holds_arguments_and_results(weighed_frameworks):
     size, border = 97, 37 * 3 * 97 * 4
     weights = (size * size + size) * 4
-    figures = weighed.record("torch")["memory"]
+    figures = weighed_frameworks.record("torch")["memory"]
     assert figures["inference"]["peak_bytes"] >= weights + border
     assert (
         figures["forward"]["peak_bytes"] - figures["forward"]["extra_bytes"] == weights + 2 * border
@@ -215,6 +241,7 @@ def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbe
     assert figures["inference"]["extra_bytes"] < 0.1 * size
 
 
+@pytest.mark.slow
 def test_gradients_that_an_earlier_call_left_are_not_taken_off(snnbench):
     """Of wide layers and few steps they are most of what is in use."""
     size = 1500

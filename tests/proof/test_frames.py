@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.recordings import data_case, frames_of_tonic, made, pipeline_of
+from support.slow import without
 
 from snnbench.core.datasets import DATA_SETS, form_of
 from snnbench.data.reading import opened
@@ -33,7 +34,7 @@ def case_of(name, samples=None):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", without({"ssc"}, NAMES))
 def test_frames_of_1024_recordings_are_those_of_tonic(folders, name):
     case = case_of(name)
     framing, events = (

@@ -6,6 +6,7 @@ import pytest
 from support.paths import WRONG
 from support.proofs import proof_of
 from support.ranked import ranked
+from support.slow import COVERED, representatives, without
 
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.core.case import Case
@@ -42,13 +43,11 @@ def stages_of(name, case, reference=None):
     return {stage.name: stage for stage in proof.stages}
 
 
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
 @pytest.mark.parametrize(
     ("name", "parallel"),
-    [("torch", "data"), ("fused", "time"), slow("torch", "time"), slow("fused", "data")],
+    representatives(
+        [("torch", "data"), ("fused", "time"), ("torch", "time"), ("fused", "data")], [1]
+    ),
 )
 def test_a_network_with_norms_and_a_loss_on_uneven_parts(name, parallel):
     stages = stages_of(name, case_of(name, parallel=parallel, **NETWORK))
@@ -75,7 +74,7 @@ def test_four_ranks():
     assert stages_of("fused", case)["small problem, fp32, against one rank"].case.batch == 5
 
 
-@pytest.mark.parametrize(("fault", "words"), FAULTS.items())
+@pytest.mark.parametrize(("fault", "words"), without(COVERED, FAULTS.items()))
 def test_what_ranks_compute_wrong_is_named(fault, words):
     parallel = "time" if fault.endswith("Truncates") else "data"
     case = case_of(fault.partition(":")[2], parallel=parallel, **NETWORK)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.expected import adapter_of, case_of, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
-from support.slow import one_of_each
+from support.slow import COVERED, one_of_each, representatives, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -44,7 +44,8 @@ PROVED = one_of_each(
             for name in ("torch", "jax", "fused", "snntorch", "spikingjelly", "spyx:cuba-lif")
         ),
         *((name, HARD) for name in ("sinabs",)),
-    ]
+    ],
+    {"sinabs:alphas", "sinabs:stepwise", "spikingjelly:stepwise", "torch:stepwise", "jax"},
 )
 
 
@@ -57,7 +58,7 @@ def test_those_of_frameworks_are_proved(name, spec):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", ["torch", "fused", "jax", "snntorch"])
+@pytest.mark.parametrize("name", representatives(["torch", "fused", "jax", "snntorch"], [1]))
 def test_behind_convolutions_and_norms_too(name):
     sizes = {
         "width": 4,
@@ -71,7 +72,7 @@ def test_behind_convolutions_and_norms_too(name):
     proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", without(COVERED, FAULTS))
 def test_a_wrong_one_is_named(fault):
     adapter = registry.load(f"{WRONG / fault}")
     proof = proof_of(adapter, Case(adapter.name, neuron=replace(SOFT, decay=0.9), **SIZES))

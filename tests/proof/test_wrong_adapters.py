@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.paths import WRONG
 from support.proofs import proof_of
-from support.slow import one_of_each
+from support.slow import COVERED, one_of_each, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -57,14 +57,16 @@ def proof_of_wrong(reference, neuron, **changes):
     return proof_of(adapter, case_of(adapter.name, neuron, **changes))
 
 
-@pytest.mark.parametrize(("fault", "neuron"), one_of_each(PLANTED), ids=lambda value: value)
+@pytest.mark.parametrize(
+    ("fault", "neuron"), one_of_each(PLANTED, COVERED), ids=lambda value: value
+)
 def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
     proof = proof_of_wrong(fault, neuron)
     assert not proof.passed
     assert FAULTS[fault] in proof.reason
 
 
-@pytest.mark.parametrize("fault", SOFT)
+@pytest.mark.parametrize("fault", without(COVERED, SOFT))
 def test_so_is_one_whose_fault_does_not_depend_on_the_reset(fault):
     proof = proof_of_wrong(fault, "soft")
     assert not proof.passed
@@ -78,16 +80,22 @@ def test_what_is_wrong_with_many_batch_items_alone_is_named(fault):
     assert NINE_ITEMS[fault] in proof.reason
 
 
-@pytest.mark.parametrize("neuron", KINDS)
-@pytest.mark.parametrize("fault", STACKS)
+@pytest.mark.parametrize(
+    ("fault", "neuron"),
+    one_of_each([(fault, neuron) for fault in STACKS for neuron in KINDS], COVERED),
+)
 def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
     proof = proof_of_wrong(fault, neuron, layers=3)
     assert not proof.passed
     assert STACKS[fault] in proof.reason
 
 
-@pytest.mark.parametrize("neuron", KINDS)
-@pytest.mark.parametrize("reference", [*TABLE["right"], registry.BUILT_IN["torch"]])
+@pytest.mark.parametrize(
+    ("reference", "neuron"),
+    one_of_each(
+        [(r, neuron) for r in (*TABLE["right"], registry.BUILT_IN["torch"]) for neuron in KINDS]
+    ),
+)
 def test_a_right_adapter_passes_every_stage(reference, neuron):
     proof = proof_of_wrong(reference, neuron)
     assert proof.passed, proof.reason

@@ -1,26 +1,49 @@
 """Full matrices of cases, of which `make test` runs representatives and `make test-all` everything."""
 
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Container, Iterable, Sequence
 
 import pytest
 
+from .paths import WRONG
 
-def representatives(cases: Iterable, quick: Iterable[int]) -> list:
-    """The cases for `parametrize`; those whose index is not in `quick` are marked slow."""
-    quick = set(quick)
+COVERED = set(tomllib.loads((WRONG / "faults.toml").read_text())["covered"])
+"""Planted faults with a hypothesis that another fault shows too."""
+
+
+def marked_slow(*values):
+    """A case for `parametrize` that only `make test-all` runs."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def representatives(cases: Iterable, quick: Container[int]) -> list:
+    """The cases for `parametrize`; those with an index that is not in `quick` are marked slow."""
     return [
-        case
-        if index in quick
-        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+        case if index in quick else marked_slow(*(case if isinstance(case, tuple) else (case,)))
         for index, case in enumerate(cases)
     ]
 
 
-def one_of_each(cases: Sequence[tuple]) -> list:
-    """The cases for `parametrize`, of which one is quick for each first value: in turns the first, the second, … that it has."""
+def one_of_each(cases: Sequence[tuple], without: Container = ()) -> list:
+    """The cases for `parametrize`, one of them quick for each first value that is not in `without`.
+
+    It is in turns the first, the second, … that such a value has.
+    """
     places: dict = {}
     for index, (first, *_) in enumerate(cases):
         places.setdefault(first, []).append(index)
     return representatives(
-        cases, [own[turn % len(own)] for turn, own in enumerate(places.values())]
+        cases,
+        {
+            indices[turn % len(indices)]
+            for turn, (first, indices) in enumerate(places.items())
+            if first not in without
+        },
     )
+
+
+def without(slow: Container, cases: Iterable) -> list:
+    """The cases for `parametrize`; those with a first value in `slow` are marked slow."""
+    cases = list(cases)
+    firsts = [case[0] if isinstance(case, tuple) else case for case in cases]
+    return representatives(cases, {i for i, first in enumerate(firsts) if first not in slow})

@@ -6,6 +6,7 @@ import torch
 from support.expected import HERE, adapter_of, case_of
 from support.networks import WIDEST, network_of
 from support.proofs import judged, loaded, refusal_of
+from support.slow import one_of_each, representatives
 
 from snnbench.adapters import TorchAdapter
 from snnbench.adapters.base import torch_adapter, torch_compile
@@ -43,7 +44,7 @@ def spikes_and_gradients(adapter, case):
 @pytest.mark.parametrize(
     ("name", "neuron"),
     [
-        pytest.param(name, neuron, marks=() if name == "torch" else pytest.mark.slow)
+        pytest.param(name, neuron, marks=pytest.mark.slow)
         for name, construction, neuron in COMPILED
         if construction == "default"
     ],
@@ -68,7 +69,7 @@ def test_code_is_generated_for_chunks_and_for_a_stepwise_network(short_chunks):
 
 
 @pytest.mark.parametrize("construction", ["default", "stepwise"])
-@pytest.mark.parametrize("name", ["torch", "norse", "sinabs", "spikingjelly"])
+@pytest.mark.parametrize("name", representatives(["torch", "norse", "sinabs", "spikingjelly"], [0]))
 def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
     adapter = adapter_of(name)
     case = Case(name, construction, **CHUNKED)
@@ -82,7 +83,7 @@ def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("optimizer", representatives(["sgd", "adam"], [1]))
 def test_loss_and_optimizer_are_compiled_too_and_three_steps_are_those_of_float64(
     traced_only, optimizer
 ):
@@ -110,7 +111,7 @@ def test_loss_and_optimizer_are_compiled_too_and_three_steps_are_those_of_float6
     assert program.compile_facts()["compile_s"] > 0
 
 
-@pytest.mark.parametrize("neuron", NEURONS)
+@pytest.mark.parametrize("neuron", representatives(NEURONS, [0, 4]))
 def test_every_neuron_is_compiled(traced_only, neuron):
     _, _, verdict = judged(
         TorchLoop(), Case("torch", neuron=NEURONS[neuron], **TINY | {"time_steps": 9})
@@ -119,7 +120,9 @@ def test_every_neuron_is_compiled(traced_only, neuron):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize(("name", "construction", "neuron"), COMPILED)
+@pytest.mark.parametrize(
+    ("name", "construction", "neuron"), one_of_each(COMPILED, {"rockpool", "sinabs"})
+)
 def test_every_construction_is_traced(traced_only, name, construction, neuron):
     _, _, verdict = judged(adapter_of(name), case_of(f"{name}:{construction}", neuron, **TINY))
     assert verdict.passed, verdict.findings
@@ -157,6 +160,7 @@ def test_torch_s_own_modes_are_for_cuda(mode, monkeypatch):
     assert refusal_of(TorchLoop(), Case("torch", mode=mode, device="cuda")) == lacking
 
 
+@pytest.mark.slow
 def test_nor_have_they_at_their_real_length(traced_only):
     program, _, verdict = judged(TorchLoop(), Case("torch", **TINY | {"time_steps": 61}))
     assert verdict.passed, verdict.findings
@@ -205,7 +209,7 @@ def test_a_compiled_network_is_the_one_of_the_contract(traced_only):
     assert program.compile_facts()["graph_breaks"] == 0
 
 
-@pytest.mark.parametrize("workload", ["linear-lif", "lif"])
+@pytest.mark.parametrize("workload", representatives(["linear-lif", "lif"], [1]))
 def test_layers_and_workloads_are_compiled(traced_only, workload):
     case = Case(
         "torch",

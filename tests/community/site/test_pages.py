@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 from support.sites import loading, many_rows, of_version, source, three_by_three
+from support.slow import representatives
 from support.synthetic import HOSTILE, blocks, record, unmeasured
 
 from snnbench.common import units
@@ -238,7 +239,7 @@ def test_texts_of_others_stay_texts():
     assert {f"framework/{page}.html" for page in data["pages"]} <= files.keys()
 
 
-@pytest.mark.parametrize("rows", [400, pytest.param(7000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", representatives([400, 7000], []))
 def test_rows_are_small(rows):
     """Seven thousand on a machine are within 500 kB; the start page is within 300 kB."""
     files = site_files([many_rows(rows)])

@@ -1,7 +1,10 @@
 """BatchNorm and neuron as one operator, against `nn.BatchNorm` followed by the reference neuron."""
 
+from itertools import product
+
 import pytest
 import torch
+from support.slow import representatives
 
 from snnbench.kernels import LIF, BatchNormLIF, NeuronSpec
 
@@ -133,8 +136,10 @@ def test_state_goes_in_and_out():
     assert torch.equal(tail.state, whole.state)
 
 
-@pytest.mark.parametrize("spikes_dtype", [None, torch.uint8])
-@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize(
+    ("trace", "spikes_dtype"),
+    representatives(list(product([False, True], [None, torch.uint8])), [2]),
+)
 def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spikes_dtype):
     results = []
     for plainly in (True, False):

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from support.gloo import of_ranks
+from support.slow import representatives
 
 from snnbench.kernels import BatchNormLIF, NeuronSpec
 
@@ -79,7 +80,7 @@ def errors(parts, whole):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("count", PARTS)
+@pytest.mark.parametrize("count", representatives(PARTS, [1]))
 def test_uneven_parts_are_as_one_batch(tmp_path, count, dtype, backend, limit):
     parts = of_ranks(work, count, tmp_path / "ranks", dtype, False, backend)
     found = errors(parts, called(made(dtype, backend=backend), *numbers(dtype)))

@@ -1,8 +1,11 @@
 """Convolution, norm and neuron as one, against the same layers apart in float64."""
 
+from itertools import product
+
 import pytest
 import torch
 from support.neurons import relative, saved_bytes
+from support.slow import one_of_each, representatives
 from torch.nn.functional import conv2d
 
 from snnbench.adapters.base.torch_network import Merged
@@ -63,10 +66,10 @@ def layers_apart(layer, x):
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label())
-@pytest.mark.parametrize("spikes", [True, False], ids=["spikes", "dense"])
-@pytest.mark.parametrize("recompute", [True, False], ids=["recompute", ""])
-@pytest.mark.parametrize("norm", [True, False], ids=["norm", "bias"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "norm", "recompute", "spikes"),
+    one_of_each(list(product(SHAPES, *3 * [[True, False]]))),
+)
 def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
     size, window = SHAPES[shape]
     torch.manual_seed(1)
@@ -169,7 +172,7 @@ def test_only_what_needs_a_gradient_gets_one(what):
         assert gradient is None if frozen_one else torch.equal(gradient, expected)
 
 
-@pytest.mark.parametrize("norm", [True, False])
+@pytest.mark.parametrize("norm", representatives([True, False], [0]))
 def test_what_is_not_computed_as_one_has_the_same_values(norm):
     x = input_of((6, 3, 3, 7, 5), False)
     layer = ConvLIF(3, 8, 3, bias=not norm, spec=NeuronSpec("hard"), norm=norm)

@@ -25,7 +25,7 @@ def check(
         assert torch.equal(kept.batch(chosen, shift, backend=backend), expected)
 
 
-@pytest.mark.parametrize(("steps", "channels"), representatives(SIZES, quick=(0, 1, 6)))
+@pytest.mark.parametrize(("steps", "channels"), representatives(SIZES, quick=(0, 1)))
 def test_every_count_and_the_ends_of_tiles(steps, channels):
     frames = hostile(4, steps, channels)
     kept = PackedFrames(frames, steps)

@@ -82,6 +82,7 @@ def calls_of_all_kinds():
         )
 
 
+@pytest.mark.slow
 def test_a_kept_kernel_is_launched_as_triton_would(launched, monkeypatch):
     """The kernel, the grid and the arguments of a call that finds its kernel kept are those of Triton's own launch of it."""
     calls = list(calls_of_all_kinds())
@@ -105,6 +106,7 @@ def test_a_kept_kernel_is_launched_as_triton_would(launched, monkeypatch):
     assert arguments[5] is calls[-1].out
 
 
+@pytest.mark.slow
 def test_a_kernel_kept_for_too_many_kinds_is_found_out(launched, monkeypatch):
     """If the key left out how tensors lie, a call would run a kernel that was compiled for others."""
     monkeypatch.setattr(launch, "kind", lambda call, whole=launch.kind: whole(call)[:-1])

@@ -45,7 +45,7 @@ def test_every_neuron(spec):
     check_backward(spec, x, grad_spikes=upstream(x))
 
 
-@pytest.mark.parametrize("steps", [1, 7, 31, 32, 33, 64, 67, 129])
+@pytest.mark.parametrize("steps", representatives([1, 7, 31, 32, 33, 64, 67, 129], [0, 4, 6]))
 def test_any_number_of_steps(steps):
     x = currents(steps, 2, 19, seed=steps)
     check_forward(NeuronSpec(), x)
@@ -91,7 +91,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(
     ("many", "layout"),
-    representatives(product([False, True], LAYOUTS), quick=(*range(11), 11, 16, 21)),
+    representatives(product([False, True], LAYOUTS), quick=(0, 3, 6, 9, 13, 18)),
 )
 def test_any_layout(many, layout, monkeypatch):
     monkeypatch.setattr(launch, "make_plan", launch.make_plan.__wrapped__)
@@ -136,7 +136,9 @@ def test_every_dtype(dtype, spikes_dtype, monkeypatch):
     check_forward(NeuronSpec(), currents(40, 3, 12, dtype=dtype), spikes_dtype=spikes_dtype)
 
 
-@pytest.mark.parametrize("gradient", [torch.float16, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "gradient", representatives([torch.float16, torch.bfloat16, torch.float64], [1]), ids=str
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_gradients_of_every_dtype(dtype, gradient):
     x = currents(40, 3, 12, dtype=dtype)
@@ -149,7 +151,7 @@ def test_gradients_of_every_dtype(dtype, gradient):
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
-@pytest.mark.parametrize("last", [1, 5, 8, 19, 24])
+@pytest.mark.parametrize("last", representatives([1, 5, 8, 19, 24], [1, 2, 3]))
 def test_bits(last, many):
     x = currents(35, 3, last)
     check_forward(NeuronSpec(), x, bits=True, trace=many, checkpoints=many)
@@ -175,7 +177,7 @@ def test_several_spikes_a_step(spec):
     check_backward(spec, x, grad_spikes=upstream(x))
 
 
-@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("dim", representatives([0, 1, -1], [1]))
 def test_channels(dim):
     x = currents(40, 3, 4, 5)
     a, b, c, d, e, f = (channel(seed, x, dim) for seed in range(6))

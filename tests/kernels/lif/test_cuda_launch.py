@@ -23,6 +23,7 @@ needs_cuda_core = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_cuda_core
 @pytest.mark.skipif(not (COMPILER and cuda_emulation.COMPILER), reason="needs cc and g++")
 def test_launches_end_to_end(tmp_path):

@@ -49,6 +49,7 @@ def test_opcheck_of_batch_norm(backend):
     torch.library.opcheck(batch_norm_lif_backward_op, (*saved, *upstream, 1e-5, True, *encoded))
 
 
+@pytest.mark.slow
 def test_compile_without_graph_breaks_gives_the_same():
     x = 3 * currents_of(37, 3, 9)
     results = []

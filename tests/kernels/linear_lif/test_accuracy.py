@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from support import tensor_core
+from support.slow import representatives
 from support.tensor_core import joined
 
 from snnbench.kernels import NeuronSpec
@@ -69,7 +70,7 @@ def forward_errors(kind, inputs, tier):
 
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("kind", tensor_core.KINDS)
-@pytest.mark.parametrize("inputs", [97, 512, 4096])
+@pytest.mark.parametrize("inputs", representatives([97, 512, 4096], [0]))
 def test_currents(tier, kind, inputs):
     spikes, weight = forward_problem(kind, inputs)
     actual, exact, plain = forward_errors(kind, inputs, tier)
@@ -132,7 +133,7 @@ def test_counts_of_spikes(tier, counts):
 
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("kind", tensor_core.KINDS)
-@pytest.mark.parametrize("rows", [111, 3000])
+@pytest.mark.parametrize("rows", representatives([111, 3000], [0]))
 def test_gradient_by_weight(tier, kind, rows):
     """The transposed gradient is split in rows, with one scale for each neuron."""
     gradient, spikes = (
@@ -150,7 +151,7 @@ def test_gradient_by_weight(tier, kind, rows):
 
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("kind", tensor_core.KINDS)
-@pytest.mark.parametrize("neurons", [97, 4096])
+@pytest.mark.parametrize("neurons", representatives([97, 4096], [0]))
 def test_dense_products(tier, kind, neurons):
     """Both operands are split, as for the gradient by input and for dense inputs."""
     left, right = (

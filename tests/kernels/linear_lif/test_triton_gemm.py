@@ -18,7 +18,8 @@ from snnbench.kernels.linear_lif.split_formats import TIERS
 CASES = Path(__file__).with_name("interpreted.py")
 
 
-@pytest.mark.parametrize("marked", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("marked", [QUICK, SLOW])
 def test_in_the_interpreter(marked):
     run_interpreted(CASES, marked)
 

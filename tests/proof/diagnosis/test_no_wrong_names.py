@@ -62,7 +62,7 @@ def test_a_gradient_that_is_off_by_neuron_has_no_name(neuron):
 
 
 @NEURON
-@pytest.mark.parametrize("noise", [1e-2, 0.1])
+@pytest.mark.parametrize("noise", representatives([1e-2, 0.1], [0]))
 def test_noise_in_the_weights_has_no_name(neuron, noise):
     case, problem = problem_with(neuron)
     weight = problem.parameters["linear1"]["weight"]
@@ -112,7 +112,7 @@ def test_rounded_weights_are_told_with_their_bits(neuron, levels, bits):
 
 
 @NEURON
-@pytest.mark.parametrize("distance", [0.1, 0.37, 3.0])
+@pytest.mark.parametrize("distance", representatives([0.1, 0.37, 3.0], [1]))
 def test_the_distance_at_which_a_surrogate_is_cut_off_is_found(neuron, distance):
     case, problem = problem_with(neuron)
     spikes, spec = spikes_of(problem), right_spec(problem)

@@ -105,6 +105,7 @@ def test_currents_that_are_given():
     )
 
 
+@pytest.mark.slow
 def test_wide_layers():
     case = Case("any", neurons=2100, time_steps=8, batch=2)
     problem = problem_of(case, 1.5)

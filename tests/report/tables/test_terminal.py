@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.paths import committed
+from support.slow import representatives
 from support.synthetic import blocks, table_of
 
 from snnbench.common.texts import brief
@@ -90,7 +91,7 @@ def test_rows_measured_on_other_cores_are_not_ranked_together(table):
     assert comparison_group(first) != comparison_group(type(second)(second.case, [more]))
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", representatives(["ascii", "latin-1"], [0]))
 def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
     environment = {
         **os.environ,
