@@ -5,8 +5,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
-FAULTY = TESTS / "faults" / "faulty"
-WRONG = TESTS / "faults" / "wrong"
+FAULTS = TESTS / "faults"
+FAULTY = FAULTS / "faulty"
+WRONG = FAULTS / "wrong"
 SETS = sorted(path.name.partition(".")[0] for path in (ROOT / "results").glob("*.bundle.jsonl"))
 """Names of the committed sets."""
 
