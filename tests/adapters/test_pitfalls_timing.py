@@ -41,6 +41,7 @@ def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
     assert takers == {"UnbindBackward0"}
 
 
+@pytest.mark.slow
 def test_13_each_block_of_a_case_is_a_process_of_its_own(snnbench):
     """snnTorch keeps every neuron ever made in a list; JAX keeps memory: figures would drift over a session."""
     ended = snnbench.run(

@@ -10,6 +10,7 @@ import pytest
 from support.expected import HERE, adapter_of, case_of, on_jax
 from support.networks import network_of
 from support.proofs import proof_of, refusal_of
+from support.slow import representatives
 
 from snnbench.kernels.spec import SURROGATES, NeuronSpec
 
@@ -66,7 +67,7 @@ def test_a_surrogate_that_has_another_name_is_proved_with_the_slope_that_it_has(
     assert "slope" in refusal_of(adapter_of(name), case_of(name, replace(spec, slope=3), **ODD))
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", representatives(PAPERS, [0]))
 @pytest.mark.parametrize("name", [marked(name, quick=not on_jax(name)) for name in HERE])
 def test_the_neuron_of_a_paper_is_proved_or_refused(name, paper):
     case = case_of(name, PAPERS[paper], **ODD)

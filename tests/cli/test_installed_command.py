@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from support.command_line import COMMAND, TINY
 from support.paths import FAULTY, ROOT
+from support.slow import without
 
 from snnbench.cli.app import VERBS
 
@@ -78,7 +79,7 @@ def test_run(measured):
     assert "numpy" in measured.stdout and "block 1: ok" in measured.stderr
 
 
-@pytest.mark.parametrize("verb", SHOWN)
+@pytest.mark.parametrize("verb", without({"profile", "adapters"}, SHOWN))
 def test_a_verb(snnbench_module, measured, verb):
     arguments, exit_code, words = SHOWN[verb]
     ended = snnbench_module.installed(*arguments)

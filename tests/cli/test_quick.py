@@ -21,7 +21,7 @@ from numpy_network import NumpyNetwork, NumpyProgram
 
 class Sleeping(NumpyProgram):
     def step(self, x, upstream):
-        time.sleep(0.5)
+        time.sleep(0.1)
         return super().step(x, upstream)
 
 

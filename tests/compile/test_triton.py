@@ -137,7 +137,7 @@ def test_forward(reset, neurons, dtype, steps, loads, registers, tmp_path):
             (NEURONS["soft"], MANY, torch.float32, False, 184),
             (NEURONS["hard"], MANY, torch.bfloat16, False, 144),
         ],
-        quick=(3,),
+        quick=(),
     ),
     ids=lambda value: value.label() if isinstance(value, NeuronSpec) else str(value),
 )

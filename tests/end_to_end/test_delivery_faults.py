@@ -26,6 +26,7 @@ def leftovers(folder):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", SIGNALS)
 @pytest.mark.parametrize(
     ("name", "of"), representatives([("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")], [0])

@@ -72,6 +72,7 @@ def test_a_wrong_native_ends_a_run_with_4_and_is_named(snnbench):
     assert "256 times the input" in silent["reason"]
 
 
+@pytest.mark.slow
 def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
     config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"])
     ended = snnbench.run(config, "--set", 'grid.neuron=["native", "soft"]')

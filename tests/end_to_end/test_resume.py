@@ -254,6 +254,7 @@ def test_another_way_of_measuring_measures_again(snnbench, finished):
     assert len(again.rows) == 1, "the newest counts"
 
 
+@pytest.mark.slow
 def test_fresh_measures_again(snnbench, finished):
     config, before = finished
     now = written(snnbench.run(config, "--fresh").folder)

@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 from support.command_line import TINY
+from support.paths import FAULTY
 
 STRANGER = textwrap.dedent("""
     import torch
@@ -171,11 +172,20 @@ def test_files_named_like_frameworks_in_the_current_folder_hide_nothing(snnbench
     assert ended.exit_code == 0, ended.stdout + ended.stderr
 
 
-def test_what_failed_before_the_file_was_mended_does_not_count_against_it(snnbench, stranger):
-    config = snnbench.config(["mine"], [stranger.with_name("mine.py:Mine")])
-    stranger.write_text(FAILING)
+IN_NUMPY = f"""import sys
+sys.path.append({str(FAULTY)!r})
+from numpy_network import NumpyNetwork
+class Mine(NumpyNetwork):
+    name = "mine"
+"""
+
+
+def test_what_failed_before_the_file_was_mended_does_not_count_against_it(snnbench):
+    own = snnbench.folder / "mine.py"
+    config = snnbench.config(["mine"], [own.with_name("mine.py:Mine")])
+    own.write_text(IN_NUMPY + "    def program(self, case, network):\n        return 1 / 0\n")
     assert snnbench.run(config).exit_code == 3
-    stranger.write_text(STRANGER)
+    own.write_text(IN_NUMPY)
     mended = snnbench.run(config)
     assert mended.exit_code == 0, mended.stderr
     assert "measured again: its file, or what that imports, has changed (1 case)" in mended.stderr

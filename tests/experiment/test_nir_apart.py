@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 from support.nir_files import GOLDEN
+from support.slow import representatives
 
 from snnbench.experiment.network import NetworkFault, NetworkTable
 from snnbench.experiment.nir import apart as nir_apart
@@ -14,7 +15,7 @@ from snnbench.experiment.nir.network import network_of
 TABLE = NetworkTable(nir="a.nir", dt=1.0, decay="euler", reset="soft")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", representatives(range(12), range(3)))
 def test_a_damaged_file_is_a_network_or_a_sentence(tmp_path, seed):
     """Cut anywhere, or with any bytes changed: no traceback, no second line, and no end of it is waited for in vain."""
     content, random = bytearray((GOLDEN / "sinabs.nir").read_bytes()), Random(seed)

@@ -84,7 +84,7 @@ QUICK = {
     pair
     for pair in representatives([pair for pair in PAIRS if pair[0] not in OWN])
     if pair[0] not in JAX and "resnet" not in pair[1]
-} | {("norse", "spiking-resnet18"), ("sinabs:layers", "sew-resnet18"), ("jax", "mnist-mlp")}
+} | {("norse", "spiking-resnet18"), ("jax", "mnist-mlp")}
 """Each kind of network once, and each framework on torch that proves a shallow one."""
 MATRIX = [
     pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else pytest.mark.slow)

@@ -5,6 +5,7 @@ import pytest
 import torch
 from support.networks import network_of
 from support.proofs import judged, refusal_of
+from support.slow import representatives
 from torch._inductor import config as inductor
 
 from snnbench.adapters import TimeLoop
@@ -36,7 +37,9 @@ def at_the_border(fault):
 
 @pytest.mark.parametrize(
     "fault",
-    [lambda v: None, lambda v: v.detach(), lambda v: 0.99 * v, lambda v: v.roll(1, 0)],
+    representatives(
+        [lambda v: None, lambda v: v.detach(), lambda v: 0.99 * v, lambda v: v.roll(1, 0)], [1]
+    ),
     ids=["forgotten", "without its gradient", "leaking once more", "of another batch item"],
 )
 def test_a_state_that_goes_wrong_at_the_border_is_rejected(traced_only, short_chunks, fault):

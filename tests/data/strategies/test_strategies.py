@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 from support.recordings import data_case, frames_of_tonic, made
+from support.slow import representatives
 
 from snnbench.adapters import registry
 from snnbench.core.contract import Unsupported
@@ -64,7 +65,9 @@ def check(strategy, case, epoch, right):
 
 @pytest.mark.parametrize(
     ("dataset", "time_steps"),
-    [("ssc", 37), ("ssc", 250), ("shd", 250), ("nmnist", 37), ("dvsgesture", 5)],
+    representatives(
+        [("ssc", 37), ("ssc", 250), ("shd", 250), ("nmnist", 37), ("dvsgesture", 5)], [1, 3]
+    ),
 )
 @pytest.mark.parametrize("augment", [False, True], ids=["as it is", "augmented"])
 @pytest.mark.parametrize(("framework", "construction"), NAMED)

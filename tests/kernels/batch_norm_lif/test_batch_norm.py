@@ -40,7 +40,7 @@ def run(norm, module, shape, dtype):
     return outputs, norm.running_mean, norm.running_var, norm.num_batches_tracked
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label())
+@pytest.mark.parametrize("spec", representatives(SPECS, [1]), ids=lambda spec: spec.label())
 @pytest.mark.parametrize(
     "shape", [(37, 3, 11), (5, 3, 7, 4, 5), (4, 1, 3, 2, 3, 5), (40, 2, 1)], ids=str
 )
@@ -138,7 +138,7 @@ def test_state_goes_in_and_out():
 
 @pytest.mark.parametrize(
     ("trace", "spikes_dtype"),
-    representatives(list(product([False, True], [None, torch.uint8])), [2]),
+    representatives(list(product([False, True], [None, torch.uint8])), []),
 )
 def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spikes_dtype):
     results = []

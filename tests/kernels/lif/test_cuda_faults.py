@@ -11,6 +11,7 @@ from support.cuda_checks import (
     forward_call,
     upstream,
 )
+from support.slow import one_of_each
 
 from snnbench.kernels.build import nvrtc
 from snnbench.kernels.lif import reference
@@ -57,11 +58,17 @@ PARTS_FAULTS = [
 ]
 
 
+def check_split_parts(*_):
+    check_parts(True)
+
+
 @pytest.mark.parametrize(
     "check, fault",
-    [(check_forward, f) for f in FORWARD_FAULTS]
-    + [(check_backward, f) for f in BACKWARD_FAULTS]
-    + [(lambda *_: check_parts(True), f) for f in PARTS_FAULTS],
+    one_of_each(
+        [(check_forward, f) for f in FORWARD_FAULTS]
+        + [(check_backward, f) for f in BACKWARD_FAULTS]
+        + [(check_split_parts, f) for f in PARTS_FAULTS]
+    ),
 )
 def test_planted_faults_are_noticed(check, fault, monkeypatch):
     right, wrong = fault
