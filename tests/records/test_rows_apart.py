@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from support.synthetic import blocks, figure
 
-from snnbench.records.compare import compare_sets, compare_variants, compare_with_copies
+from snnbench.records.compare import compare_sets, compare_variants
 from snnbench.records.rows import comparison_group, rows_of
 from snnbench.report.comparison import summary
 from snnbench.report.page.page import html_text
@@ -196,22 +196,3 @@ def test_two_sets_are_compared_by_the_newest_of_each_case_and_say_the_versions()
     assert {one.verdict for one in comparison.changes} == {"slower"}
     assert "versions: snntorch 0.9.4 → 1.0.0" in list(summary(comparison))
     assert compare_sets(rows_of(base), rows_of(base)).versions == []
-
-
-def test_copies_are_compared_though_a_set_holds_several_versions_of_them():
-    later = {"started_at": "2027-01-01T00:00:00+00:00"}
-    copies = [
-        changed("snntorch@old"),
-        changed("snntorch@old", adapter={"version": "0.6"}, step=0.002, **later),
-    ]
-    rows = rows_of([*changed(), *copies[0], *copies[1]])
-    assert sorted(row.case.framework for row in rows) == [
-        "snntorch",
-        "snntorch@old 0.6",
-        "snntorch@old 1.0",
-    ]
-    comparison = compare_with_copies(rows, "old")
-    assert (comparison.cases, [one.verdict for one in comparison.findings]) == (1, [])
-    assert next(one.base for one in comparison.changes if one.phase == "step") == pytest.approx(
-        0.002, rel=0.1
-    )
