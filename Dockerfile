@@ -12,7 +12,7 @@ RUN set -- g++ \
  && apt-get install --yes --no-install-recommends "$@" \
  && rm -rf /var/lib/apt/lists/*
 
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore UV_NO_CACHE=1
 WORKDIR /opt/snnbench
 COPY constraints.txt constraints-kernels.txt ./
 
@@ -38,9 +38,8 @@ ARG ENVIRONMENTS=""
 ENV SNNBENCH_ENVIRONMENTS=/opt/environments
 COPY bench/__init__.py /opt/installer/snnbench/
 COPY bench/common /opt/installer/snnbench/common/
-COPY bench/environments/__init__.py bench/environments/environment.py bench/environments/install.py bench/environments/link.py \
-     bench/environments/packages.py bench/environments/recipes.py bench/environments/requirements.py \
-     /opt/installer/snnbench/environments/
+COPY bench/environments/__init__.py bench/environments/environment.py bench/environments/install.py \
+     bench/environments/recipes.py /opt/installer/snnbench/environments/
 COPY adapters/__init__.py adapters/environments.toml /opt/installer/snnbench/adapters/
 RUN mkdir -p /opt/environments \
  && if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \

@@ -35,7 +35,7 @@ VERBS = {
     "nothing.",
     "badge": "Write a badge that says how many of the checked neurons are proved, of a framework or an adapter.",
     "init": "Write a commented config to start from.",
-    "env": "Environments of frameworks: the standard one, and of those that cannot live beside the others.",
+    "env": "Environments of frameworks: the standard one, and those of frameworks that conflict.",
     "data": "Files of events: what data loading is measured on.",
 }
 """What the overview says of each verb: the beginning of its own help. Each is the function or group of its name in its module."""

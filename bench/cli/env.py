@@ -1,4 +1,4 @@
-"""`snnbench env`: environments of frameworks, the standard one and those of frameworks that cannot live beside the others."""
+"""`snnbench env`: the standard environment, and those of frameworks that conflict with others."""
 
 import sys
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from ..common import units
 from ..environments.create import create as make
-from ..environments.damage import damage
+from ..environments.create import damage
 from ..environments.environment import Environment, NotMade, known
 from ..environments.environment import remove as delete
 from ..environments.install import install_here
@@ -20,7 +20,7 @@ from .options import Json
 
 env = typer.Typer(
     no_args_is_help=True,
-    help="Environments of frameworks: the standard one, and of those that cannot live beside the others.",
+    help="Environments of frameworks: the standard one, and those of frameworks that conflict.",
 )
 
 NAMES_HELP = "As `snnbench env list` names them, or a version of a framework, snntorch@0.9.4."
@@ -29,70 +29,78 @@ Names = Annotated[list[str], typer.Argument(help=NAMES_HELP, show_default=False)
 
 @env.command("list")
 def list_(as_json: Json = False) -> None:
-    """Show every environment: whom it serves, whether it is there, and where."""
-    states = [(own, *own.state()) for own in _all()]
+    """List every environment: the frameworks it serves, its state, and its folder."""
+    states = [(environment, *environment.state()) for environment in _all()]
     if as_json:
-        print_json([_entry(own, state, reason) for own, state, reason in states])
+        print_json([_entry(*state) for state in states])
         return
     table = new_table("environment", "for", "state", "what it is", whole=("environment",))
-    for own, _, _ in states:
-        table.add_row(
-            own.name, ", ".join(own.recipe.adapters), own.shown_state, own.recipe.description
-        )
+    for environment, _, _ in states:
+        recipe = environment.recipe
+        adapters = ", ".join(recipe.adapters)
+        table.add_row(environment.name, adapters, environment.shown_state, recipe.description)
     output().print(table)
-    for own, _, reason in states:
+    for environment, _, reason in states:
         if reason:
-            output().print(f"  [dim]{escape(f'{own.name}: {reason}')}[/]", soft_wrap=True)
+            line = escape(f"{environment.name}: {reason}")
+            output().print(f"  [dim]{line}[/]", soft_wrap=True)
     output().print(f"in {environments_folder()}", soft_wrap=True)
 
 
 def _all() -> list[Environment]:
-    """Those that there are recipes for, and the versions that were made."""
+    """Returns the environments of all recipes, and the versions that were made."""
     return [*known().values(), *made_versions()]
 
 
-def _entry(own: Environment, state: str, reason: str | None) -> dict[str, Any]:
-    recipe, pins = own.recipe, [str(pin) for pin in own.recipe.pins]
-    here = {"name": own.name, "state": state, "reason": reason, "folder": str(own.folder)}
-    return {**here, "adapters": recipe.adapters, "description": recipe.description, "pins": pins}
+def _entry(environment: Environment, state: str, reason: str | None) -> dict[str, Any]:
+    recipe = environment.recipe
+    return {
+        "name": environment.name,
+        "state": state,
+        "reason": reason,
+        "folder": str(environment.folder),
+        "adapters": recipe.adapters,
+        "description": recipe.description,
+        "pins": [str(pin) for pin in recipe.pins],
+    }
 
 
 @env.command()
 def create(
     names: Names,
     here: Annotated[
-        bool, typer.Option("--here", help="Install their packages beside snnbench itself instead.")
+        bool,
+        typer.Option("--here", help="Install their packages into snnbench's own environment."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make environments, mend damaged ones, or bring them up to date. Run it again to resume: finished steps are kept.
+    """Make, mend or update environments. Run it again to resume: finished steps are kept.
 
-    `standard` has every framework that can live beside the others; uv makes it in seconds where there is uv, else pip.
+    `standard` has every framework that can be installed together with the others.
     """
     failed, entries = False, []
-    for own in [environment_named(name) for name in names]:
+    for environment in [environment_named(name) for name in names]:
         try:
-            create_shown(own, here)
+            create_shown(environment, here)
         except NotMade as error:
             say(str(error))
             failed = True
-        entries.append(_entry(own, *own.state()))
+        entries.append(_entry(environment, *environment.state()))
     if as_json:
         print_json(entries)
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 
-def create_shown(own: Environment, here: bool = False) -> None:
-    """Make an environment, or install its packages beside snnbench itself, and show how far it is. Raises NotMade."""
-    console, line = messages(), ""
+def create_shown(environment: Environment, here: bool = False) -> None:
+    """Makes an environment, or installs its packages here, and shows progress. Raises NotMade."""
+    console, line, name = messages(), "", environment.name
+    work = install_here(name, environment.recipe) if here else make(environment)
     try:
-        with console.status(own.name) as status:
-            for progress in install_here(own.name, own.recipe) if here else make(own):
-                line = f"{own.name} [{progress.number}/{progress.of}] {progress.step}"
+        with console.status(name) as status:
+            for progress in work:
+                line = f"{name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "damaged":
-                    console.print(
-                        escape(f"{own.name} is made anew: {progress.line}"), soft_wrap=True
-                    )
+                    console.print(escape(f"{name} is made anew: {progress.line}"), soft_wrap=True)
                 elif progress.kind == "line":
                     status.update(escape(f"{line}: {progress.line}")[: console.width - 4])
                 elif progress.kind == "step":
@@ -101,9 +109,11 @@ def create_shown(own: Environment, here: bool = False) -> None:
                     took = "kept" if progress.kind == "kept" else units.duration(progress.seconds)
                     console.print(escape(f"{line}: {took}"), soft_wrap=True)
     except KeyboardInterrupt:
-        say(f"interrupted; what is finished is kept: {own.command} goes on from there")
+        say(f"interrupted; what is finished is kept: {environment.command} resumes it")
         raise typer.Exit(exit_codes.INTERRUPTED) from None
-    console.print(f"{own.name} is ready in {sys.prefix if here else own.folder}", soft_wrap=True)
+    console.print(
+        f"{name} is ready in {sys.prefix if here else environment.folder}", soft_wrap=True
+    )
 
 
 @env.command()
@@ -113,38 +123,38 @@ def doctor(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Look whether environments are still as they were made: packages, files, Python, and what their adapters need."""
-    chosen = [environment_named(name) for name in names] if names else _all()
+    """Check that environments are intact: packages, files, Python, and their adapters' needs."""
     entries = []
-    for own in chosen:
-        state, reason = own.state()
-        faults = None if state == "not created" else damage(own)
-        entries.append({**_entry(own, state, reason), "faults": faults})
+    chosen = [environment_named(name) for name in names] if names else _all()
+    for environment in chosen:
+        state, reason = environment.state()
+        faults = None if state == "not created" else damage(environment)
+        entries.append({**_entry(environment, state, reason), "faults": faults})
         if not as_json:
-            _print_faults(own, faults)
+            _print_faults(environment, faults)
     if as_json:
         print_json(entries)
-    raise typer.Exit(
-        exit_codes.FAILED if any(entry["faults"] for entry in entries) else exit_codes.FINE
-    )
+    failed = any(entry["faults"] for entry in entries)
+    raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
 
 
-def _print_faults(own: Environment, faults: list[str] | None) -> None:
-    """What is wrong with an environment; None where it was not created."""
-    console = output()
+def _print_faults(environment: Environment, faults: list[str] | None) -> None:
+    """Prints the faults of an environment; `faults` is None if it was not created."""
+    console, name = output(), environment.name
     if faults is None:
-        state = own.shown_state
-        console.print(f"{own.name}: {state}{f': {own.command}' if state == 'not created' else ''}")
+        state = environment.shown_state
+        advice = f": {environment.command}" if state == "not created" else ""
+        console.print(f"{name}: {state}{advice}")
         return
-    for fault in faults or ["as it was made"]:
-        console.print(escape(f"{own.name}: {fault}"), soft_wrap=True)
+    for fault in faults or ["intact"]:
+        console.print(escape(f"{name}: {fault}"), soft_wrap=True)
     if faults:
-        console.print(f"{own.name}: to mend it: {own.command}", soft_wrap=True)
+        console.print(f"{name}: to mend it: {environment.command}", soft_wrap=True)
 
 
 @env.command()
 def remove(names: Names) -> None:
     """Delete environments."""
-    for own in [environment_named(name) for name in names]:
-        was = delete(own)
-        messages().print(f"{own.name}: {'removed' if was else 'was not there'}")
+    for environment in [environment_named(name) for name in names]:
+        removed = delete(environment)
+        messages().print(f"{environment.name}: {'removed' if removed else 'was not there'}")

@@ -1,1 +1,1 @@
-"""Environments of frameworks: what they are made of, how they are made, and what is installed in them."""
+"""Environments of frameworks: recipes, creation by uv, and the inventory of what is installed."""

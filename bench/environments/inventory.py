@@ -16,7 +16,7 @@ from ..executors.executor import CannotStart, Executor, OwnEnvironment
 from ..executors.launch import NoAnswerInTime, launch_apart
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
-from .damage import ask_environment
+from .create import ask_environment
 from .environment import Environment, NotMade, known
 from .versions import version_environment, versions_among
 

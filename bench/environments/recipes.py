@@ -1,10 +1,11 @@
-"""environments.toml → recipes: what each environment holds, the steps that install it, and what the machine must have."""
+"""environments.toml → recipes: the adapters, packages and needs of each environment."""
 
 import hashlib
 import json
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,13 +14,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from snnbench import adapters
+
 from ..common.mistakes import ConfigError, nearest, shown, wanted
-from .link import package_folder
 
 FILE, VERSIONS = "environments.toml", "versions"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 
 Need = Literal["nvcc", "cuda-torch"]
+NEEDS: dict[Need, str] = {"nvcc": "nvcc (CUDA's compiler)", "cuda-torch": "a torch for CUDA"}
+"""Needs beyond Python and a package index, in words."""
 
 
 class Table(BaseModel):
@@ -29,12 +33,12 @@ class Table(BaseModel):
 
 
 class Step(Table):
-    """One call of uv or pip. The head of environments.toml explains the fields."""
+    """One call of uv. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
     install: Annotated[tuple[str, ...], Field(min_length=1)]
     dependencies: Annotated[bool, Field(strict=True)] = False
-    ignore_python_bound: Annotated[bool, Field(strict=True)] = False
+    python: Annotated[str, Field(pattern=r"^3\.\d+$")] | None = None
     build: Annotated[bool, Field(strict=True)] = False
     gpu: Annotated[bool, Field(strict=True)] = False
 
@@ -44,21 +48,20 @@ class Step(Table):
         for package in install:
             if not pin_of(package) and not (Path(package).is_absolute() and Path(package).exists()):
                 raise ValueError(
-                    f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a local package"
+                    f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a "
+                    "local package"
                 )
         return install
 
     @property
     def key(self) -> str:
-        """Hash of everything that the step does, so that a changed step is done again."""
-        values = self.model_dump()
-        if not self.gpu:  # environments of before that field stay as they are
-            del values["gpu"]
+        """Hash of the step; a step with another key is run again."""
+        values = self.model_dump(exclude_defaults=True)
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Recipe(Table):
-    """The adapters that one environment serves, the needs of its packages, and the steps that install them."""
+    """The adapters that one environment serves, what its packages need, and the steps."""
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
     description: str
@@ -67,34 +70,30 @@ class Recipe(Table):
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _named_once(self) -> "Recipe":
+    def _distinct_names(self) -> "Recipe":
         names = [step.name for step in self.steps]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(
-                    f"two steps are called {name!r}; every step needs a name of its own"
-                )
+                raise ValueError(f"two steps are called {name!r}; give each its own name")
         return self
 
     @property
     def pins(self) -> list[Requirement]:
-        """The pinned packages of all steps; local packages are not among them."""
-        return [pin for step in self.steps for package in step.install if (pin := pin_of(package))]
-
-    def is_here(self) -> bool:
-        """Whether all packages that the recipe pins, but those for GPUs alone, are in snnbench's own environment."""
-        pins = [
-            pin
-            for step in self.steps
-            if not step.gpu
-            for package in step.install
-            if (pin := pin_of(package))
-        ]
-        return bool(pins) and all(_is_installed(pin) for pin in pins)
+        """The pinned packages of all steps, without local packages."""
+        return _pins(self.steps)
 
     @property
     def keys(self) -> list[str]:
         return [step.key for step in self.steps]
+
+    def is_here(self) -> bool:
+        """Returns true if snnbench's own environment has all pinned packages that need no GPU."""
+        pins = _pins(step for step in self.steps if not step.gpu)
+        return bool(pins) and all(map(_is_installed, pins))
+
+
+def _pins(steps: Iterable[Step]) -> list[Requirement]:
+    return [pin for step in steps for package in step.install if (pin := pin_of(package))]
 
 
 def _is_installed(pin: Requirement) -> bool:
@@ -105,45 +104,50 @@ def _is_installed(pin: Requirement) -> bool:
 
 
 def pin_of(package: str) -> Requirement | None:
-    """The requirement in `package` if it pins one version of a package of an index, like `torch==2.13.0`; else None."""
+    """Returns `package` as a requirement if it is one exact version, like `torch==2.13.0`."""
     try:
         requirement = Requirement(package)
     except InvalidRequirement:
         return None
     exact = [
-        one.operator == "==" and not one.version.endswith(".*") for one in requirement.specifier
+        clause.operator == "==" and not clause.version.endswith(".*")
+        for clause in requirement.specifier
     ]
     return requirement if exact == [True] and not requirement.marker else None
 
 
 def environments_folder() -> Path:
-    """Where environments are made: $SNNBENCH_ENVIRONMENTS, else in the user's folder for data (~/.local/share on Linux)."""
-    given = os.environ.get("SNNBENCH_ENVIRONMENTS")
-    return (
-        Path(given).expanduser().absolute()
-        if given
-        else user_data_path("snnbench") / "environments"
-    )
+    """Returns $SNNBENCH_ENVIRONMENTS, else a folder in the user's data (~/.local/share)."""
+    variable = os.environ.get("SNNBENCH_ENVIRONMENTS")
+    if variable:
+        return Path(variable).expanduser().absolute()
+    return user_data_path("snnbench") / "environments"
 
 
 def load_recipes() -> dict[str, Recipe]:
-    """The built-in recipes and the user's own, which win. Raises ConfigError with file, key, value and what would be right."""
+    """Returns the built-in recipes and the user's, which take precedence.
+
+    Raises ConfigError with file, key, value and what is expected.
+    """
     recipes: dict[str, Recipe] = {}
     for path, tables in read_tables():
-        users = _recipes(path, tables)
-        served = {adapter for recipe in users.values() for adapter in recipe.adapters}
+        added = _recipes(path, tables)
+        served = {adapter for recipe in added.values() for adapter in recipe.adapters}
         recipes = {
             name: recipe for name, recipe in recipes.items() if not served & set(recipe.adapters)
-        } | users
+        } | added
     return recipes
 
 
 def read_tables() -> list[tuple[Path, dict[str, Any]]]:
-    """The tables of our environments.toml, and of the user's own if there is one, each with its file. Raises ConfigError."""
-    own = environments_folder() / FILE
+    """Returns the tables of the built-in environments.toml, then of the user's, by file.
+
+    Raises ConfigError.
+    """
+    built_in = Path(adapters.__file__).resolve().parent / FILE
+    users = environments_folder() / FILE
     return [
-        (path, _tables(path))
-        for path in (package_folder("snnbench.adapters") / FILE, *([own] if own.is_file() else []))
+        (path, _tables(path)) for path in (built_in, users) if path == built_in or path.is_file()
     ]
 
 
@@ -164,7 +168,8 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
             continue
         if not re.fullmatch(NAME, name) or name == "default":
             raise ConfigError(
-                f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, not 'default'"
+                f"{path}: [{name}]: an environment's name is of letters, digits, dots, dashes, "
+                "not 'default'"
             )
         try:
             recipes[name] = Recipe.model_validate(table)
@@ -173,21 +178,24 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
         for adapter in recipes[name].adapters:
             if adapter in served:
                 raise ConfigError(
-                    f"{path}: {name}.adapters = {adapter!r}: is served by {served[adapter]} already"
+                    f"{path}: {name}.adapters = {adapter!r}: {served[adapter]} serves it already"
                 )
             served[adapter] = name
     return recipes
 
 
 def message(name: str, error: ValidationError, kind: type[Table]) -> str:
-    """One sentence for one of pydantic's errors about the table `name`; a misspelt key comes before the missing one."""
-    first: Any = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    key = ".".join(
-        [name, *(f"{part + 1}" if isinstance(part, int) else part for part in first["loc"])]
-    )
+    """Returns one sentence for pydantic's errors about the table `name`.
+
+    A misspelt key is reported before the missing one.
+    """
+    first: Any = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    parts = [f"{part + 1}" if isinstance(part, int) else part for part in first["loc"]]
+    key = ".".join([name, *parts])
     if first["type"] == "extra_forbidden":
         known = Step.model_fields if "steps" in first["loc"][:-1] else kind.model_fields
-        return f"{key}: unknown key{nearest(str(first['loc'][-1]), known)} (there are {', '.join(known)})"
+        hint = nearest(str(first["loc"][-1]), known)
+        return f"{key}: unknown key{hint} (there are {', '.join(known)})"
     if first["type"] == "missing":
         return f"{key}: is missing"
     if first["type"] == "value_error" and len(first["loc"]) == 0:

@@ -1,4 +1,4 @@
-"""An environment whose making is interrupted or killed: another command waits its turn, and the same one goes on."""
+"""An interrupted or killed `env create`: others are refused meanwhile, and the same one resumes."""
 
 import signal
 
@@ -15,7 +15,7 @@ from support.environments import (
 )
 
 
-def test_interrupted_killed_and_resumed(snnbench, tool):
+def test_interrupted_killed_and_resumed(snnbench):
     slow = package_with(STOPPABLE, snnbench.folder / "slow")
     folder = write_recipe(
         snnbench, steps(first=([framework(snnbench)], ""), slow=([slow], "build = true"))
@@ -38,7 +38,7 @@ def test_interrupted_killed_and_resumed(snnbench, tool):
     interrupted = snnbench.end(process)
     assert interrupted.exit_code == 130
     assert (
-        "interrupted; what is finished is kept: snnbench env create tiny goes on from there"
+        "interrupted; what is finished is kept: snnbench env create tiny resumes it"
         in interrupted.stderr
     )
 

@@ -88,6 +88,7 @@ HARNESS = {
         "pydantic-core",
         "shellingham",
         "typer",
+        "uv",
     ),
     *("pyarrow", "typing-inspection", "vl-convert-python"),
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from snnbench.cli import run_command
 from snnbench.environments import inventory
-from snnbench.environments.packages import OWN_OF_UV
+from snnbench.environments.install import INDEX_VARIABLES
 from snnbench.executors.local import LocalExecutor
 
 from .paths import FAULTS, FAULTY
@@ -110,7 +110,7 @@ class Snnbench:
             "SNNBENCH_ENVIRONMENTS": str(folder / "environments"),
         }
         ours = {
-            name: value for name, value in os.environ.items() if name not in OWN_OF_UV
+            name: value for name, value in os.environ.items() if name not in INDEX_VARIABLES
         }  # tests say where packages are from
         self.environment = {**ours, **own}
 

@@ -1,4 +1,4 @@
-"""uv or pip: what the user has told pip holds for uv too, and both install the same."""
+"""Packages are installed by uv with pip's settings, also into snnbench's own environment."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 from support.environments import framework, states, steps, wheel_of, write_recipe
 
-from snnbench.environments.packages import uv_options
+from snnbench.environments.install import from_pip
 
 LISTED = """global.cert='/etc/certificates.crt'
 global.index-url='https://one.example/simple'
@@ -18,22 +18,21 @@ download.find-links='/elsewhere'
 """
 
 
-def test_settings_of_pip_are_told_to_uv():
-    assert uv_options(LISTED) == [
-        *(
-            "--default-index",
-            "https://one.example/simple",
-            "--index",
-            "file:///a/simple",
-            "--index",
-            "file:///b/simple",
-        ),
+def test_settings_of_pip_become_options_and_variables_of_uv(monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    options, variables = from_pip(LISTED)
+    assert options == [
+        *("--default-index", "https://one.example/simple"),
+        *("--index", "file:///a/simple", "--index", "file:///b/simple"),
         *("--find-links", "/wheels", "--allow-insecure-host", "one.example"),
     ]
-    assert uv_options("global.no-index='1'\n") == ["--no-index"] and uv_options("") == []
+    assert variables == {"SSL_CERT_FILE": "/etc/certificates.crt"}
+    assert from_pip("global.no-index='1'\n") == (["--no-index"], {}) and from_pip("") == ([], {})
+    monkeypatch.setenv("SSL_CERT_FILE", "/mine.crt")
+    assert from_pip(LISTED)[1] == {}
 
 
-def test_a_package_that_only_pips_settings_can_find(snnbench, tool):
+def test_a_package_that_only_pips_settings_can_find(snnbench):
     wheel_of(snnbench.folder / "mine", "onlyhere", {"onlyhere.py": ""})
     snnbench.environment["PIP_FIND_LINKS"] = str(snnbench.folder / "mine")
     folder = write_recipe(snnbench, steps(first=([framework(snnbench), "onlyhere==1.0"], "")))
@@ -44,8 +43,8 @@ def test_a_package_that_only_pips_settings_can_find(snnbench, tool):
     )
 
 
-def test_modules_are_compiled_when_they_are_installed(snnbench, tool):
-    """Else the first import would, or every one where Python may not keep what it compiled, in the time of a cold start."""
+def test_modules_are_compiled_when_they_are_installed(snnbench):
+    """Otherwise the first import compiles, and cold starts are timed with it."""
     wheel_of(snnbench.folder / "mine", "onlyhere", {"onlyhere.py": ""})
     snnbench.environment |= {
         "PIP_FIND_LINKS": str(snnbench.folder / "mine"),
@@ -56,7 +55,7 @@ def test_modules_are_compiled_when_they_are_installed(snnbench, tool):
     assert next(folder.glob("lib/*/site-packages/__pycache__/onlyhere.*.pyc"))
 
 
-def test_a_step_for_gpus_is_left_out_where_there_is_none(snnbench):
+def test_a_step_for_gpus_is_skipped_without_a_driver(snnbench):
     (snnbench.folder / "none").mkdir()
     write_recipe(
         snnbench,
@@ -70,7 +69,7 @@ def test_a_step_for_gpus_is_left_out_where_there_is_none(snnbench):
 
 @pytest.fixture
 def own_python(snnbench, tmp_path, monkeypatch):
-    """Another Python in the place of snnbench's own."""
+    """A Python that replaces snnbench's own."""
     import venv
 
     venv.create(tmp_path / "own", symlinks=True)
@@ -79,7 +78,7 @@ def own_python(snnbench, tmp_path, monkeypatch):
     return tmp_path / "own"
 
 
-def test_here_installs_beside_snnbench_itself(snnbench, own_python):
+def test_here_installs_into_the_environment_of_snnbench(snnbench, own_python):
     write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     ended = snnbench("env", "create", "tiny", "--here")
     assert ended.exit_code == 0, ended.stderr
@@ -91,12 +90,12 @@ def test_here_installs_beside_snnbench_itself(snnbench, own_python):
 @pytest.mark.parametrize(
     ("pins", "state"),
     [
-        (["torch==2.13.0"], "installed here"),  # whatever its local version, such as +cpu
+        (["torch==2.13.0"], "installed here"),  # with any local version, such as +cpu
         (["torch==2.13.0", "numpy==0.0.1"], "not created"),
         (["torch==2.13.0", "there-is-no-such-package==1"], "not created"),
     ],
 )
-def test_what_is_beside_snnbench_is_shown_so(snnbench, pins, state):
+def test_packages_in_the_environment_of_snnbench_are_reported(snnbench, pins, state):
     write_recipe(snnbench, steps(first=(pins, "")))
     listed = snnbench("env", "list").stdout
     (line,) = [line for line in listed.splitlines() if line.lstrip().startswith("tiny")]
