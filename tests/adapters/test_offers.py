@@ -1,4 +1,4 @@
-"""What docs/maintainers.md says an adapter can declare: its example is proved with each of these, and what is wrong is seen."""
+"""Proves the adapters in docs/maintainers.md and docs/adapter.md, and plants faults."""
 
 import re
 
@@ -23,7 +23,7 @@ OFFERS = {
         "self.spec.decay * v",
     ),
 }
-"""Fields of the neuron, axes of the case, and words of the example with a fault to put in their place."""
+"""Fields of the neuron, axes of the case, words of the example and the fault in their place."""
 
 
 @pytest.mark.slow
@@ -39,3 +39,14 @@ def test_the_example_is_proved_and_a_fault_in_it_is_seen(offer, tmp_path):
             f"{tmp_path / name}.py:Mine", neuron={"reset": "soft", **fields}, **SMALL, **axes
         )
         assert bool(verdict) == (name == "mine"), verdict
+
+
+@pytest.mark.slow
+def test_the_adapter_in_ten_minutes_is_proved(tmp_path):
+    page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "mine.py").write_text(code, encoding="utf-8")
+    verdict = snnbench.check(
+        f"{tmp_path / 'mine.py'}:Mine", neuron=["soft", "hard", "native"], **SMALL
+    )
+    assert [checked.status for checked in verdict] == ["ok", "unsupported", "ok"], verdict

@@ -1,4 +1,4 @@
-"""The first table of the README: who is fastest at a step of the neuron `soft` in fp32, of all that can be ranked."""
+"""Generates the README's first table: the ranked steps of the neuron `soft` in fp32."""
 
 from snnbench.report.table import Table
 from snnbench.report.tables.markdown import line
@@ -14,7 +14,7 @@ SHOWN = {
 
 
 def first_text(table: Table) -> str:
-    """Raises StopIteration where nothing of that neuron was ranked."""
+    """Raises StopIteration if no case of that neuron is ranked."""
     metrics = {metric.name: metric for metric in table.metrics}
     groups = (group for _, group in table.comparison_groups())
     group = next(

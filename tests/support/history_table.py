@@ -1,4 +1,4 @@
-"""The table of a framework's versions in docs/versions.md: what became of each neuron, and its ratio to the plain loop."""
+"""Generates docs/versions.md: the proof of each version and its ratio to the plain loop."""
 
 from snnbench.common import units
 from snnbench.report.figures.versions import versions
@@ -7,7 +7,7 @@ from snnbench.report.tables.markdown import line, plain
 
 
 def history_text(table: Table) -> str:
-    """A line for each version, the newest first, and a column for each neuron; below it the reasons, each once."""
+    """Returns a row per version, newest first, a column per neuron, and each reason once."""
     cells: dict[str, dict[str, str]] = {}
     notes: dict[str, int] = {}
     heads: list[str] = []

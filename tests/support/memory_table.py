@@ -1,4 +1,4 @@
-"""The table of memory in docs/kernels.md: who takes how much beyond arguments and outputs."""
+"""Generates the table of memory beyond arguments and outputs in docs/kernels.md."""
 
 from snnbench.common import units
 from snnbench.core.case import PHASES
@@ -9,9 +9,9 @@ from snnbench.report.tables.markdown import line
 
 
 def memory_text(table: Table) -> str:
-    """Bytes beyond arguments and outputs, the leanest first, and in a sentence the leanest row against another framework's.
+    """Returns a table for every comparison group, the leanest first, and a sentence on the leanest.
 
-    One table for every comparison group. Only what was proved has figures; the others stand below with the reason.
+    Only proved rows have figures; the others follow with their reasons.
     """
     return "\n".join(
         _weights(title, [entry.row for entry in group])
@@ -44,13 +44,14 @@ def _extra(row: Row) -> int | None:
 
 
 def _leanest(weighed: list[Row]) -> str | None:
-    """What the first of `weighed` takes, and which share that is of the leanest row of another framework."""
+    """Returns a sentence: the first row's bytes and share of the leanest other framework's."""
     other = next((row for row in weighed if row.case.framework != weighed[0].case.framework), None)
     if other is None or not _extra(other):
         return None
     first, share = weighed[0], (_extra(weighed[0]) or 0) / _extra(other)
     return (
-        f"Beyond arguments and outputs `{first.case.framework_variant}` takes {units.size(_extra(first))}, "
+        f"Beyond arguments and outputs `{first.case.framework_variant}` takes "
+        f"{units.size(_extra(first))}, "
         f"{share:.1%} of the {units.size(_extra(other))} of the leanest other framework, "
         f"`{other.case.framework_variant}`."
     )

@@ -1,4 +1,4 @@
-"""The tables of ranks in docs/ranks.md: what so many take beside one, and what is predicted."""
+"""Generates the tables of docs/ranks.md: several ranks against one, and the prediction."""
 
 from snnbench.report.ranks import HEAD, by_title, lines_of, notes_of
 from snnbench.report.table import Table
@@ -6,7 +6,7 @@ from snnbench.report.tables.markdown import line, plain
 
 
 def scaling_text(table: Table) -> str:
-    """One table for everything that was measured on one rank and on several, without columns in which nothing stands."""
+    """Returns a table for everything measured on one and several ranks, without empty columns."""
     texts = []
     for title, found in by_title(table).items():
         cells = [own for scaling in found for own in lines_of(scaling)]
