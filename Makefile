@@ -69,6 +69,7 @@ natives: $(VENV)/.tests
 site: setup
 	$(BIN)/snnbench site $(wildcard results/*.bundle.jsonl) --out build/site
 	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
+	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
