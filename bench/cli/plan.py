@@ -10,7 +10,7 @@ from ..experiment.setting import parse_setting
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
 from ..machine.monitor import load_average
-from ..runner.done import Done, Left, reasons
+from ..runner.done import Done, Remaining, reasons
 from ..runner.planning import Where, load_plan
 from . import exit_codes, options
 from .console import new_table, output, print_json, say
@@ -33,7 +33,7 @@ def plan(
     measure, folder = plan.experiment.measure, plan.folder(out)
     folder.must_be_of(plan.experiment.name)
     done = Done(folder, measure, machine_facts())
-    cases = [done.left(planned) for planned in plan.mine]
+    cases = [done.remaining(planned) for planned in plan.mine]
     seconds = sum(left.seconds for left in cases)
     refused = folder.read_records()[1]
     for sentence in refused:
@@ -85,7 +85,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _entry(left: Left) -> dict[str, Any]:
+def _entry(left: Remaining) -> dict[str, Any]:
     planned = left.planned
     state = {
         "state": left.state,

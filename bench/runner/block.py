@@ -1,4 +1,4 @@
-"""One block of a comparison group: fresh workers are started one after the other, timed together, and ended."""
+"""One block of a comparison group: fresh workers start one by one, are timed together, and end."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,8 +26,8 @@ RAN_OUT = ("oom_gpu", "oom_host")
 
 @dataclass
 class Ended:
-    """How a case ended in a block: the fields of its record that its worker reported (`folded`), and what the run adds.
-    `ordered_s`: seconds in which the worker carried out orders."""
+    """The end of a case in a block: the record fields that its worker reported (`folded`) and what
+    the run adds. `ordered_s`: seconds in which the worker carried out orders."""
 
     planned: PlannedCase
     started: datetime
@@ -39,9 +39,12 @@ class Ended:
 
 
 class Block:
-    """Block `number` of one group on one device. `random` draws the orders in which members are timed; `tell` is told in words
-    what happens, while no worker computes, and `note` who computes from then on. Cases in `apart`, by their ids, are measured
-    alone."""
+    """Block `number` of one group on one device.
+
+    `random` draws the order in which members are timed. `tell` receives a text on what happens,
+    while no worker computes; `note` receives the cases that compute from then on. Cases whose ids
+    are in `apart` are measured alone.
+    """
 
     def __init__(
         self,
@@ -53,37 +56,34 @@ class Block:
         note: Callable[[Sequence[PlannedCase]], None] = lambda cases: None,
         apart: Collection[str] = (),
     ):
-        self.launcher, self.number, self.device, self.random, self.tell = (
-            launcher,
-            number,
-            device,
-            random,
-            tell,
-        )
+        self.launcher, self.number, self.device = launcher, number, device
+        self.random, self.tell = random, tell
         self.note, self.apart = note, apart
         self.unfinished: list[PlannedCase] = []
         """Cases whose workers were started and whose records are not made yet."""
         self.spent: list[float | None] = []
-        """CPU seconds of every process that was started, None where nobody knows."""
+        """CPU seconds of every started process, None where unknown."""
 
     def measure(self, missing: list[PlannedCase], together: list[PlannedCase]) -> Iterator[Ended]:
-        """Measure `missing` and, if one of them comes to be timed, `together` with them. Workers that do not fit into memory at
-        once are timed one set after the other, each with the fastest of the first. Who runs out of memory beside others is
-        started once more alone."""
+        """Measures `missing` and, if one of them is timed, `together` with them.
+
+        Workers that do not fit into memory at once are timed in several sets, each with the fastest
+        of the first. A case that runs out of memory next to others is retried alone.
+        """
         ran_out = [planned for planned in missing if planned.id in self.apart]
         missing = [planned for planned in missing if planned.id not in self.apart]
         if missing:
-            yield from self._in_company(missing, together, ran_out)
+            yield from self._side_by_side(missing, together, ran_out)
         for planned in ran_out:
-            yield from self._in_company([planned], [], None)
+            yield from self._side_by_side([planned], [], None)
 
-    def _in_company(
+    def _side_by_side(
         self,
         missing: list[PlannedCase],
         together: list[PlannedCase],
         ran_out: list[PlannedCase] | None,
     ) -> Iterator[Ended]:
-        """Who runs out of memory beside others is added to `ran_out`, which is None if nobody else is there."""
+        """Adds cases that run out of memory next to others to `ran_out`, None for a single case."""
         waiting, ended, self.spent = list(missing), list[Ended](), []
         live, room, judge = (
             None,
@@ -94,9 +94,8 @@ class Block:
             try:
                 while waiting:
                     planned = waiting.pop(0)
-                    self.tell(
-                        f"block {self.number + 1}: {'starting' if self.number else 'proving'} {full_name(planned.case)}"
-                    )
+                    action = "starting" if self.number else "proving"
+                    self.tell(f"block {self.number + 1}: {action} {full_name(planned.case)}")
                     self.note([planned])
                     member = self._start(planned, judge)
                     if isinstance(member, Ended):
@@ -113,7 +112,7 @@ class Block:
                         continue
                     if live is None:
                         measure = self.launcher.measure
-                        if self.number:  # who stayed in the first block has all of them
+                        if self.number:  # a case that stayed in the first block is in all
                             measure = measure.model_copy(update={"leave_beyond": None})
                         live = LiveSet(
                             measure,
@@ -123,15 +122,15 @@ class Block:
                             self.tell,
                             meter_of(self.device),
                         )
-                        waiting += together  # who has times already must be alive with who is new
+                        waiting += together  # cases with times are timed again next to new ones
                     live.members.append(member)
                     room.note()
                     if waiting and not room.for_one_more:
                         self._time(live)
-                        ended += [self._ended(live, one) for one in live.all_but_the_fastest()]
+                        ended += [self._end(live, member) for member in live.all_but_the_fastest()]
                 if live:
                     self._time(live)
-                    ended += [self._ended(live, one) for one in list(live.members)]
+                    ended += [self._end(live, member) for member in list(live.members)]
             finally:
                 try:
                     self.spent.append(live.close() if live else 0.0)
@@ -139,12 +138,10 @@ class Block:
                     self.spent.append(judge.close())
             monitor.note_workers(None if None in self.spent else sum(filter(None, self.spent)))
         name = None if ran_out is None else secrets.token_hex(6)
-        for one in ended:
-            one.live_set, one.monitor = (
-                name,
-                {**monitor.facts, "canary": live.canary if live else {}},
-            )
-            yield self._finish(one)
+        for case in ended:
+            case.live_set = name
+            case.monitor = {**monitor.facts, "canary": live.canary if live else {}}
+            yield self._finish(case)
 
     def _time(self, live: LiveSet) -> None:
         self.note([member.planned for member in live.members])
@@ -155,7 +152,7 @@ class Block:
         return ended
 
     def _start(self, planned: PlannedCase, judge: Judge) -> "Member | Ended":
-        """A member that waits for orders; how the case ended, if it did before."""
+        """Starts and proves a case; returns a member that waits for orders, or the case's end."""
         started = datetime.now(UTC)
         if planned not in self.unfinished:
             self.unfinished.append(planned)
@@ -189,7 +186,7 @@ class Block:
     def _verdict(self, outcome: Outcome, judged: list[dict[str, Any]]) -> dict[str, Any]:
         return verdict(outcome, self.device, judged, proof_due=self.number == 0)
 
-    def _ended(self, live: LiveSet, member: Member) -> Ended:
+    def _end(self, live: LiveSet, member: Member) -> Ended:
         outcome = live.end(member)
         self.spent.append(outcome.cpu_seconds)
         folded = self._verdict(outcome, member.judged)

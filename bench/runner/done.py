@@ -1,4 +1,4 @@
-"""Which records of earlier runs count as done, what a run still has to do, and why it measures something again."""
+"""Records that count as done, the remaining work of a run, and reasons for measuring again."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,9 +18,9 @@ from .planning import PlannedCase
 
 
 @dataclass(frozen=True)
-class Left:
-    """The work that is left of one planned case: its state in words, blocks to measure, a guess of the seconds, and why what was
-    measured before is measured again."""
+class Remaining:
+    """The remaining work of one planned case: its state as a word, blocks to measure, estimated
+    seconds, and the reasons for measuring it again (`again`)."""
 
     planned: PlannedCase
     state: str
@@ -31,24 +31,28 @@ class Left:
 
 @dataclass(frozen=True)
 class Done:
-    """Which records in `folder` count for a run that measures like `measure` on `machine` (of `machine_facts`)."""
+    """Records in `folder` that count for a run with the settings `measure` on `machine`."""
 
     folder: ResultFolder
     measure: Measure
     machine: dict[str, Any]
 
     def key(self, planned: PlannedCase) -> str:
-        """A hash of settings, framework, packages, adapter files and machine. A record counts only if it has the same."""
+        """A hash of settings, framework, packages, adapter files and machine; a record counts only
+        with the same hash."""
         return done_key(*self._made_of(planned))
 
     def result(self, planned: PlannedCase, block: int) -> Record | None:
-        """The record of an earlier run for this case and block, with the same key. A failure is no result: it is tried again."""
+        """Returns the record of this case and block with the same key; None for a failure, which is
+        retried."""
         record = self.folder.record(planned.id, block, self.key(planned))
         return record if record and (record.status not in RETRIED or is_final(record)) else None
 
-    def left(self, planned: PlannedCase) -> Left:
-        """What a run would still do for a case, further blocks that noise may call for left out. If its first block ended without
-        times, or it left there, the others are not measured."""
+    def remaining(self, planned: PlannedCase) -> Remaining:
+        """Returns the remaining work of a case, without blocks that noise may require later.
+
+        A case that ended without times, or stopped early, in the first block is in no other.
+        """
         results = [self.result(planned, block) for block in range(self.measure.sure_blocks)]
         blocks = (
             0
@@ -59,17 +63,17 @@ class Done:
             estimate_seconds(planned.case, blocks, self.measure.seconds_of_slots) if blocks else 0.0
         )
         again = tuple(self._again(planned)) if blocks else ()
-        return Left(
+        return Remaining(
             planned, planned.status or ("to do" if blocks else "done"), blocks, seconds, again
         )
 
     def _again(self, planned: PlannedCase) -> Iterable[str]:
         earlier = self._earlier.get(planned.id, [])
-        if failures := {one.status for one in earlier if one.done_key == self.key(planned)} & {
-            *RETRIED
-        }:
+        if failures := {
+            record.status for record in earlier if record.done_key == self.key(planned)
+        } & {*RETRIED}:
             return [f"it ended with {status}" for status in sorted(failures)]
-        if not earlier or any(one.done_key == self.key(planned) for one in earlier):
+        if not earlier or any(record.done_key == self.key(planned) for record in earlier):
             return []
         newest = max(earlier, key=lambda record: record.started_at)
         return [*differences(newest, *self._made_of(planned))] or [
@@ -78,7 +82,7 @@ class Done:
 
     @cached_property
     def _earlier(self) -> dict[str, list[Record]]:
-        """All records of the folder, by their cases."""
+        """All records of the folder, by case id."""
         return grouped(self.folder.read_records()[0], lambda record: record.case_id)
 
     def _made_of(
@@ -87,9 +91,9 @@ class Done:
         return self.measure.model_dump(), planned.adapter.recorded, planned.home.facts, self.machine
 
 
-def reasons(cases: Iterable[Left]) -> list[str]:
-    """Why cases are measured again, a line each, with the number of cases that it is about."""
-    counts = Counter(reason for left in cases for reason in left.again)
+def reasons(cases: Iterable[Remaining]) -> list[str]:
+    """Returns a line for each reason for measuring again, with its number of cases."""
+    counts = Counter(reason for remaining in cases for reason in remaining.again)
     return [
         f"measured again: {reason} ({count} case{'s' * (count > 1)})"
         for reason, count in counts.items()

@@ -1,8 +1,13 @@
-"""Runs a plan into a result folder, block by block, group by group. Every case ends as a record with a status."""
+"""Runs a plan into a result folder, block by block and group by group.
 
+Every case ends as a record with a status.
+"""
+
+import os
 import secrets
+import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -30,20 +35,20 @@ from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder
 from ..schema import understood
 from .block import Block, Ended
-from .checkout import git_commit
 from .done import Done, reasons
 from .launcher import Launcher
 from .outcome import refuse_impossible
 from .planning import Plan, PlannedCase
-from .tally import Tally
 
-ENDS_WHAT_IS_BIGGER = ("oom_gpu", "oom_host", "timeout")
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that contains the package: the root of a checkout."""
+ENDS_LARGER_CASES = ("oom_gpu", "oom_host", "timeout")
 
 
 @dataclass
 class Finished:
-    """One case that has ended in a block. `resumed`: its record was there already; `done` of `total`: how many have ended;
-    `to_measure`: how many measurements are left as far as is known; `note`: a sentence for the user."""
+    """A case that has ended in a block. `resumed`: its record existed already. `done` of `total`:
+    how many have ended. `to_measure`: known remaining measurements. `note`: a text for users."""
 
     record: Record
     resumed: bool
@@ -61,7 +66,7 @@ def execute(
     tell: Callable[[str], None],
     say: Callable[[str], None],
 ) -> tuple[bool, list[str]]:
-    """Runs the cases of the plan's shard; their records are written into `folder`, which must exist.
+    """Runs the cases of the plan's shard; writes their records into `folder`, which must exist.
 
     `show` is called for every ended case, `tell` with words on what happens in between, `say` with
     sentences on a busy machine and on what is measured again. With `fresh`, finished cases are
@@ -69,10 +74,10 @@ def execute(
     another process changed during the run and that was restored. Raises ConfigError if another run
     is writing into the folder.
     """
-    # What workers write and compile lies on this node: the folder may be on a disk that many share, and slow.
-    with folder.locked(), folder.writing() as own, own_folder(node_folder(own)) as scratch:
+    # Workers write and compile on this node: the folder may lie on a slow, shared disk.
+    with folder.locked(), folder.writing() as inside, own_folder(node_folder(inside)) as scratch:
         adapters = [without_folder(reference) for reference in plan.experiment.adapters]
-        digests = {one.adapter.reference: one.adapter.source_sha256 for one in plan.cases}
+        digests = {case.adapter.reference: case.adapter.source_sha256 for case in plan.cases}
         sources = {
             "adapter_sources": [digests.get(reference) for reference in plan.experiment.adapters]
         }
@@ -91,7 +96,7 @@ def execute(
         try:
             runner = Runner(plan, folder, scratch, fresh, tell)
             busy = busy_warning(load_average(), len(usable_cores()))
-            for sentence in [*busy, *([] if fresh else reasons(runner.left))]:
+            for sentence in [*busy, *reasons(runner.remaining)]:
                 say(sentence)
             for finished in runner.run():
                 show(finished)
@@ -104,8 +109,10 @@ def execute(
 
 
 class Runner:
-    """Runs the cases of a plan's shard into `folder`, which the caller must have locked; what exists only meanwhile lies in
-    `scratch`. With `fresh`, cases that are done are measured again."""
+    """Runs the cases of a plan's shard into `folder`, which the caller must have locked.
+
+    Temporary files lie in `scratch`. With `fresh`, finished cases are measured again.
+    """
 
     def __init__(
         self,
@@ -116,11 +123,8 @@ class Runner:
         tell: Callable[[str], None],
     ):
         self.plan, self.folder, self.fresh, self.tell = plan, folder, fresh, tell
-        self.measure, self.seed, self.machine = (
-            plan.experiment.measure,
-            plan.experiment.seed,
-            machine_facts(),
-        )
+        self.measure, self.seed = plan.experiment.measure, plan.experiment.seed
+        self.machine = machine_facts()
         self.done, self.running = Done(folder, self.measure, self.machine), Running(folder, fresh)
         memory = memory_for_workers(self.measure.host_memory, self.machine["memory_bytes"])
         real = plan.experiment.data.folder
@@ -131,13 +135,17 @@ class Runner:
         self.failed: list[tuple[Case, str]] = []
         self.only_once: set[str] = set()
         self.blocks = self.measure.sure_blocks
-        self.left = [] if fresh else [self.done.left(planned) for planned in plan.mine]
+        self.remaining = [] if fresh else [self.done.remaining(planned) for planned in plan.mine]
         work = {planned.id: 0 if planned.status else self.blocks for planned in plan.mine}
-        self.tally = Tally(work | {left.planned.id: left.blocks for left in self.left}, self.blocks)
+        work |= {remaining.planned.id: remaining.blocks for remaining in self.remaining}
+        self.tally = Tally(work, self.blocks)
 
     def run(self) -> Iterator[Finished]:
-        """Every case of every block, group by group in seeded order. Interrupting the iteration leaves all finished records in
-        place. A case that ended without times in the first block, or left, is in no other."""
+        """Yields every case of every block, group by group in seeded order.
+
+        An interruption leaves all finished records in place. A case that ended without times, or
+        stopped early, in the first block is in no other.
+        """
         planned_of = {planned.case: planned for planned in self.plan.mine}
         groups = [
             [planned_of[case] for case in group] for group in comparison_groups(list(planned_of))
@@ -154,7 +162,7 @@ class Runner:
             (planned, wanted[id(group)])
             for group in groups
             if wanted
-            for planned in self._left(group)
+            for planned in self._timed_again(group)
         ):
             missing = [
                 block
@@ -168,34 +176,43 @@ class Runner:
             ):
                 yield from self._block(group, block)
 
-    def _left(self, group: list[PlannedCase]) -> list[PlannedCase]:
+    def _timed_again(self, group: list[PlannedCase]) -> list[PlannedCase]:
         return [planned for planned in group if planned.id not in self.only_once]
 
     def _blocks_to_decide(self, group: list[PlannedCase]) -> int:
-        """How many blocks this group needs, by the spread of the first ones, and may have. Native neurons are not compared."""
+        """Returns the number of blocks that decide the ranks, estimated from the first blocks.
+
+        Native neurons are not compared and need no more.
+        """
         if group[0].case.native:
             return self.measure.blocks
-        keys = {(planned.id, self.done.key(planned)) for planned in self._left(group)}
+        keys = {(planned.id, self.done.key(planned)) for planned in self._timed_again(group)}
         records = [
-            one for one in self.folder.read_records()[0] if (one.case_id, one.done_key) in keys
+            record
+            for record in self.folder.read_records()[0]
+            if (record.case_id, record.done_key) in keys
         ]
-        first = [one for one in records if one.block < self.measure.blocks]
+        first = [record for record in records if record.block < self.measure.blocks]
         return max(
             self.measure.blocks,
             blocks_to_decide(contrasts_with_the_best(first), self.measure.most_blocks),
         )
 
     def _block(self, group: list[PlannedCase], block: int) -> Iterator[Finished]:
-        """One block of a group. Who has a record keeps it, unless another comes to be timed: ranked times are measured side by
-        side."""
-        group = shuffled(self._left(group), self.seed, block)
+        """Runs one block of a group, whose ranked times are measured side by side.
+
+        Records are kept unless a case joins the group; then the whole group is timed again.
+        """
+        group = shuffled(self._timed_again(group), self.seed, block)
         results = {
             planned.id: None if self.fresh else self.done.result(planned, block)
             for planned in group
         }
         names = {result.live_set for result in results.values() if result and result.live_set}
         kept = {
-            id: one for id, one in results.items() if one and not (one.live_set and len(names) > 1)
+            id: record
+            for id, record in results.items()
+            if record and not (record.live_set and len(names) > 1)
         }
         missing = [planned for planned in group if planned.id not in kept]
         together = [
@@ -203,7 +220,7 @@ class Runner:
         ]
         notes = {planned.id: self._set_aside(planned, block) for planned in missing}
         notes |= {
-            planned.id: f"{full_name(planned.case)} is measured again, beside who joins it"
+            planned.id: f"{full_name(planned.case)} is measured again, together with added cases"
             for planned in together
         }
         for record in self._measured(missing, together, block):
@@ -213,7 +230,7 @@ class Runner:
             yield self._finished(record, True)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
-        """Put damaged files of a case out of the way, and say so."""
+        """Renames damaged files of a case and returns a sentence on them."""
         damaged = (
             self.folder.set_aside(planned.id, block, self.done.key(planned)),
             self.launcher.set_problem_aside(planned),
@@ -225,7 +242,7 @@ class Runner:
         if leaves:
             self.only_once.add(record.case_id)
         self.tally.end(record.case_id, not resumed, leaves)
-        if record.status in ENDS_WHAT_IS_BIGGER:
+        if record.status in ENDS_LARGER_CASES:
             self.failed.append((record.typed_case, record.status))
         return Finished(
             record, resumed, self.tally.ended, self.tally.total, self.tally.to_measure, note
@@ -234,27 +251,15 @@ class Runner:
     def _measured(
         self, missing: list[PlannedCase], together: list[PlannedCase], block: int
     ) -> Iterator[Record]:
-        """Records of `missing` and, if one of them comes to be timed, of `together`."""
+        """Yields records of `missing` and, if one of them is timed, of `together`."""
         asked = []
         for planned in missing:
             if planned.status:
-                yield self._write(
-                    Ended(
-                        planned,
-                        datetime.now(UTC),
-                        {"status": planned.status, "reason": planned.reason},
-                    ),
-                    block,
-                )
+                yield self._unmeasured(planned, block, planned.status, planned.reason)
             elif reason := dominated(planned.case, self.failed):
-                yield self._write(
-                    Ended(planned, datetime.now(UTC), {"status": "pruned", "reason": reason}), block
-                )
+                yield self._unmeasured(planned, block, "pruned", reason)
             elif self.running.died_twice(planned.id, block):
-                yield self._write(
-                    Ended(planned, datetime.now(UTC), {"status": "crash", "reason": DIED_TWICE}),
-                    block,
-                )
+                yield self._unmeasured(planned, block, "crash", DIED_TWICE)
             else:
                 asked.append(planned)
         if not asked:
@@ -269,18 +274,23 @@ class Runner:
                 yield self._write(ended, block)
         except KeyboardInterrupt:
             for planned in workers.unfinished:
-                if self.done.result(planned, block) is None:  # else it stays
-                    folded = {"status": "interrupted", "reason": "the run was interrupted"}
-                    self._write(Ended(planned, datetime.now(UTC), folded), block)
+                if self.done.result(planned, block) is None:
+                    self._unmeasured(planned, block, "interrupted", "the run was interrupted")
             raise
         finally:
             self._note(block, [])
+
+    def _unmeasured(
+        self, planned: PlannedCase, block: int, status: str, reason: str | None
+    ) -> Record:
+        folded = {"status": status, "reason": reason}
+        return self._write(Ended(planned, datetime.now(UTC), folded), block)
 
     def _note(self, block: int, computing: Sequence[PlannedCase]) -> None:
         self.running.now((planned.id for planned in computing), block)
 
     def _write(self, ended: Ended, block: int) -> Record:
-        """The record of a case, now in the folder: what was planned, what its worker reported, and how it ended."""
+        """Writes and returns the record of a case: its plan, its worker's reports and its end."""
         planned, outcome, folded = ended.planned, ended.outcome, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]
         refuse_impossible(folded, outcome.events, planned, self.machine["hash"], threads)
@@ -292,7 +302,7 @@ class Runner:
         }
         parts = (
             part for name, part in folded.get("parts", {}).items() if name != "recheck"
-        )  # which was ordered
+        )  # its seconds are in ordered_s
         spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in parts)
         known = dict(
             snnbench=__version__,
@@ -319,13 +329,9 @@ class Runner:
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
         )
-        own = (
-            Path(planned.adapter.reference).parent,
-            Path(__file__).resolve().parents[2],
-            Path(sys.prefix),
-            Path.cwd(),
-        )
-        known, folded = unplaced([known, folded], [self.launcher.scratch.parent, *own])
+        adapter_folder = Path(planned.adapter.reference).parent
+        places = self.launcher.scratch.parent, adapter_folder, ROOT, Path(sys.prefix), Path.cwd()
+        known, folded = unplaced([known, folded], places)
         try:
             record = understood(RECORD, {**known, **folded})
         except ValueError as error:
@@ -334,3 +340,50 @@ class Runner:
             )
         self.folder.write_record(record)
         return record
+
+
+class Tally:
+    """Counts ended cases and remaining measurements, a case once for every block.
+
+    `work` has by case id the number of `blocks` still to be measured. A case that stops early has
+    ended in all of them, so `ended` and `total` never fall.
+    """
+
+    def __init__(self, work: Mapping[str, int], blocks: int):
+        self.work, self.blocks = dict(work), blocks
+        self.ended, self.total = 0, blocks * len(work)
+
+    def end(self, case_id: str, measured: bool, stops: bool = False) -> None:
+        """Counts the end of a case in a block; with `stops` it is in no other block."""
+        self.ended += self.blocks if stops else 1
+        self.work[case_id] = 0 if stops else max(0, self.work[case_id] - measured)
+
+    def add(self, case_id: str, blocks: int, work: int) -> None:
+        """Adds further blocks of a case, of which `work` are to be measured."""
+        self.total += blocks
+        self.work[case_id] += work
+
+    @property
+    def to_measure(self) -> int:
+        """Known remaining measurements; cases that cannot run, or are done, have none."""
+        return sum(self.work.values())
+
+
+def git_commit(root: Path = ROOT) -> str | None:
+    """Returns the commit checked out in `root`, with `-dirty` behind it if files differ from it.
+
+    None if `root` is no checkout, even inside another one, or if git gives no answer.
+    """
+    if not (root / ".git").exists():
+        return None
+    options = ("--always", "--abbrev=40", "--exclude=*", "--dirty")
+    command = ["git", "-C", str(root), "describe", *options]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    variables["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        ended = subprocess.run(
+            command, env=variables, capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return ended.stdout.strip() or None

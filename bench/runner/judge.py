@@ -1,4 +1,7 @@
-"""The judge of a run or a check: a process that imports no adapter. It calls what a worker holds through this one."""
+"""The judge of a run or a check: a process that imports no adapter.
+
+It calls the programs in a worker through this process, which passes its orders on.
+"""
 
 from collections.abc import Callable
 from dataclasses import astuple
@@ -13,12 +16,13 @@ from .outcome import last_line, verdict
 
 Event = dict[str, Any]
 GOODBYE_S = 30.0
-"""That the judge may take to leave a case, or to end."""
+"""Seconds in which the judge must leave a case, or end."""
 
 
 class Judge:
-    """Starts its process at the first need, and another one if that died. `start` raises CannotStart; `restore` makes sure that
-    the file of a free run is as it was, whatever workers did to it.
+    """Starts the judge's process when it is first needed, and again after it died.
+
+    `start` raises CannotStart. `restore` undoes what workers did to the file of a free run.
 
     judge = Judge(launcher.judge)
     events = judge.prove(worker, case, material=None, request=worker.answer())
@@ -34,11 +38,12 @@ class Judge:
     def prove(
         self, worker: Launched, case: Case, material: Path | None, request: dict[str, Any]
     ) -> list[Event]:
-        """Events for the case's record on its proof, none if the worker ended meanwhile. `material` is what the
-        case is judged by (None: the judge computes it), `request` how the worker asked to be proved."""
-        return self._hear(
-            worker, "proof", {**self._case(case, material), "prove": request["prove"]}
-        )
+        """Returns the proof's events for the case's record, none if the worker ended meanwhile.
+
+        `material` is the file or folder that the case is judged by (None: the judge computes it),
+        `request` the worker's answer that asks for the proof.
+        """
+        return self._ask(worker, "proof", {**self._case(case, material), "prove": request["prove"]})
 
     def recheck(
         self,
@@ -49,17 +54,20 @@ class Judge:
         draw: Draw,
         request: dict[str, Any],
     ) -> list[Event]:
-        """Events on the last timed call of a phase, whose values were those of `draw`; none if the worker ended meanwhile."""
+        """Returns events on the last timed call of a phase, none if the worker ended meanwhile.
+
+        `draw` tells the input values of the call.
+        """
         order = {
             **self._case(case, material),
             "phase": phase,
             "draw": astuple(draw),
             "recheck": request.get("recheck"),
         }
-        return self._hear(worker, "recheck", order)
+        return self._ask(worker, "recheck", order)
 
     def close(self) -> float | None:
-        """End the process; the CPU seconds that it used, None if nobody knows."""
+        """Ends the process and returns its CPU seconds, None if unknown."""
         process, self._process = self._process, None
         if process is None:
             return 0.0
@@ -78,9 +86,11 @@ class Judge:
             "recordings" if case.workload == DATA else "free_run": material and str(material),
         }
 
-    def _hear(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
-        """What the judge answers to an order, after all calls that it had carried out in the worker. The worker's time is spent
-        while the judge computes."""
+    def _ask(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
+        """Returns the judge's answer to an order, after all calls that it made in the worker.
+
+        The judge computes within the time limit of the worker.
+        """
         try:
             judge = self._process or self._start()
         except CannotStart as error:
@@ -106,7 +116,7 @@ class Judge:
         return _failed(part, reason if ended.complete else f"{reason} {last_line(ended)}")
 
     def _forget(self, judge: Launched) -> None:
-        """Tell the judge that its worker has ended, so that it waits for the next case."""
+        """Tells the judge that its worker has ended, so that it waits for the next case."""
         judge.seconds_left = GOODBYE_S
         if judge.order({"gone": True}) is None:
             self._process = None
@@ -114,13 +124,15 @@ class Judge:
 
 
 def passed(events: list[Event]) -> bool:
-    """Whether the judge found nothing wrong."""
+    """True if the judge rejected nothing."""
     return bool(events) and all(event["status"] == "ok" for event in events)
 
 
 def _answer(judge: Launched, worker: Launched, order: dict[str, Any]) -> dict[str, Any] | None:
-    """The judge's answer within the time that the worker has left; without one the worker counts as out of time if there is
-    none left."""
+    """Returns the judge's answer within the remaining time of the worker, None without an answer.
+
+    The worker counts as timed out if no time remains.
+    """
     before = judge.seconds_left = worker.seconds_left
     answer = judge.order(order)
     worker.spend(before - judge.seconds_left)

@@ -1,4 +1,4 @@
-"""Workers of one comparison group that are alive together and timed in slots, pass by pass."""
+"""Workers of one comparison group that run side by side and are timed in slots, pass by pass."""
 
 import time
 from collections.abc import Callable
@@ -15,24 +15,23 @@ from ..executors.launch import Launched, Outcome
 from ..experiment.measure import Measure
 from ..machine.cores import usable_cores
 from ..machine.disturbance import Busy, disturbance
-from ..machine.energy import EnergyMeter
+from ..machine.energy import EnergyMeter, energy_of_step
 from ..machine.monitor import Monitor
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
 from ..records.leaving import beyond
 from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
-from .energy import energy_of_step
+from .cross_check import LEAST_SHARE, Ending, contradiction, other_endings
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
-from .witness import LEAST_SHARE, Ending, contradiction, other_endings
 
 LEAST_PASSES = 3
-"""Of a case whose slots use up its budget."""
+"""Passes of a case whose slots use up its budget."""
 
 
 class WarmUp(BaseModel):
-    """What a worker tells of a phase that it has warmed up: seconds of a warm call, and from one to the next."""
+    """A worker's report on a warmed-up phase: `seconds` of a call, `period` from call to call."""
 
     model_config = ConfigDict(strict=True)
     device_clock: Label
@@ -41,7 +40,7 @@ class WarmUp(BaseModel):
     period: Time
 
     def length(self, seconds: float) -> float:
-        """Seconds after which a slot is over that is to have `seconds` of calls."""
+        """Seconds until the end of a slot that shall hold `seconds` of calls."""
         return length(seconds, self.seconds, self.period)
 
 
@@ -51,10 +50,13 @@ DEVICE = TypeAdapter(dict[Literal["device", "device_warm"], Seconds | None])
 
 @dataclass
 class Member:
-    """A worker that waits for orders. `judged` are events for the record that do not come from the worker; `warm`: its phases
-    that can still be timed; `timing` has by phase what a record keeps; `judged_in`: the pass before whose slot a call of a phase
-    is held against the oracle; `endings`: how its slots
-    ended."""
+    """A worker that waits for orders.
+
+    `judged`: events for the record that do not come from the worker. `warm`: phases that can still
+    be timed. `timing`: the timing of each phase as the record stores it. `judged_in`: the pass
+    before whose slot a call of a phase is compared with the oracle. `endings`: the ends of its
+    slots by phase.
+    """
 
     planned: PlannedCase
     started: datetime
@@ -77,28 +79,33 @@ class Member:
         judged: list[Event],
         facts: dict[str, Any],
     ) -> "Member":
-        """A worker that has said that it is ready: `facts` are what it told of its warm-up by phase. Raises ValueError if that
-        makes no sense."""
+        """Returns the member of a worker that is ready; `facts` is its warm-up report by phase.
+
+        Raises ValueError for an invalid report.
+        """
         warm = WARM.validate_python(facts)
         timing = {
-            name: {**one.model_dump(exclude={"seconds", "period"}), "slots": []}
-            for name, one in warm.items()
+            name: {**phase.model_dump(exclude={"seconds", "period"}), "slots": []}
+            for name, phase in warm.items()
         }
         return cls(planned, started, worker, material, judged, warm, timing)
 
     @property
-    def has_left(self) -> bool:
-        """Whether it was shown to be so slow that it is timed no more."""
+    def is_stopped_early(self) -> bool:
+        """True once the case was shown to be too slow to be timed any longer."""
         return "beyond" in self.timing.get("step", {})
 
     def due(self, number: int) -> list[str]:
-        """Phases to time in a pass, counted from 0: the step in each, others in every third one."""
+        """Phases timed in pass `number`: the step in each, others in every third from 0 on."""
         return [name for name in self.warm if name == "step" or number % 3 == 0]
 
     def order(
         self, phase: str, stop_after: float | None = None, **order: Any
     ) -> dict[str, Any] | None:
-        """The answer to an order. A phase that fails is not timed again; a worker that has ended has no phases left."""
+        """Returns the answer to an order; None if the worker ended or the phase failed.
+
+        A failed phase is not timed again; a worker that has ended has no warm phases any more.
+        """
         start = time.monotonic()
         answer = self.worker.order({"phase": phase, **order}, stop_after)
         self.ordered_s += time.monotonic() - start
@@ -106,19 +113,19 @@ class Member:
             self.warm.clear()
         elif "failed" in answer:
             del self.warm[phase]
-        elif not _answers(order, answer):
-            self.refuse(phase, "error", "its worker gave an answer that makes no sense")
+        elif not _is_answer(order, answer):
+            self.refuse(phase, "error", "its worker sent an invalid answer")
         else:
             return answer
         return None
 
     def refuse(self, phase: str, status: str, reason: str) -> None:
-        """Time a phase no more, and say why."""
+        """Ends the timing of a phase with the reason."""
         self.judged.append({"part": phase, "status": status, "reason": reason})
         del self.warm[phase]
 
-    def be_judged(self, phase: str, judge: Judge, draw: Draw) -> None:
-        """Have the last call of a phase, which had the values of that draw, held against the oracle."""
+    def compare_with_oracle(self, phase: str, judge: Judge, draw: Draw) -> None:
+        """Compares the last call of a phase, with the input values of `draw`, with the oracle."""
         request = self.order(phase, judge=True)
         if request is None:
             return
@@ -129,9 +136,11 @@ class Member:
         elif not passed(events):
             del self.warm[phase]
 
-    def be_doubted(self, phase: str, slot: dict[str, Any], seconds: float) -> None:
-        """Hold the seconds of a slot's calls against the harness's own clock, by calls of about so many `seconds`. A slot of one
-        call was seen by that clock already."""
+    def cross_check_clock(self, phase: str, slot: dict[str, Any], seconds: float) -> None:
+        """Compares a slot's times with the harness's clock by a burst of calls of about `seconds`.
+
+        A slot of one call needs no burst: the harness's clock measured it already.
+        """
         if slot["calls"] == 1 and slot["wall"] >= LEAST_SHARE * slot["elapsed"]:
             return
         order = partial(self.order, phase, seed=getrandbits(62))
@@ -140,22 +149,21 @@ class Member:
         ):
             self.refuse(phase, "implausible", reason)
 
-    def be_metered(self, meter: EnergyMeter) -> None:
-        """Find out the energy of a step."""
+    def measure_energy(self, meter: EnergyMeter) -> None:
         order, seconds = (
             partial(self.order, "step", seed=getrandbits(62)),
             self.warm["step"].seconds,
         )
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
-    def be_seen_through(self, phase: str) -> None:
-        """Refuse a phase whose calls do something else where one of them may be judged: at the end of a slot."""
+    def reject_distinguishable_calls(self, phase: str) -> None:
+        """Rejects a phase whose calls differ at the end of a slot, where one of them is judged."""
         if phase in self.warm and (reason := other_endings(self.endings.get(phase, []))):
             self.refuse(phase, "implausible", reason)
 
 
-def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
-    """Whether `answer` is one to `order`: adapters can write to the pipe too."""
+def _is_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
+    """True for a valid answer to `order`: an adapter can write to the pipe too."""
     if "burst" in order:
         return isinstance(answer.get("took"), float)
     if "judge" in order:
@@ -177,8 +185,10 @@ def _answers(order: dict[str, Any], answer: dict[str, Any]) -> bool:
 
 
 class LiveSet:
-    """Members on one device, and a canary: a process with a task that is always the same. `canary` has what it took in
-    each pass, None where somebody else had its core."""
+    """Members on one device, and a canary: a process that always runs the same task.
+
+    `canary` has its seconds in each pass, None where another program used its core.
+    """
 
     def __init__(
         self,
@@ -189,7 +199,7 @@ class LiveSet:
         tell: Callable[[str], None],
         meter: EnergyMeter | None = None,
     ):
-        """Without a `meter` nobody knows the energy of a step. Raises CannotStart."""
+        """Without a `meter` the energy of a step is unknown. Raises CannotStart."""
         self.meter = meter
         self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
         self.cores = measure.threads or len(usable_cores())
@@ -200,8 +210,11 @@ class LiveSet:
         self._canary.answer()
 
     def time_passes(self, random: Random) -> None:
-        """Time the members in passes, whose numbers go on from those before. Every phase is judged once, by the last call of a
-        slot that looks like any other and ends earlier: neither pass nor call can a worker foresee."""
+        """Times the members in passes; pass numbers continue from earlier calls.
+
+        Every phase is judged once, by the last call of a slot that looks like any other and ends
+        earlier. A worker can predict neither the pass nor the call.
+        """
         passes = range(self.measure.passes)
         for member in self.members:
             for phase in member.warm:
@@ -209,28 +222,30 @@ class LiveSet:
                     [number for number in passes if phase in member.due(number)]
                 )
         for number in passes:
-            left = [one for one in self.members if one.warm and not one.has_left]
-            if left := [one for one in left if not (number >= LEAST_PASSES and self._spent(one))]:
-                self._pass(number, left, random)
-                self._let_go(left)
+            timed = [
+                member
+                for member in self.members
+                if member.warm and not member.is_stopped_early
+                if number < LEAST_PASSES or member.ordered_s < self.measure.budget
+            ]
+            if timed:
+                self._pass(number, timed, random)
+                self._stop_slow(timed)
         self.passes += len(passes)
         for member in self.members:
             for phase in list(member.judged_in):
                 if phase in member.warm:
                     self._judge(member, phase, random)
                 if slots := member.timing[phase]["slots"]:
-                    member.be_doubted(phase, slots[-1], self.measure.slot / 2)
+                    member.cross_check_clock(phase, slots[-1], self.measure.slot / 2)
             for phase in list(member.warm):
-                member.be_seen_through(phase)
+                member.reject_distinguishable_calls(phase)
             if self.meter and "step" in member.warm:
-                member.be_metered(self.meter)
-
-    def _spent(self, member: Member) -> bool:
-        return member.ordered_s >= self.measure.budget
+                member.measure_energy(self.meter)
 
     def _pass(self, number: int, members: list[Member], random: Random) -> None:
         self.tell(f"pass {number + 1} of {self.measure.passes}, {len(members)} alive")
-        self._sing()
+        self._run_canary()
         again: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):
             for phase in member.due(number):
@@ -246,29 +261,30 @@ class LiveSet:
                 if slot["disturbed"]:
                     again.append((member, phase))
                 if judged:
-                    member.be_doubted(phase, slot, self.measure.slot / 2)
+                    member.cross_check_clock(phase, slot, self.measure.slot / 2)
         for member, phase in again:
             slot = self._slot(self.passes + number, member, phase) if phase in member.warm else None
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
 
-    def _let_go(self, members: list[Member]) -> None:
-        """Let those leave that the passes so far have shown to be beyond what is of interest."""
+    def _stop_slow(self, members: list[Member]) -> None:
+        """Stops timing members that the passes so far show to be slower than `leave_beyond` times
+        the fastest."""
         if factor := self.measure.leave_beyond:
             passes: dict[int, dict[int, dict[str, Any]]] = {}
-            for at, member in enumerate(members):
+            for index, member in enumerate(members):
                 for slot in member.timing["step"]["slots"] if "step" in member.warm else ():
                     if slot["pass"] >= self.passes:
-                        passes.setdefault(slot["pass"], {})[at] = slot
-            for at in beyond([passes[number] for number in sorted(passes)], factor):
-                members[at].timing["step"]["beyond"] = factor
+                        passes.setdefault(slot["pass"], {})[index] = slot
+            for index in beyond([passes[number] for number in sorted(passes)], factor):
+                members[index].timing["step"]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:
-        """Have a call of a phase judged, any of those that a slot has."""
+        """Judges a random call of a slot."""
         seed, most = random.getrandbits(62), member.warm[phase].length(self.measure.slot)
         answer = member.order(phase, random.uniform(0.0, most), seed=seed)
         if answer is not None:
-            member.be_judged(phase, self.judge, draw_of(seed, answer["last"], phase))
+            member.compare_with_oracle(phase, self.judge, draw_of(seed, answer["last"], phase))
 
     def _slot(self, number: int, member: Member, phase: str) -> dict[str, Any] | None:
         busy, start, wall = Busy(), time.monotonic(), time.perf_counter()
@@ -288,30 +304,30 @@ class LiveSet:
             if clock == "events"
             else {}
         )
-        spoilt = disturbance(
+        disturbed = disturbance(
             answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed
         )
         if (
-            not spoilt or self.cores == 1
-        ):  # the harness itself may take a core from the call whose slot it ends
-            last = answer["last_busy" if spoilt else "last_wall"]
-            ending = Ending(last, answer["slot"]["wall"], answer["slot"]["high"], bool(spoilt))
+            not disturbed or self.cores == 1
+        ):  # the thread that ends the slot may use the core of its last call
+            last = answer["last_busy" if disturbed else "last_wall"]
+            ending = Ending(last, answer["slot"]["wall"], answer["slot"]["high"], bool(disturbed))
             member.endings.setdefault(phase, []).append(ending)
         return {
             **answer["slot"],
             **device,
             "pass": number,
             "elapsed": round(elapsed, 6),
-            "disturbed": spoilt,
+            "disturbed": disturbed,
         }
 
-    def _sing(self) -> None:
+    def _run_canary(self) -> None:
         answer = self._canary.order({})
         steady = answer is not None and answer["wall"] <= 1.05 * answer["cpu"]
         self.canary.append(round(answer["wall"], 6) if answer is not None and steady else None)
 
     def all_but_the_fastest(self) -> list[Member]:
-        """Members but the one of the shortest step, which stays: all others are held against it."""
+        """All members but the one with the shortest step, with which all others are compared."""
         fastest = min(
             self.members,
             key=lambda member: (
@@ -321,7 +337,7 @@ class LiveSet:
         return [member for member in self.members if member is not fastest]
 
     def end(self, member: Member) -> Outcome:
-        """End a member after its last order; how it ended."""
+        """Ends a member after its last order and returns its outcome."""
         self.members.remove(member)
         try:
             member.worker.order({"end": True})
@@ -330,7 +346,7 @@ class LiveSet:
         return outcome
 
     def close(self) -> float | None:
-        """End everybody who is alive; the CPU seconds that the canary used, None if nobody knows."""
+        """Ends all workers; returns the CPU seconds of the canary, None if unknown."""
         for member in self.members:
             member.worker.end()
         try:

@@ -1,4 +1,4 @@
-"""From the way a worker ended to the fields of a record."""
+"""Derives the fields of a record from the way a worker ended."""
 
 import signal
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +19,12 @@ from .planning import PlannedCase
 def verdict(
     outcome: Outcome, device: str, judged: Sequence[dict[str, Any]] = (), proof_due: bool = False
 ) -> dict[str, Any]:
-    """Record fields: what the worker reported, what the judge said of it (the events `judged`) and, if the worker did not come to
-    its end, in which part it ended and why. `proof_due`: a case that ends well must have been proved, and who
-    says so and was stopped or died has not ended well."""
+    """Returns record fields: the worker's reports, the judge's events (`judged`), and the part and
+    reason of an early end.
+
+    `proof_due`: an `ok` case must have been proved. A worker that reported success but was killed
+    or stopped is not `ok`.
+    """
     events, part = [*_without_judgements(outcome.events), *judged], unfinished_part(outcome.events)
     folded = fold(events)
     unproved = (
@@ -40,7 +43,7 @@ def verdict(
         part = part or "proof"
     if part is None and not outcome.fault:
         if unproved:
-            reason = "its worker came to its end before the judge had proved it"
+            reason = "its worker ended before the judge had proved the case"
             return fold([*events, {"part": "proof", "status": "check_failed", "reason": reason}])
         return folded
     memory = memory_status(outcome.output_tail, device) if outcome.exit_code != 0 else None
@@ -75,7 +78,7 @@ def verdict(
 
 
 def _without_judgements(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A worker's events without what it may say of proof and recheck: that it was there, and where the adapter failed."""
+    """A worker's events; of proof and recheck only that they took place, and the traceback."""
     for event in events:
         if event["part"] in ("proof", "recheck"):
             yield {key: event[key] for key in ("part", "traceback") if key in event}
@@ -90,10 +93,13 @@ def refuse_impossible(
     machine: str,
     threads: int,
 ) -> None:
-    """Give every timed phase in `folded`, the fields of a record, its floor, and refuse those that are below it by any of their
-    clocks. The rates are the best ever measured on the machine of that hash on so many threads; what a built-in adapter's worker
-    measured is kept for the next time."""
-    told = next(
+    """Adds its floor to every timed phase in `folded`, the fields of a record, and rejects phases
+    that are faster by any of their clocks.
+
+    The rates are the best ever measured on the machine of that hash with `threads` threads. Rates
+    measured by the worker of a built-in adapter are stored for later runs.
+    """
+    report = next(
         (
             event
             for event in reversed(events)
@@ -106,7 +112,7 @@ def refuse_impossible(
         for name, part in folded.get("parts", {}).items()
         if (timing := part.get("timing"))
     }
-    if told is None or not timings:
+    if report is None or not timings:
         return
     walls = {
         name: median(slot["wall"] for slot in timing["slots"]) for name, timing in timings.items()
@@ -116,12 +122,12 @@ def refuse_impossible(
     }
     case, keep = (
         planned.case,
-        bool(told["rates"]) and planned.adapter.reference in registry.BUILT_IN.values(),
+        bool(report["rates"]) and planned.adapter.reference in registry.BUILT_IN.values(),
     )
-    measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | told["rates"]
+    measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | report["rates"]
     ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep))
     for name, judged in judge_times(
-        case, workload_of(case).network(case), ceilings, told["nonzero"], least
+        case, workload_of(case).network(case), ceilings, report["nonzero"], least
     ).items():
         folded["parts"][name]["floor_s"] = judged.floor_s
         if judged.reason:
@@ -135,7 +141,7 @@ def refuse_impossible(
 
 
 def signal_name(number: int) -> str:
-    """`SIGKILL` for 9; most signals for real-time programs have no names."""
+    """Returns `SIGKILL` for 9, `signal 40` for a signal without a name."""
     return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
 
 

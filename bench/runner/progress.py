@@ -1,5 +1,6 @@
-"""What a run shows while it goes: a bar with time left on a terminal, plain lines elsewhere."""
+"""The progress of a run: a bar with the remaining time on a terminal, plain lines elsewhere."""
 
+import threading
 import time
 from collections.abc import Callable
 from statistics import mean
@@ -15,17 +16,19 @@ from ..core.case import full_name
 from ..records.rows import Row
 from ..records.store import ResultFolder
 from .execute import Finished, execute
-from .heartbeat import Heartbeat
 from .planning import Plan
 
-TAKES_NO_TIME = ("unsupported", "env_error", "pruned", "interrupted")
-"""Statuses of cases that nobody measured."""
+UNMEASURED = ("unsupported", "env_error", "pruned", "interrupted")
+"""Statuses of cases that were not measured."""
+HEARTBEAT_S = 30.0
 
 
 class Progress:
-    """Redraws only between cases: a refreshing display would compute on the cores that are being measured. `total`: the cases of
-    all blocks, `guess`: the seconds that one takes; when some are measured, it is their mean. Without a terminal a heartbeat
-    says what runs."""
+    """Redraws only between cases: a refreshing display would compute on the measured cores.
+
+    `total`: the cases of all blocks. `guess`: the estimated seconds of one, until the mean of
+    measured cases is known. Without a terminal a heartbeat reports what runs.
+    """
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.console, self.guess, self.heartbeat = console, guess, Heartbeat(self.say, clock)
-        self.seconds, self.told = list[float](), set[str]()
+        self.seconds, self.tracebacks = list[float](), set[str]()
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
@@ -59,47 +62,97 @@ class Progress:
         self.bar.stop()
 
     def show(self, finished: Finished) -> None:
-        """Show how a case ended."""
-        self.heartbeat.was_said()
-        if not finished.resumed and finished.record.status not in TAKES_NO_TIME:
+        """Shows how a case ended."""
+        self.heartbeat.note_line()
+        if not finished.resumed and finished.record.status not in UNMEASURED:
             self.seconds.append(finished.record.duration_s)
-        left = self._left(finished.to_measure)
+        remaining = self._remaining(finished.to_measure)
         if finished.note:
             self.console.print(escape(finished.note), soft_wrap=True)
         line = brief(
             f"[{finished.done}/{finished.total}] {ending_of(finished)}", self.console.width
         )
         self.console.print(
-            escape(line if self.console.is_terminal or not left else f"{line} · {left}"),
+            escape(line if self.console.is_terminal or not remaining else f"{line} · {remaining}"),
             soft_wrap=True,
         )
         traceback = finished.record.traceback
         if (
-            traceback and not finished.resumed and traceback not in self.told
-        ):  # the same in every size and block
-            self.told.add(traceback)
+            traceback and not finished.resumed and traceback not in self.tracebacks
+        ):  # it is the same in every size and block
+            self.tracebacks.add(traceback)
             self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
-        self.bar.update(self.task, completed=finished.done, total=finished.total, left=left)
+        self.bar.update(self.task, completed=finished.done, total=finished.total, left=remaining)
         self.bar.refresh()
 
     def say(self, sentence: str) -> None:
-        """Show a sentence that stays."""
+        """Prints a sentence."""
         self.console.print(escape(sentence), soft_wrap=True)
 
     def tell(self, what: str) -> None:
-        """Show what happens now: on a terminal at once, elsewhere if it takes long."""
+        """Shows what happens now: on a terminal at once, elsewhere if it takes long."""
         self.heartbeat.runs(what)
         self.bar.update(self.task, what=what)
         self.bar.refresh()
 
-    def _left(self, to_measure: int) -> str:
-        """The time that is left, in words; empty where nobody knows of anything to measure."""
+    def _remaining(self, to_measure: int) -> str:
+        """The remaining time as a text, empty if there is nothing to measure."""
         seconds = to_measure * (mean(self.seconds) if self.seconds else self.guess)
         return f"about {units.duration(max(seconds, 1.0))} left" if to_measure else ""
 
 
+class Heartbeat:
+    """Reports by `say` what runs when nothing else was printed for `every` seconds of `clock`.
+
+    As a context manager it does so in a thread, which wakes up only then, because it computes on
+    the cores that are being measured.
+
+    with Heartbeat(print) as heartbeat:
+        heartbeat.runs("proving norse")
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        every: float = HEARTBEAT_S,
+    ):
+        self.say, self.clock, self.every = say, clock, every
+        self.what, self.since, self.last = "", clock(), clock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def runs(self, what: str) -> None:
+        self.what, self.since = what, self.clock()
+
+    def note_line(self) -> None:
+        """Notes that a line was printed."""
+        self.last = self.clock()
+
+    def beat(self) -> float:
+        """Reports what runs, if due; returns the seconds until the next report."""
+        now = self.clock()
+        if now - self.last >= self.every:
+            self.last = now
+            if self.what:
+                self.say(f"{self.what} · {units.duration(now - self.since)}")
+        return self.every - (now - self.last)
+
+    def _watch(self) -> None:
+        while not self._over.wait(self.beat()):
+            pass
+
+
 def ending_of(finished: Finished) -> str:
-    """One line: the case, its block, and how it ended."""
+    """One line with the case, its block and its end."""
     record = finished.record
     case = record.typed_case
     what = f"{full_name(case)} block {record.block + 1}"

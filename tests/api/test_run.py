@@ -6,8 +6,7 @@ import pytest
 from support.paths import FAULTY
 
 import snnbench as own
-from snnbench.runner.checkout import git_commit
-from snnbench.runner.execute import Runner
+from snnbench.runner.execute import Runner, git_commit
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
 TINY = {"neurons": [97], "time_steps": [37], "batch": [3], "device": ["cpu"]}

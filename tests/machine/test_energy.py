@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from snnbench.machine import nvml
-from snnbench.machine.energy import RAPL, EnergyMeter, meter_of
-from snnbench.runner.energy import energy_of_step
+from snnbench.machine.energy import RAPL, EnergyMeter, energy_of_step, meter_of
 
 
 def domain(root, folder, name, microjoules, most=1_000_000):

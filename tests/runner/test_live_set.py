@@ -1,4 +1,4 @@
-"""Who is ordered to do what in the passes of a block. That real workers carry it out is shown in end_to_end."""
+"""Orders in the passes of a block. Tests in end_to_end show that real workers carry them out."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,7 +150,7 @@ class Slowing(Worker):
         return answer
 
 
-def test_who_is_slow_in_most_passes_so_far_leaves_and_one_pass_is_not_most():
+def test_a_case_slow_in_most_passes_so_far_stops_early_and_one_pass_is_not_most():
     workers = (
         Worker("a", phases=("step",)),
         Worker("b", 0.0025, phases=("step",)),
@@ -175,13 +175,13 @@ def test_a_phase_that_fails_is_not_timed_again_and_others_go_on():
     }
 
 
-def test_a_worker_that_dies_takes_nobody_with_it():
+def test_a_worker_that_dies_ends_no_other():
     live = live_set(Worker(phases=("step",), dies_in=3), Worker("b", phases=("step",)))
     live.time_passes(Random(1))
     assert [len(passes_of(member, "step")) for member in live.members] == [2, 10]
 
 
-def test_the_canary_sings_in_every_pass_and_is_not_believed_where_it_was_preempted():
+def test_the_canary_runs_in_every_pass_and_counts_only_undisturbed():
     live = live_set(Worker())
     live.time_passes(Random(1))
     assert live.canary == [None if number == 1 else 0.03 for number in range(10)]
@@ -204,7 +204,7 @@ def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
     (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
     assert (
         said["part"] == "step"
-        and "says 1.00 ms a call, while the harness's own clock saw" in said["reason"]
+        and "reports 1.00 ms a call, while the harness's clock measured" in said["reason"]
     )
     assert live.members[0].warm == {}
     assert len(passes_of(live.members[1], "step")) == 10
@@ -222,7 +222,7 @@ def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeyp
     (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
     assert (
         said["reason"]
-        == "calls that may be judged take 6.00 ms, the others 2.00 ms: it tells them apart"
+        == "judged calls take 6.00 ms, others 2.00 ms: the adapter treats them differently"
     )
     assert not live.members[0].warm and live.members[1].warm
 
@@ -230,11 +230,12 @@ def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeyp
 @pytest.mark.parametrize(
     ("busy", "cores", "refused"), [(3.0, 1, True), (1.0, 1, False), (3.0, 2, False)]
 )
-def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_for_everybody(
+def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_in_every_adapter(
     monkeypatch, busy, cores, refused
 ):
-    """The harness wakes up to end the slot, and may take the core of just that call. Only what the call itself computed tells a
-    worker that works in such calls; threads that wait for each other on several cores compute while they wait."""
+    """The harness wakes up to end the slot, and may use the core of just that call. Only the CPU
+    time of the call itself shows an adapter that works in such calls alone; on several cores
+    threads that wait for each other compute while they wait."""
     monkeypatch.setattr("snnbench.runner.live_set.disturbance", lambda *facts: "preempted")
     live = live_set(Worker(phases=("step",), step=0.002, ending=30.0, busy=busy), threads=cores)
     live.time_passes(Random(1))
@@ -247,11 +248,11 @@ def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_for_everybody(
 
 @pytest.mark.parametrize(("calls", "share", "asked"), [(1, 0.9, 0), (1, 0.5, 1), (2, 0.9, 1)])
 def test_a_slot_of_one_call_that_the_harness_saw_itself_is_not_asked_for_again(calls, share, asked):
-    """A call of minutes is not repeated for that. One that says half of what its slot took is, and so are several calls, of which
-    only the worker says how many there were."""
+    """A call of minutes is not repeated. A call that reports half of its slot's time is, and so are
+    several calls, because only the worker knows how many there were."""
     worker = Worker(honest=True)
     (member,) = live_set(worker).members
-    member.be_doubted("step", {"calls": calls, "wall": share * 60.0, "elapsed": 60.0}, 0.04)
+    member.cross_check_clock("step", {"calls": calls, "wall": share * 60.0, "elapsed": 60.0}, 0.04)
     assert sum("burst" in order for order in worker.log) == asked
 
 
@@ -277,7 +278,7 @@ def test_an_answer_that_makes_no_sense_costs_its_phase_only(junk):
     live.time_passes(Random(1))
     (member,) = live.members
     assert [event["reason"] for event in member.judged if event["part"] == "forward"] == [
-        "its worker gave an answer that makes no sense"
+        "its worker sent an invalid answer"
     ]
     assert len(passes_of(member, "step")) == 10
 
@@ -312,4 +313,4 @@ def test_times_of_the_device_that_make_no_sense_end_their_phase(junk):
     live = live_set(Worker(device=junk, phases=("step",)))
     live.time_passes(Random(1))
     (event,) = live.members[0].judged
-    assert event["reason"] == "its worker gave an answer that makes no sense"
+    assert event["reason"] == "its worker sent an invalid answer"

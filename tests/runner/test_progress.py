@@ -5,9 +5,8 @@ import io
 from rich.console import Console
 from support.synthetic import record
 
-from snnbench.runner.execute import Finished
+from snnbench.runner.execute import Finished, Tally
 from snnbench.runner.progress import Progress
-from snnbench.runner.tally import Tally
 
 
 class Shown:
@@ -54,7 +53,7 @@ def test_a_group_that_ends_at_once_counts_case_by_case():
     ]
 
 
-def test_the_total_never_falls_and_who_leaves_has_ended():
+def test_the_total_never_falls_and_a_case_that_stops_early_has_ended():
     run = Shown(dict.fromkeys(["late", "torch"], 3), 3)
     assert run.ends("late", "timeout", 120.0, leaves=True)[0] == "[3/6]"
     assert [run.ends("torch")[0] for _ in range(3)] == ["[4/6]", "[5/6]", "[6/6]"]

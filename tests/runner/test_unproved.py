@@ -73,7 +73,7 @@ started = []
             f"{WAITS}{END}; os._exit(0)",
             JudgeWorker,
             "check_failed",
-            "its worker came to its end before the judge had proved it",
+            "its worker ended before the judge had proved the case",
         ),
     ],
 )

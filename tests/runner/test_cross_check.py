@@ -1,8 +1,8 @@
-"""When the harness's own clock contradicts what a worker says of its calls."""
+"""The harness's clock against the times that a worker reports."""
 
 import pytest
 
-from snnbench.runner.witness import (
+from snnbench.runner.cross_check import (
     LEAST_BURST_S,
     LEAST_SHARE,
     TRIES,
@@ -33,7 +33,7 @@ def test_a_clock_at_half_speed_is_contradicted_and_a_right_one_is_not(call):
     assert Machine(call, rate=0.5).contradiction() is not None
     assert (
         Machine(0.002, rate=0.5).contradiction()
-        == "says 1.00 ms a call, while the harness's own clock saw 2.00 ms"
+        == "reports 1.00 ms a call, while the harness's clock measured 2.00 ms"
     )
 
 
@@ -44,15 +44,15 @@ def test_a_burst_takes_about_what_was_asked_for_and_is_never_empty():
         assert machine.bursts == bursts
 
 
-def test_waiting_for_a_core_contradicts_nobody_unless_it_happens_every_time():
+def test_waiting_for_a_core_contradicts_only_if_it_happens_every_time():
     wait = LEAST_BURST_S * (1 / LEAST_SHARE)
     for count in range(TRIES):
         assert Machine(1e-3, waits=[wait] * count).contradiction() is None
     assert Machine(1e-3, waits=[wait] * TRIES).contradiction() is not None
 
 
-def test_who_says_that_it_took_no_time_or_fails_is_answered():
-    assert "says 0.00 ns a call" in Machine(1e-3, rate=0.0).contradiction()
+def test_a_worker_that_reports_no_time_is_contradicted_and_one_that_fails_is_not():
+    assert "reports 0.00 ns a call" in Machine(1e-3, rate=0.0).contradiction()
     assert contradiction(lambda burst: None, 1e-3, 0.04) is None
 
 
@@ -72,11 +72,11 @@ ONLY_JUDGED = {
 
 
 @pytest.mark.parametrize("slots", ONLY_JUDGED)
-def test_who_works_only_where_it_may_be_judged_is_seen_through(slots):
-    times = "1.30 s, the others 1.00 s" if slots == "a little" else "5.10 ms, the others 1.10 ms"
+def test_an_adapter_that_works_only_in_judged_calls_is_rejected(slots):
+    times = "1.30 s, others 1.00 s" if slots == "a little" else "5.10 ms, others 1.10 ms"
     assert (
         other_endings(ONLY_JUDGED[slots])
-        == f"calls that may be judged take {times}: it tells them apart"
+        == f"judged calls take {times}: the adapter treats them differently"
     )
 
 
@@ -84,7 +84,7 @@ RIGHT = {
     "no slots": [],
     "too few": endings(*[(0.0051, 0.0011)] * 2),
     "sometimes": endings(*[(0.0051, 0.0011)] * 7, *[(0.001, 0.001)] * 3),
-    "who ends the slot takes a core for a moment": endings(*[(0.0008, 0.00005)] * 10),
+    "the end of the slot takes a core for a moment": endings(*[(0.0008, 0.00005)] * 10),
     "short": endings(*[(0.0012, 0.001)] * 10),
     "within a quarter": endings(*[(1.2, 1.0)] * 10),
     "preempted": endings(*[(0.0051, 0.0031)] * 10, disturbed=True),
