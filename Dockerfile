@@ -56,7 +56,6 @@ COPY configs configs
 RUN pip install --no-deps . \
  && rm -rf build ./*.egg-info \
  && for name in $ENVIRONMENTS; do snnbench env create "$name" || exit 1; done
-COPY results/published results/published
 
 # Any user may run it: nothing is written into the image. HOME is for caches, USER for libraries that ask for a name.
 RUN mkdir --mode=777 /results

@@ -13,7 +13,7 @@ from ..common.mistakes import ConfigError, nearest
 from ..core.case import PHASES
 from ..records.bundle import SUFFIX, stored_set
 from ..records.store import ResultFolder
-from ..report.figures import NAMES, read_published
+from ..report.figures import NAMES
 from ..report.files import Results, plotted, read_results, write_plots, write_report
 from ..report.plots import ALL, DRAWING, Choice
 from ..report.tables.csv import csv_text
@@ -79,13 +79,6 @@ def report(
     plot_format: Annotated[
         list[str], typer.Option("--plot-format", help=f"Of the plots only {', '.join(FORMATS)}.")
     ] = [],
-    published: Annotated[
-        Path | None,
-        typer.Option(
-            help="Published figures to lay beside ours, e.g. results/published/published.csv.",
-            show_default=False,
-        ),
-    ] = None,
     baseline: Annotated[
         str,
         typer.Option(
@@ -130,21 +123,18 @@ def report(
             )
         )
     else:
-        theirs = read_published(published) if published else []
         target, console = ResultFolder(out or _beside(folders[0])), output()
         target.make()
         with target.writing():
             if parquet:
                 target.write(target.parquet, parquet_bytes(results.table))
-            write_report(
-                target, " + ".join(stored_set(folder).name for folder in folders), results, theirs
-            )
+            write_report(target, " + ".join(stored_set(folder).name for folder in folders), results)
             print_tables(results.table, console)
             console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
             if parquet:
                 console.print(f"[bold]table[/] {target.parquet}", highlight=False, soft_wrap=True)
             if plots:
-                figures = plotted(results, theirs)
+                figures = plotted(results)
                 count = counted(_write_plots(write_plots(target, results, figures, choice)), "file")
                 console.print(
                     f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True

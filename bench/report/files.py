@@ -10,7 +10,7 @@ from ..records.bundle import StoredSet, stored_set
 from ..records.record import Record
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
-from .figures import Figure, Published, coverage_map, figures_of
+from .figures import Figure, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, given_by_command, result_set
 from .plots import Choice, drawn
@@ -66,13 +66,11 @@ def results_of(folders: Sequence[StoredSet], baseline: str = "") -> Results:
     return Results(rows_of(records), unreadable, sets, missing, baseline)
 
 
-def write_report(
-    folder: ResultFolder, name: str, results: Results, theirs: Sequence[Published] = ()
-) -> None:
-    """`results.csv` and `report.html` in `folder`."""
+def write_report(folder: ResultFolder, name: str, results: Results) -> None:
+    """Writes `results.csv` and `report.html` in `folder`."""
     folder.write(folder.table, csv_text(results.table))
     page = html_text(
-        results.table, anonymous(name), results.unreadable, results.sets, results.missing, theirs
+        results.table, anonymous(name), results.unreadable, results.sets, results.missing
     )
     folder.write(folder.page, page)
 
@@ -85,9 +83,9 @@ def finish(folder: ResultFolder, name: str) -> Results:
     return results
 
 
-def plotted(results: Results, theirs: Sequence[Published] = ()) -> list[Figure]:
-    """All figures of the report that can be files."""
-    return [coverage_map(results.table), *figures_of(results.table, theirs)]
+def plotted(results: Results) -> list[Figure]:
+    """Returns all figures of the report that can be files."""
+    return [coverage_map(results.table), *figures_of(results.table)]
 
 
 def write_plots(

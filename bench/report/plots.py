@@ -63,14 +63,11 @@ class Choice:
         )
         for name in self.figures:
             if name not in there and name != ALL:
-                if name not in known:
-                    why = "nothing is laid beside ours: --published FILE"
-                else:
-                    why = (
-                        f"it has nothing of {', '.join(self.phases)}"
-                        if known[name].panels
-                        else known[name].missing
-                    )
+                why = (
+                    f"it has nothing of {', '.join(self.phases)}"
+                    if known[name].panels
+                    else known[name].missing
+                )
                 yield f"--figure {name}: {why}"
 
     def left_out(self, figures: Sequence[Figure]) -> int:

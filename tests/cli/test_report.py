@@ -87,24 +87,12 @@ def test_plots_are_chosen(report, folder, tmp_path):
 
 
 def test_a_figure_that_is_empty_says_why(report, folder, tmp_path):
-    chosen = [
-        "--figure",
-        "ranks",
-        "--figure",
-        "times",
-        "--figure",
-        "published",
-        "--phase",
-        "optimizer",
-    ]
+    chosen = ["--figure", "ranks", "--figure", "times", "--phase", "optimizer"]
     done = report(folder, "--out", tmp_path / "out", *chosen, "--plot-format", "svg")
     assert done.exit_code == 0 and "(0 files)" in done.stdout
-    ranks, times, published = done.stderr.splitlines()
+    ranks, times = done.stderr.splitlines()
     assert ranks.startswith("snnbench: --figure ranks: ") and len(ranks) > 40
     assert times == "snnbench: --figure times: it has nothing of optimizer"
-    assert (
-        published == "snnbench: --figure published: nothing is laid beside ours: --published FILE"
-    )
 
 
 def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypatch):
@@ -150,7 +138,7 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["--figure", "time"], "natives, slots, published, all; did you mean 'times'?"),
+        (["--figure", "time"], "natives, slots, all; did you mean 'times'?"),
         (
             ["--phase", "stp"],
             "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?",
@@ -163,10 +151,6 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
         (
             ["--baseline", "trch"],
             "--baseline trch: must be one that was timed: jax, torch; did you mean 'torch'?",
-        ),
-        (
-            ["--published", "nothing.csv"],
-            "--published nothing.csv: cannot be read: No such file or directory",
         ),
     ],
 )

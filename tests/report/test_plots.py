@@ -57,7 +57,7 @@ def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
 @pytest.mark.slow
 def test_figures_are_chosen_by_name_phase_and_format(examples):
     figures = [coverage_map(examples), *figures_of(examples)]
-    assert {each.id for each in figures} | {"published"} == {*NAMES}
+    assert {each.id for each in figures} == {*NAMES}
     every, few = Choice((ALL,)).panels(figures), Choice().panels(figures)
     assert (
         len(every)

@@ -15,7 +15,7 @@ from snnbench.report.tables.markdown import line, plain
 from .claims_pairs import Shown, conditions_of, differing, pairs_of, quality_of, shares, times
 from .paths import ROOT, committed
 
-CLAIMS = ROOT / "results" / "published" / "claims.toml"
+CLAIMS = ROOT / "docs" / "claims.toml"
 VERDICTS = {
     "reproduced": "reproduced",
     "not reproduced": "not reproduced",

@@ -282,7 +282,6 @@ OPTIONS = (
         "--strict",
         "--markdown",
         "--junit",
-        "--published",
         "--baseline",
         "--neurons",
         "--help",

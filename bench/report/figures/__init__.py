@@ -1,6 +1,4 @@
-"""Rows → figures: one file for each, a pure function from the cases of a report to what is drawn."""
-
-from collections.abc import Sequence
+"""The report's figures: one file each, a pure function from the cases of a report to what is drawn."""
 
 from ..table import Table
 from .breakdown import kinds, stages
@@ -15,7 +13,6 @@ from .memory import memory
 from .natives import natives
 from .pareto import epochs, pareto
 from .proof import proof
-from .published import Published, published, read_published
 from .ranks import ranks
 from .roofline import roofline
 from .scaling import scaling
@@ -25,34 +22,19 @@ from .versions import versions
 from .winners import winners
 
 FIGURES = (
-    *(
-        winners,
-        times,
-        scaling,
-        ranks,
-        firing,
-        pareto,
-        memory,
-        stages,
-        kinds,
-        epochs,
-        learning,
-        cold_start,
-        launch,
-        roofline,
-    ),
-    *(proof, epoch_stages, kept, break_even, versions, natives, slots),
+    *(winners, times, scaling, ranks, firing, pareto, memory, stages, kinds, epochs, learning),
+    *(cold_start, launch, roofline, proof, epoch_stages, kept, break_even, versions, natives),
+    slots,
 )
 """In the order in which a reader asks."""
 
-NAMES = ("coverage", *(figure.__name__.replace("_", "-") for figure in FIGURES), "published")
+NAMES = ("coverage", *(figure.__name__.replace("_", "-") for figure in FIGURES))
 """The ids of all figures."""
 
 
-def figures_of(table: Table, theirs: Sequence[Published] = ()) -> list[Figure]:
-    """Every figure of a report, also those that have nothing to show and say why."""
-    figures = [figure(table) for figure in FIGURES]
-    return [*figures, published(table, theirs)] if theirs else figures
+def figures_of(table: Table) -> list[Figure]:
+    """Returns every figure of a report; an empty one says why it is empty."""
+    return [figure(table) for figure in FIGURES]
 
 
 __all__ = [
@@ -60,9 +42,7 @@ __all__ = [
     "NAMES",
     "Figure",
     "Panel",
-    "Published",
     "coverage_map",
     "figures_of",
-    "read_published",
     "substituted",
 ]

@@ -15,7 +15,7 @@ from ...workloads import WORKLOADS
 from ..answer import OURS
 from ..columns.metric import STEP_FIRST, VIEWS
 from ..coverage import REFUSED, axis_of, coverage, kind_of
-from ..figures import Figure, Published, figures_of
+from ..figures import Figure, figures_of
 from ..ranks import HEAD, by_title, lines_of
 from ..table import Table
 from ..theme import config, named, styles
@@ -46,13 +46,14 @@ def html_text(
     unreadable: Sequence[str] = (),
     sets: Sequence[ResultSet] = (),
     missing: Sequence[str] = (),
-    theirs: Sequence[Published] = (),
 ) -> str:
-    """The whole report of `table` under the heading `name`. `unreadable` are sentences about files that were skipped, `sets` the
-    folders that the rows are from, `missing` the names of planned cases without a record, and `theirs` published figures to lay
-    beside the measured ones."""
+    """Returns the whole report of `table` under the heading `name`.
+
+    `unreadable` are sentences about skipped files, `sets` the folders of the rows and `missing`
+    the names of planned cases without a record.
+    """
     rows, conditions = table.rows, table.conditions
-    figures = figures_of(table, theirs)
+    figures = figures_of(table)
     trusted = trust(table, unreadable, missing)
     columns = [
         metric

@@ -5,7 +5,6 @@ from support.paths import ROOT
 from support.synthetic import HOSTILE, blocks, many, record, table_of
 from support.visit import Visit
 
-from snnbench.report.figures import read_published
 from snnbench.report.files import read_results
 from snnbench.report.page.page import html_text
 
@@ -14,14 +13,6 @@ from snnbench.report.page.page import html_text
 def pages(tmp_path_factory, examples):
     """Paths of reports by name, each made when it is first asked for."""
     folder = tmp_path_factory.mktemp("pages")
-
-    def published():
-        ours = [r for name in ("torch", "jax") for r in blocks(name, neurons=4096, time_steps=500)]
-        return html_text(
-            table_of(ours),
-            "published",
-            theirs=read_published(ROOT / "results" / "published" / "published.csv"),
-        )
 
     def committed(name):
         results = read_results([committed(name)])
@@ -59,7 +50,6 @@ def pages(tmp_path_factory, examples):
         "long names": long_names,
         "quickstart": lambda: committed("quickstart"),
         "training": lambda: committed("training"),
-        "published": published,
         "hostile": hostile,
         "example": lambda: html_text(examples, "example"),
         "many": lambda: html_text(table_of(many()), "many"),

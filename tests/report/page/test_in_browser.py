@@ -19,7 +19,6 @@ LOOKS = [
     *[("quickstart", width, ("light", "dark")) for width in (1400, 390)],
     ("example", 1400, ("light",)),
     ("example", 390, ("dark",)),
-    ("published", 390, ("light",)),
     ("training", 1400, ("light",)),
     ("training", 390, ("dark",)),
 ]
