@@ -43,7 +43,7 @@ def test_a_new_metric_is_one_entry():
         r'<th [^>]*class="memory number"\s+data-column="pieces_bytes" title="of memory">', page
     )
     assert page.count('<td class="memory number">3.00 MiB</td>') == 2
-    (cases,) = re.findall(r'id="packed-cases">(.*?)</script>', page)
+    (cases,) = re.findall(r'id="data-cases">(.*?)</script>', page)
     payload = json.loads(cases)
     assert (
         payload["all_columns"][-1] == "pieces_bytes" and payload["same"]["pieces_bytes"] == 3 << 20

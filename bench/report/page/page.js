@@ -7,16 +7,8 @@ const USUAL = { baseline: "", view: "times", sort: "", search: "", case: "" }; /
 const state = { filters: {}, frameworks: new Set(), ...USUAL };
 const listeners = []; // called when the state has changed
 
-/** What `packed` in page.py made of a value. */
-async function unpacked(script) {
-  const bytes = Uint8Array.from(atob(script.textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).text();
-}
-
-async function loaded(name) {
-  const script = document.getElementById("packed-" + name);
-  return JSON.parse(script.type === "application/json" ? script.textContent : await unpacked(script));
+function loaded(name) {
+  return JSON.parse(document.getElementById("data-" + name).textContent);
 }
 
 /** A column of results.csv for the case in line `row`; null if unknown. */
@@ -104,9 +96,9 @@ function save(name, href) {
   link.remove();
 }
 
-/** Shows the page; figures follow one by one, because of many cases they are large. */
-async function start() {
-  Object.assign(data, await loaded("cases"));
+/** Shows the page. */
+function start() {
+  Object.assign(data, loaded("cases"));
   USUAL.baseline = state.baseline = data.baseline;
   if (!data.timed.length) USUAL.view = state.view = "memory";
   form.elements.baseline.append(new Option("the fastest", ""), ...data.timed.map((name) => new Option(name, name)));
@@ -138,17 +130,11 @@ async function start() {
     document.getElementById(section)?.scrollIntoView();
     address(section);
   });
-  document.addEventListener("toggle", async ({ target }) => {
-    const script = target.matches("details.packed") && target.querySelector(":scope > script");
-    if (!script) return;
-    script.remove();
-    target.insertAdjacentHTML("beforeend", await unpacked(script));
-  }, true);
   addEventListener("hashchange", () => document.getElementById(read())?.scrollIntoView());
   read();
   for (const section of document.querySelectorAll("[data-figure]:has(.panels)")) {
     const id = section.dataset.figure;
-    data.figures[id] = await loaded(`figure-${id}`);
+    data.figures[id] = loaded(`figure-${id}`);
     lay(section);
   }
   document.body.classList.add("complete");

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,6 @@ ABSENT = "–"
 """Said of an axis that means nothing for a case's workload."""
 SEARCHED = ("status", "reason", "quality")
 """Columns whose text the table's search sees, besides the framework and the conditions."""
-MOST_ROWS, FIRST_ROWS, CHUNK = 1000, 100, 1000
-"""A page of at most so many cases has all their lines in it; else it has the first ones, and the others so many to a piece."""
-
-MOST_PLAIN = 2_000_000
-"""Letters of data that stand in the page as they are. What is packed is unpacked a moment after the page has loaded: too late for
-a browser that prints a file without showing it."""
 
 
 def html_text(
@@ -72,38 +65,15 @@ def html_text(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["packed"] = packed
-    shown, later = table.entries, []
-    if len(table.entries) > MOST_ROWS:
-        shown, later = table.entries[:FIRST_ROWS], table.entries[FIRST_ROWS:]
-    lines = templates.get_template("lines.html.j2")
-    chunks = [later[at : at + CHUNK] for at in range(0, len(later), CHUNK)]
-    data = {
-        "cases": _json(_cases(table, len(shown))),
-        **{
-            f"figure-{figure.id}": _json(_drawn(table, figure))
-            for figure in figures
-            if figure.panels
-        },
+    data = {"cases": _cases(table)} | {
+        f"figure-{figure.id}": _drawn(table, figure) for figure in figures if figure.panels
     }
-    plain = sum(map(len, data.values())) <= MOST_PLAIN
     return templates.get_template("report.html.j2").render(
         name=name,
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,
         hashes=[_hash(script) for script in scripts],
-        plain={name: Markup(text.replace("<", "\\u003c")) for name, text in data.items()}
-        if plain
-        else {},
-        payload={
-            **({} if plain else {name: packed(text) for name, text in data.items()}),
-            **{
-                f"lines-{number}": packed(
-                    _json(lines.render(entries=chunk, columns=columns, kind_of=kind_of))
-                )
-                for number, chunk in enumerate(chunks)
-            },
-        },
+        data={name: _json(values) for name, values in data.items()},
         header=header(table, missing),
         answer=answer(table),
         trust=trusted,
@@ -120,7 +90,7 @@ def html_text(
         rank_heads=HEAD,
         views=VIEWS,
         columns=columns,
-        entries=shown,
+        entries=table.entries,
         kind_of=kind_of,
         no_proof=sum(row.first.proof is None for row in rows),
         rejected=[
@@ -195,18 +165,13 @@ def _filters(table: Table) -> list[tuple[str, str, list[tuple[str, str]]]]:
     )
 
 
-def packed(text: str) -> Markup:
-    """Compressed, and in letters that mean nothing to HTML; `unpacked` in page.js reads it."""
-    return Markup(base64.b64encode(zlib.compress(text.encode(), 6)).decode())
+def _json(value: Any) -> Markup:
+    text = json.dumps(value, separators=(",", ":"), default=str)
+    return Markup(text.replace("<", "\\u003c"))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), default=str)
-
-
-def _cases(table: Table, lines: int) -> dict[str, Any]:
-    """What the scripts filter and sort: results.csv by columns, and what else they know of every case. The first `lines` cases
-    stand in the page, the others' lines are packed, CHUNK by CHUNK."""
+def _cases(table: Table) -> dict[str, Any]:
+    """Returns what the scripts filter and sort: results.csv by columns, and each case's words."""
     varying, names, entries = table.conditions.varying_axes, table.columns, table.entries
     cells = {name: [entry.values[name] for entry in entries] for name in names}
     same = {
@@ -226,8 +191,6 @@ def _cases(table: Table, lines: int) -> dict[str, Any]:
         "places": list(places.values()),
         "where": [numbers[tuple(where.values())] for where in wheres],
         "said": ["\n".join(metric.text(entry) for metric in said) for entry in entries],
-        "lines": lines,
-        "chunk": CHUNK,
         "styles": styles(table.variants),
         "themes": {
             theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")

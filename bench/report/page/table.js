@@ -4,10 +4,9 @@
 const FIRST = 100; // rows that are shown until more are asked for
 const MORE = 2000;
 const cases = document.getElementById("cases");
-const rows = [...cases.tBodies[0].rows]; // with gaps, where lines are packed still
+const rows = [...cases.tBodies[0].rows]; // by line of results.csv, whatever is shown
 const heads = [...cases.querySelectorAll("thead th")];
 let most = FIRST;
-let asked = 0;
 
 function compare(first, second) {
   const [a, b] = [first, second].map((row) => valueOf(row, state.sort.replace("-", "")));
@@ -26,23 +25,9 @@ function chosenRows() {
   return state.sort ? chosen.sort(compare) : chosen;
 }
 
-/** Puts the packed lines of these rows into `rows`. */
-async function unpackLines(order) {
-  const missing = order.filter((row) => !rows[row]).map((row) => Math.floor((row - data.lines) / data.chunk));
-  for (const chunk of new Set(missing)) {
-    const template = element("template", { innerHTML: await loaded(`lines-${chunk}`) });
-    for (const line of template.content.querySelectorAll("tr")) rows[line.dataset.row] = document.adoptNode(line);
-  }
-}
-
-async function showTable() {
+function showTable() {
   const order = chosenRows();
-  const shown = order.slice(0, most);
-  const own = ++asked;
-  cases.classList.remove("ready");
-  if (shown.some((row) => !rows[row])) await unpackLines(shown);
-  if (own !== asked) return; // somebody has asked for other rows meanwhile
-  cases.tBodies[0].replaceChildren(...shown.map((row) => rows[row]));
+  cases.tBodies[0].replaceChildren(...order.slice(0, most).map((row) => rows[row]));
   cases.className = `view-${state.view} ready`;
   for (const head of heads) {
     head.ariaSort = { [head.dataset.column]: "ascending", ["-" + head.dataset.column]: "descending" }[state.sort] ?? null;

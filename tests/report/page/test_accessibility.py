@@ -30,7 +30,6 @@ def violations(seen: Visit) -> dict[str, str]:
         "Promise.all([...document.querySelectorAll('.panels')].map((one) => draw(one.querySelector('.plot'))))"
     )
     seen.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    seen.page.wait_for_function("!document.querySelector('details.packed > script')")
     found = Axe().run(seen.page, options={"resultTypes": ["violations"]}).response["violations"]
     return {one["id"]: one["nodes"][0]["html"] for one in found}
 

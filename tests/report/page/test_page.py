@@ -84,9 +84,9 @@ def test_nothing_is_requested_from_anywhere_and_only_the_own_scripts_may_run():
     policy = next(value for tag, name, value in parsed.attributes if "default-src" in value)
     assert "default-src 'none'" in policy and "unsafe-eval" not in policy
     scripts = policy[policy.index("script-src") :]
-    packed = parsed.attributes.count(("script", "type", "application/json"))
+    data = parsed.attributes.count(("script", "type", "application/json"))
     assert (
-        "unsafe-inline" not in scripts and scripts.count("'sha256-") == len(parsed.scripts) - packed
+        "unsafe-inline" not in scripts and scripts.count("'sha256-") == len(parsed.scripts) - data
     )  # all but the data
 
 
