@@ -123,18 +123,18 @@ def test_the_action_is_short_and_writes_no_badge_of_nothing():
 
 def test_the_action_tells_a_fault_in_words_and_writes_its_badge(project):
     check, badge = done_by_the_action(
-        project, adapter="adapter.py:Wrong", options=f"--neuron hard {SMALL}", badge="wrong.svg"
+        project, adapter="adapter.py:Wrong", options=f"--neuron hard {SMALL}", badge="wrong.json"
     )
     assert check.returncode and badge.returncode == 0
     assert [one["status"] for one in json.loads(check.stdout)] == ["check_failed"]
     assert "wrong hard fp32: " in check.stderr and "resets like `soft`, not `hard`" in check.stderr
-    assert "snnbench: proved no neuron" in (project / "wrong.svg").read_text()
+    assert "proved no neuron" in (project / "wrong.json").read_text()
 
 
 def test_options_are_words_and_neither_patterns_nor_commands(project):
     given = {
         "options": "--neuron 'so ft' --neuron *.py --neuron $(touch made)",
-        "badge": "none.svg",
+        "badge": "none.json",
     }
     check, _ = done_by_the_action(project, adapter="adapter.py:Right", **given)
     assert check.returncode and "so ft" in check.stderr
@@ -145,8 +145,8 @@ def test_the_action_proves_and_writes_a_badge(project):
     given = {
         "adapter": "adapter.py:Right",
         "options": f"--neuron soft {SMALL}",
-        "badge": "badge.svg",
+        "badge": "badge.json",
     }
     assert [ended.returncode for ended in done_by_the_action(project, **given)] == [0, 0]
     assert [one["status"] for one in json.loads((project / "snnbench.json").read_text())] == ["ok"]
-    assert "snnbench: proved 1 neuron" in (project / "badge.svg").read_text()
+    assert "proved 1 neuron" in (project / "badge.json").read_text()

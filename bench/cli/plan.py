@@ -53,7 +53,7 @@ def plan(
     table = new_table(*axes, "state", whole=axes)
     for left in cases:
         case, reason = left.planned.case, left.planned.reason
-        blocks = f", {counted(left.blocks, 'block')}" if left.blocks else ""
+        blocks = f", {units.counted(left.blocks, 'block')}" if left.blocks else ""
         state = left.state + (f": {reason}" if reason else blocks)
         size = f"{sizes(case)} {unusual(case)}".rstrip()
         workload = case.network or case.workload
@@ -70,19 +70,14 @@ def plan(
     console.print(table)
     for sentence in reasons(cases):
         console.print(sentence, soft_wrap=True, markup=False)
-    blocks = counted(measure.sure_blocks, "block") + (
+    blocks = units.counted(measure.sure_blocks, "block") + (
         f" to {measure.most_blocks}" if measure.may_have_further_blocks else ""
     )
     estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if measure.may_have_further_blocks else ''})"
-    console.print(f"{counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
+    console.print(f"{units.counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
     for sentence in busy_warning(load_average(), len(usable_cores())):
         say(f"{sentence}; the estimate is for a quiet one")
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things in words: `1 case`, `3 cases`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _entry(left: Remaining) -> dict[str, Any]:

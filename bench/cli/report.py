@@ -10,6 +10,7 @@ import typer
 from rich.progress import Progress
 
 from ..common.mistakes import ConfigError, nearest
+from ..common.units import counted
 from ..core.case import PHASES
 from ..records.bundle import SUFFIX, stored_set
 from ..records.store import ResultFolder
@@ -24,7 +25,6 @@ from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
 from .console import messages, output, say
 from .exit_codes import FINE, NOTHING, with_refused
-from .plan import counted
 
 
 class Format(StrEnum):

@@ -3,6 +3,11 @@
 from math import floor, log10
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun: `1 case`, `3 cases`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def seconds(value: float | None) -> str:
     """Three significant digits with a fitting unit: `1.23 ms`."""
     return "" if value is None else _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9})

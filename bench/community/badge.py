@@ -1,32 +1,27 @@
-"""A badge of what is proved, of a framework or of what `snnbench check --json` prints: for shields.io, or drawn here. It never is
-a rank, which changes with the size."""
+"""Badges: the document of a shields.io endpoint that says which neurons are proved.
+
+A badge never shows a rank, which changes with the size.
+"""
 
 from collections.abc import Collection, Mapping
-from html import escape
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..common.mistakes import ConfigError
-
-COLOURS = {"brightgreen": "#00795a", "red": "#b3261e", "lightgrey": "#6b7177"}
-"""As they are drawn here: white letters can be read on them."""
-LABEL = "snnbench"
-LETTER = 6.6
-"""Width of a letter, in pixels, about."""
-
+from ..common.units import counted
 
 DATA = "batches of data"
-"""What stands for a neuron where a case delivers data."""
+"""Stands for a neuron where a case delivers data."""
 PROVED = "proved"
 OTHER_EQUATIONS = ("current_decay", "learned_decay", "adaptation")
-"""Fields of a neuron that, where it has them, make it another one."""
+"""Optional fields of a neuron that make it another neuron."""
 NEVER_TRIED = ("ok", "env_error", "pruned", "interrupted")
-"""Statuses, without a proof, of a case of which nothing is known: not installed, left out, stopped, or asked for no proof."""
+"""Statuses without a proof that tell nothing: not installed, left out, stopped, or no proof asked."""
 
 
 def verdict_of(endings: Collection[str]) -> str:
-    """What is known of a neuron, from how its cases ended: PROVED, or the status of one without a proof.
+    """Returns the verdict on a neuron from the endings of its cases: PROVED, or a status.
 
     >>> verdict_of(["unsupported", "proved"]), verdict_of(["env_error"])
     ('proved', 'not tried')
@@ -41,46 +36,41 @@ def verdict_of(endings: Collection[str]) -> str:
 
 
 def neuron_kind(neuron: Mapping[str, Any] | None) -> str:
-    """What counts as one neuron, from its fields: those that differ in numbers or the surrogate only are one. DATA of none.
+    """Returns the kind of a neuron: numbers and the surrogate make no other kind. None gives DATA.
 
     >>> neuron_kind({"reset": "hard", "decay": 0.5}), neuron_kind({"reset": "soft", "adaptation": 0.1})
     ('hard', 'soft, adaptation')
     """
     if neuron is None:
         return DATA
-    return ", ".join(
-        [
-            neuron.get("reset", "native"),
-            *(name for name in OTHER_EQUATIONS if neuron.get(name) is not None),
-        ]
-    )
+    equations = [name for name in OTHER_EQUATIONS if neuron.get(name) is not None]
+    return ", ".join([neuron.get("reset", "native"), *equations])
 
 
 def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """The document of a shields.io endpoint, from how the cases of each neuron ended. A neuron counts as proved if a case of it
-    is proved and none failed; what was not proved is not counted, because no framework owes a neuron that another one has. Green
-    if some are proved and none failed; red if a proof failed or a case broke; else grey.
+    """Returns the document of a shields.io endpoint from the endings of each neuron's cases.
+
+    A neuron counts as proved if one of its cases is proved and none failed. There is no total,
+    because no framework must have the neurons of another.
 
     >>> badge_of({"soft": ["proved"], "hard": ["unsupported"], "none": ["env_error"]})["message"]
     'proved 1 neuron'
     """
-    proved = [name for name, some in endings.items() if PROVED in some and not _failed(some)]
+    proved = [name for name, ended in endings.items() if PROVED in ended and not _failed(ended)]
     failed = any(map(_failed, endings.values()))
-    colour = "red" if failed else "brightgreen" if proved else "lightgrey"
-    verdicts = {verdict_of(some) for some in endings.values()}
-    if not proved and not failed:
-        return _document("not offered" if "not offered" in verdicts else "not tried", colour)
     if proved == [DATA] and not failed:
-        return _document(f"proved {DATA}", colour)
-    return _document(f"proved {len(proved) or 'no'} neuron{'s' * (len(proved) > 1)}", colour)
+        message = f"proved {DATA}"
+    elif proved or failed:
+        message = f"proved {counted(len(proved), 'neuron') if proved else 'no neuron'}"
+    else:
+        verdicts = map(verdict_of, endings.values())
+        message = "not offered" if "not offered" in verdicts else "not tried"
+    colour = "red" if failed else "brightgreen" if proved else "lightgrey"
+    return {"schemaVersion": 1, "label": "snnbench", "message": message, "color": colour}
 
 
 def _failed(endings: Collection[str]) -> bool:
     return any(ending not in (PROVED, "unsupported", *NEVER_TRIED) for ending in endings)
-
-
-def _document(message: str, colour: str) -> dict[str, Any]:
-    return {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour}
 
 
 class _Case(BaseModel):
@@ -100,9 +90,10 @@ class _Checked(BaseModel):
 CHECKED = TypeAdapter(list[_Checked])
 
 
-def endings_in(text: str, where: str) -> dict[str, list[str]]:
-    """How the cases of each neuron ended, of the text that `snnbench check --json` printed. Raises ConfigError, which names
-    `where` it comes from.
+def endings_in(text: str, source: str) -> dict[str, list[str]]:
+    """Returns the endings of each neuron's cases from the output of `snnbench check --json`.
+
+    Raises ConfigError, which names the `source` of the text.
 
     >>> endings_in('[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]', "here")
     {'soft': ['proved']}
@@ -113,33 +104,12 @@ def endings_in(text: str, where: str) -> dict[str, list[str]]:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
         raise ConfigError(
-            f"{where}: is not what snnbench check --json prints: {place}: {first['msg']}"
+            f"{source}: is not what snnbench check --json prints: {place}: {first['msg']}"
         ) from None
     if not checked:
-        raise ConfigError(f"{where}: nothing was checked")
+        raise ConfigError(f"{source}: nothing was checked")
     endings: dict[str, list[str]] = {}
-    for one in checked:
-        endings.setdefault(neuron_kind(one.case.neuron), []).append(
-            PROVED if one.status == "ok" else one.status
-        )
+    for ended in checked:
+        status = PROVED if ended.status == "ok" else ended.status
+        endings.setdefault(neuron_kind(ended.case.neuron), []).append(status)
     return endings
-
-
-def badge_svg(badge: Mapping[str, Any]) -> str:
-    """The picture of a document, which needs nobody else's server."""
-    label, message, colour = str(badge["label"]), str(badge["message"]), str(badge["color"])
-    left, right = (round(LETTER * len(text)) + 12 for text in (label, message))
-    said = escape(f"{label}: {message}")
-
-    def text(words: str, middle: float) -> str:
-        return f'<text x="{middle:g}" y="14">{escape(words)}</text>'
-
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{said}">'
-        f"<title>{said}</title>"
-        f'<clipPath id="r"><rect width="{left + right}" height="20" rx="3"/></clipPath><g clip-path="url(#r)">'
-        f'<rect width="{left}" height="20" fill="#555"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{COLOURS[colour]}"/></g>'
-        '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f"{text(label, left / 2)}{text(message, left + right / 2)}</g></svg>\n"
-    )

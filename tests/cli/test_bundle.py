@@ -65,7 +65,7 @@ def test_json(bundled, snnbench_module):
         "quickstart",
     )
     assert one["remarks"] == [
-        "it has no plan: its cases are held against its experiment's grid, which cannot tell whether a framework was left out"
+        "it has no plan: its cases are checked against its experiment's grid, which does not name frameworks"
     ]
 
 
@@ -197,4 +197,4 @@ def test_a_bundle_made_in_a_secret_home_holds_no_such_word(snnbench):
         assert word not in text, (word, text[max(text.find(word) - 200, 0) :][:300])
     verified = snnbench("verify", "mine.bundle.jsonl")
     assert verified.exit_code == 0, verified.stdout
-    assert "adapters that are not snnbench's own" in verified.stdout
+    assert "third-party adapters, known by their hash only" in verified.stdout

@@ -111,8 +111,8 @@ CHECKED = '[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status
 NOWHERE = [
     ["init", "nowhere/mine.toml"],
     ["run", "--config", "mine.toml", "--out", "mine.toml"],
-    ["badge", "checked.json", "--out", "mine.toml/badge.svg"],
-    ["badge", "checked.json", "--out", "folder.svg"],
+    ["badge", "checked.json", "--out", "mine.toml/badge.json"],
+    ["badge", "checked.json", "--out", "folder.json"],
     ["data", "make", "shd", "--samples", "2", "--out", "mine.toml"],
     ["bundle", committed("natives"), "--out", "mine.toml/x.bundle.jsonl"],
 ]
@@ -122,7 +122,7 @@ NOWHERE = [
 def test_a_place_that_cannot_be_written_to_is_the_user_s_mistake(snnbench, verb):
     snnbench.config(["numpy"], [NUMPY], name="mine")
     (snnbench.folder / "checked.json").write_text(CHECKED)
-    (snnbench.folder / "folder.svg").mkdir()
+    (snnbench.folder / "folder.json").mkdir()
     ended = snnbench(*verb)
     assert ended.exit_code == 2
     assert verb[-1] in ended.message

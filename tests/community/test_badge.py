@@ -1,12 +1,11 @@
 """The badge says what is proved, and nothing else."""
 
 import json
-from xml.etree import ElementTree
 
 import pytest
 
 from snnbench.common.mistakes import ConfigError
-from snnbench.community.badge import COLOURS, badge_of, badge_svg, endings_in
+from snnbench.community.badge import badge_of, endings_in
 
 
 def checked(*statuses: tuple[str, str]) -> str:
@@ -15,20 +14,6 @@ def checked(*statuses: tuple[str, str]) -> str:
         for reset, status in statuses
     ]
     return json.dumps(cases)
-
-
-def luminance(colour: str) -> float:
-    """Relative, as WCAG 2 defines it."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("colour", COLOURS.values())
-def test_white_letters_are_read_on_it(colour):
-    assert 1.05 / (luminance(colour) + 0.05) >= 4.5
 
 
 @pytest.mark.parametrize(
@@ -48,10 +33,6 @@ def test_white_letters_are_read_on_it(colour):
 def test_what_it_says(statuses, message, colour):
     badge = badge_of(endings_in(checked(*statuses), "here"))
     assert badge == {"schemaVersion": 1, "label": "snnbench", "message": message, "color": colour}
-    picture = ElementTree.fromstring(badge_svg(badge))
-    assert picture.get("aria-label") == f"snnbench: {message}"
-    assert COLOURS[colour] in {one.get("fill") for one in picture.iter()}
-    assert "<script" not in badge_svg({**badge, "message": "<script>"})
 
 
 @pytest.mark.parametrize(
@@ -89,5 +70,5 @@ def test_mistakes_of_the_command(snnbench):
     ended = snnbench("badge", "checked.json", "--out", "badge.png")
     assert (ended.exit_code, ended.message) == (
         2,
-        "snnbench: --out badge.png: must end with .svg or .json",
+        "snnbench: --out badge.png: must end with .json",
     )

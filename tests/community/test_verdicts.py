@@ -59,17 +59,6 @@ def test_a_forger_who_claims_anew_what_the_records_give_is_caught_by_these(forge
     assert {fault.kind for fault in verdict.faults} == {"elapsed", "overlap"}
 
 
-def test_calls_of_another_bundle_are_found(quickstart, forged, tmp_path):
-    for record in forged.records:
-        record["set"] = "mine"
-    claim_anew(forged)
-    paths = [written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")]
-    theirs, mine = verify(paths, NOW)
-    assert theirs.faults == []
-    assert {fault.kind for fault in mine.faults} == {"copied"}
-    assert "theirs.bundle.jsonl" in mine.faults[0].text
-
-
 def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
     """A comparison is in one shard as a whole: what it lacks altogether is told and no fault."""
     forged.planned = names_of(forged)
@@ -99,35 +88,6 @@ def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
     claim_anew(forged)
     (verdict,) = verify([written(tmp_path, forged.text())], NOW)
     assert [fault for fault in verdict.faults if fault.kind == "floor"] == []
-
-
-@pytest.mark.parametrize(("disturbed", "faults"), [(None, 1), ("preempted", 0)])
-def test_slots_that_calls_do_not_fill_because_somebody_else_had_the_core_are_no_fault(
-    forged, tmp_path, disturbed, faults
-):
-    for slot in forged.timed("fused")["parts"]["forward"]["timing"]["slots"]:
-        slot |= {"elapsed": 30 * slot["elapsed"], "disturbed": disturbed}
-    claim_anew(forged)
-    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
-    assert len([fault for fault in verdict.faults if fault.kind == "unfilled"]) == faults
-
-
-def test_a_time_unlike_anothers_is_remarked_on_and_no_fault(quickstart, forged, tmp_path):
-    for record in forged.records:
-        record["set"] = "mine"
-        for phase, part in record.get("parts", {}).items():
-            if "timing" in part:
-                faster(record, 0.2 if record["case"]["framework"] == "rockpool" else 0.97, phase)
-    claim_anew(forged)
-    theirs, mine = verify(
-        [written(tmp_path, quickstart, "theirs"), written(tmp_path, forged.text(), "mine")], NOW
-    )
-    assert (theirs.faults, mine.faults) == ([], [])
-    (remark,) = [remark for remark in mine.remarks if "beside the others" in remark]
-    assert remark.startswith(
-        "rockpool soft linear-lif N=256 T=50 B=16 L=1 fp32 cpu is 4.9 times as fast beside the others as in "
-    )
-    assert not any("beside the others" in remark for remark in theirs.remarks)
 
 
 def _other_processor(forged):
@@ -202,7 +162,7 @@ def test_an_experiment_that_tells_no_plan_is_no_fault(forged, tmp_path, experime
     forged.experiment = experiment
     (verdict,) = verify([written(tmp_path, forged.text())], NOW)
     assert [fault for fault in verdict.faults if fault.kind == "missing"] == []
-    assert "it has no plan: whether cases were left out cannot be told" in verdict.remarks
+    assert "it has no plan: left-out cases cannot be detected" in verdict.remarks
 
 
 @pytest.mark.parametrize(
@@ -219,4 +179,4 @@ def test_real_runs_have_no_fault(tmp_path, name):
     text = text_of(bundle_of(BundleFile(committed(name)))[0])
     (verdict,) = verify([written(tmp_path, text)], NOW)
     assert [str(fault) for fault in verdict.faults] == []
-    assert "nobody says who measured it (bundle --by)" in verdict.remarks
+    assert "it does not name its submitter (bundle --by)" in verdict.remarks

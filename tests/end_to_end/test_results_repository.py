@@ -127,13 +127,6 @@ def test_a_bundle_is_withdrawn_as_it_is(repository, bundles):
     assert "a merged bundle is not changed" in repository.workflow()
 
 
-def test_calls_of_another_submission_are_found(repository, bundles):
-    forged = Forged(bundles["quickstart"])
-    forged.header["by"] = "mallory"
-    repository.commit({"bundles/epyc/mallory.bundle.jsonl": forged.text()})
-    assert "to the nanosecond" in repository.workflow("mallory")
-
-
 def test_a_submission_gets_no_rights_and_no_text_of_it_is_run():
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert "permissions" not in WORKFLOW["jobs"]["verify"]

@@ -152,16 +152,6 @@ def times_without_a_proof(forged):
     del forged.timed("norse")["proof"]
 
 
-@forgery("memory", "is more than peak_bytes")
-def a_peak_below_what_was_used(forged):
-    forged.timed("norse")["memory"]["step"]["peak_bytes"] = 1
-
-
-@forgery("memory", "input and output alone take")
-def a_framework_that_takes_no_memory(forged):
-    forged.timed("norse")["memory"]["step"] |= {"peak_bytes": 1000, "extra_bytes": 1000}
-
-
 @forgery("moment", "in the future")
 def measured_next_year(forged):
     forged.records[0]["started_at"] = "2028-01-01T00:00:00+00:00"
@@ -214,7 +204,7 @@ def an_experiment_of_other_sizes(forged):
     forged.experiment["grid"]["time_steps"] = [500]
 
 
-@forgery("schema", "is of a network of somebody's own, which is in no bundle")
+@forgery("schema", "is of a user's own network, which no bundle contains")
 def a_network_of_their_own(forged):
     record = forged.timed("norse")
     own = {
@@ -231,13 +221,6 @@ def the_best_of_two(forged):
     record = json.loads(json.dumps(forged.timed("norse")))
     faster(record, 0.9)
     forged.records.append(record)
-
-
-@forgery("copied", "to the nanosecond")
-def the_times_of_a_faster_one(forged):
-    forged.timed("norse")["parts"]["step"]["timing"] = forged.timed("fused")["parts"]["step"][
-        "timing"
-    ]
 
 
 @forgery("time", "step_s")

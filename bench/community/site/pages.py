@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...records.rows import Row
 from ...report.coverage import FLAGS
-from ..badge import badge_of, badge_svg
+from ..badge import badge_of
 from .data import data_of, kinds, label_of, script
 from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_endings
 from .source import AGREE, MEANINGS, Source, confirmations, framework_of, in_order, mark_of, slug
@@ -83,10 +83,7 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
             **framework_page(name, own),
             standings=standings(own, held),
         )
-        files[f"badge/{slug(name)}.json"], files[f"badge/{slug(name)}.svg"] = (
-            json.dumps(badge) + "\n",
-            badge_svg(badge),
-        )
+        files[f"badge/{slug(name)}.json"] = json.dumps(badge) + "\n"
     neurons, lines = _coverage(rows, names)
     files["coverage.html"] = page("coverage.html.j2", "coverage.html", neurons=neurons, lines=lines)
     files["method.html"] = page(

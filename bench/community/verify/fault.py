@@ -1,4 +1,4 @@
-"""A fault of a bundle, all the kinds of it, and which faults follow from one."""
+"""Faults of a bundle: their kinds, and the folding of faults that have one cause."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,16 +28,12 @@ KINDS = {
     "stages": "the proof lacks stages or sizes that its case requires",
     "unproved": "there are times without a proof before them",
     "statistics": "a median or a quartile is not that of the calls",
-    "samples": "calls are missing, or more are equal than a clock can produce",
+    "samples": "calls are missing",
     "elapsed": "calls took longer than the time that passed for all of them",
-    "unfilled": (
-        "calls fill too little of their slots by the harness's clock: they took longer than stated"
-    ),
     "overlap": "two slots were timed at once, or one before its predecessor",
     "floor": (
         "a time below the hardware's floor was not refused, or the floor was lowered or left out"
     ),
-    "memory": "a call used more memory beyond its arguments than its peak, or less than these take",
     "moment": "a record began in the future, or its block before the previous block",
     "blocks": "a case lacks blocks, or stopped early without being shown to be slow",
     "missing": (
@@ -46,20 +42,23 @@ KINDS = {
     ),
     "unplanned": "a record's case was not planned",
     "twice": "a case has two records of one block",
-    "copied": "two records have the same calls, to the nanosecond",
     "time": "a stated time, interval or ratio is not that of the records",
     "rank": "a stated rank is not that of the records",
 }
 """Kinds of faults with their meanings; docs/community.md has the same list."""
 
-PLAIN = ("machine", "version")
-"""Kinds whose sentences name what was changed, and not what no longer fits it."""
+DIRECT = ("machine", "version")
+"""Kinds whose sentences name the change itself instead of its consequences."""
+MACHINES = "machine"
+"""Cause of faults about the machines of all records."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`kind` is one of KINDS, `where` the case or the line that it is about, `text` what is wrong and what would be right.
-    Faults of one `cause`, such as a machine that records share, follow from it; empty: from nothing else."""
+    """One fault: `kind` is one of KINDS, `where` a case or a line, `text` the error and the right value.
+
+    Faults with the same non-empty `cause`, such as a machine that records share, follow from it.
+    """
 
     kind: str
     where: str
@@ -67,36 +66,30 @@ class Fault:
     cause: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind}: {self.where}: {self.text}" if self.where else f"{self.kind}: {self.text}"
-        )
-
-
-MACHINES = "machine"
-"""Cause of what is said of the machines of all records."""
+        return ": ".join(filter(None, (self.kind, self.where, self.text)))
 
 
 def cause_of(name: str, values: Mapping[str, Any]) -> str:
-    """What faults about something that records share have in common, by the field's name and its values."""
-    known = {
+    """Returns the cause of all faults about one value that records share, such as a machine."""
+    keys = {
         "machine": ("hash",),
         "adapter": ("name", "version"),
         "environment": ("hash",),
         "measure": (),
     }[name]
-    return " ".join([name, *(str(values.get(key)) for key in known)])
+    return " ".join([name, *(str(values.get(key)) for key in keys)])
 
 
 def folded(faults: Sequence[Fault]) -> list[tuple[Fault, int]]:
-    """Faults, each with how many follow from it: of one cause the plainest stands for all. Those with most come first."""
+    """Returns one fault for each cause, with the number of further faults; the largest number first."""
     caused: dict[str, list[Fault]] = {}
     for number, fault in enumerate(faults):
         caused.setdefault(fault.cause or f"{number}", []).append(fault)
-    known = [cause for cause in caused if cause.startswith(f"{MACHINES} ")]
-    if MACHINES in caused and known:
-        caused[known[0]] += caused.pop(MACHINES)
-    told = [
-        (min(same, key=lambda fault: fault.kind not in PLAIN), len(same) - 1)
+    machines = [cause for cause in caused if cause.startswith(f"{MACHINES} ")]
+    if MACHINES in caused and machines:
+        caused[machines[0]] += caused.pop(MACHINES)
+    representatives = [
+        (min(same, key=lambda fault: fault.kind not in DIRECT), len(same) - 1)
         for same in caused.values()
     ]
-    return sorted(told, key=lambda one: -one[1])
+    return sorted(representatives, key=lambda fault_and_count: -fault_and_count[1])

@@ -1,188 +1,213 @@
-"""What the records of a bundle say together: that nothing was left out, nothing copied, and that claims are what they give."""
+"""Checks of a bundle as a whole: its plan, its blocks, early stops, and the claims that its records give."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import isclose
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isclose, prod
 from typing import Any
 
-from ...core.case import full_name
+from ...core.case import DATA, full_name
+from ...experiment.config import Experiment
+from ...experiment.grid import VARIANT, excludes, points
 from ...records.leaving import beyond
 from ...records.record import Record
 from ...records.rows import grouped, rows_of
 from ..bundle import Bundle, results_of
 from .fault import Fault
-from .spanned import planned_of, spanned_by
 
-FEWEST = 5
-"""Calls that are no accident when two records share them all."""
+MEASURED = "measure"
+"""The part of an experiment that says how to measure, and nothing of its cases."""
+MOST_POINTS = 20_000
+"""Limit of a grid's size: a forged grid of millions would take hours."""
 CLOSE = 1e-4
-"""Relative difference of a claimed number that another library's rounding may make."""
+"""Relative difference of a claimed number that another library's rounding may cause."""
 NUMBERS, RANKS = ("step_s", "low_s", "high_s", "ratio"), ("rank_low", "rank_high")
 
 
 def whole(bundle: Bundle) -> Iterator[Fault]:
-    """What is wrong with the records and the claims of a bundle together."""
+    """Yields the faults of a bundle's records and claims taken together."""
     yield from _plan(bundle)
     yield from _blocks(bundle.records)
-    yield from _left(bundle.records)
-    yield from (fault for _, _, fault in copied({"": bundle.records}))
+    yield from _early_stops(bundle.records)
     yield from _claims(bundle)
 
 
+def planned_of(bundle: Bundle) -> dict[str, str]:
+    """Returns names of cases by their ids: the plan, or else the cases of the experiment's grid."""
+    return bundle.planned or spanned_by(bundle)
+
+
+def spanned_by(bundle: Bundle) -> dict[str, str]:
+    """Returns names by ids of the grid's combinations in all variants that have a record.
+
+    The result is empty without an experiment that this version understands.
+    """
+    if not bundle.experiment:
+        return {}
+    try:
+        return _spanned(
+            bundle, {name: value for name, value in bundle.experiment.items() if name != MEASURED}
+        )
+    except Exception:  # of another version or damaged: the records are judged without a plan
+        return {}
+
+
+def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
+    if prod(len(axis) for axis in values["grid"].values() if isinstance(axis, list)) > MOST_POINTS:
+        return {}
+    experiment = Experiment.model_validate(values)
+    recorded = [record.typed_case for record in bundle.records]
+    variants = dict.fromkeys(
+        (case.framework, case.construction, case.mode, case.workload == DATA) for case in recorded
+    )
+    cases = (
+        replace(point, framework=framework, construction=construction, mode=mode)
+        for point in points(experiment, sorted({case.device for case in recorded}))
+        for framework, construction, mode, data in variants
+        if data == (point.workload == DATA)
+    )
+    of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
+    return {
+        case.id: full_name(case)
+        for case in cases
+        if not any(excludes(entry, case) for entry in of_variants)
+    }
+
+
 def _plan(bundle: Bundle) -> Iterator[Fault]:
-    for name in left_out_beside_others(bundle):
+    for name in unrecorded_beside_others(bundle):
         yield Fault("missing", name, "was planned and has no record, beside others that have one")
     spanned = spanned_by(bundle)
     for case, record in {record.case_id: record for record in bundle.records}.items():
         if bundle.planned and case not in bundle.planned:
-            yield Fault(
-                "unplanned", full_name(record.typed_case), "has a record and was not planned"
-            )
+            text = "has a record and was not planned"
         elif spanned and case not in spanned:
-            yield Fault(
-                "unplanned",
-                full_name(record.typed_case),
-                "has a record, and its experiment's grid does not span it",
-            )
+            text = "has a record, and its experiment's grid does not span it"
+        else:
+            continue
+        yield Fault("unplanned", full_name(record.typed_case), text)
 
 
-def left_out(bundle: Bundle) -> list[str]:
-    """Names of planned cases without a record. Of a shard all cases of a comparison are there, or none."""
-    there = {record.case_id for record in bundle.records}
-    return [name for case, name in planned_of(bundle).items() if case not in there]
+def unrecorded(bundle: Bundle) -> list[str]:
+    """Returns the names of planned cases without a record; a shard has all cases of a comparison or none."""
+    recorded = {record.case_id for record in bundle.records}
+    return [name for case, name in planned_of(bundle).items() if case not in recorded]
 
 
-def left_out_beside_others(bundle: Bundle) -> list[str]:
-    """Those of them whose comparison has a record."""
-    groups = {_group(full_name(record.typed_case)) for record in bundle.records}
-    return [name for name in left_out(bundle) if _group(name) in groups]
+def unrecorded_beside_others(bundle: Bundle) -> list[str]:
+    """Returns the names of planned cases without a record whose comparison has a record."""
+    comparisons = {_comparison(full_name(record.typed_case)) for record in bundle.records}
+    return [name for name in unrecorded(bundle) if _comparison(name) in comparisons]
 
 
-def _group(name: str) -> str:
-    """The full name of a case without the framework's variant: what all cases of a comparison share."""
+def _comparison(name: str) -> str:
+    """Returns a case's full name without the framework's variant: equal for all cases of a comparison."""
     return name.partition(" ")[2]
 
 
+def unfinished(bundle: Bundle) -> list[str]:
+    """Returns phrases on missing measurements, empty if the run came to its end.
+
+    If every comparison with a record is complete, the missing ones may belong to other shards.
+    """
+    interrupted = sum(record.status == "interrupted" for record in bundle.records)
+    incomplete = sum(bool(lacking_blocks(same)) for same in _by_case(bundle.records))
+    if not (interrupted or incomplete or unrecorded_beside_others(bundle)):
+        return []
+    counted = {
+        "planned cases have no record": len(unrecorded(bundle)),
+        "records are of cases that were interrupted": interrupted,
+        "cases lack a block": incomplete,
+    }
+    return [f"{count} {words}" for words, count in counted.items() if count]
+
+
+def _by_case(records: Sequence[Record]) -> list[list[Record]]:
+    return list(
+        grouped(records, lambda record: (record.set, record.case_id, record.done_key)).values()
+    )
+
+
 def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
-    """Every case that was to be timed, went well in its first block and did not leave has all blocks, each once, in the order of
-    time."""
-    for same in grouped(
-        records, lambda record: (record.set, record.case_id, record.done_key)
-    ).values():
+    """Yields the faults of cases without exactly one record of each block, in the order of time."""
+    for same in _by_case(records):
         name, numbers = full_name(same[0].typed_case), [record.block for record in same]
         if len(set(numbers)) < len(numbers):
             yield Fault("twice", name, f"has {len(numbers)} records of {len(set(numbers))} blocks")
             continue
         if lacking := lacking_blocks(same):
-            count = first_of(same).measure["blocks"]
-            yield Fault(
-                "blocks",
-                name,
-                f"has no block {lacking[0] + 1} of {count}: run it to the end, none may be left out",
+            count = _first_block(same).measure["blocks"]
+            text = (
+                f"has no block {lacking[0] + 1} of {count}: run it to the end, none may be left out"
             )
+            yield Fault("blocks", name, text)
         started = [record.started_at for record in sorted(same, key=lambda record: record.block)]
         if started != sorted(started):
             yield Fault("moment", name, "a later block began before an earlier one")
 
 
-def first_of(same: Sequence[Record]) -> Record:
-    """The record of a case's first block."""
+def _first_block(same: Sequence[Record]) -> Record:
     return min(same, key=lambda record: record.block)
 
 
 def lacking_blocks(same: Sequence[Record]) -> list[int]:
-    """Blocks that the records of one case should be of, and are not."""
-    first, numbers = first_of(same), [record.block for record in same]
-    wanted = range(
-        1 if first.is_last or not first.measure.get("timed", True) else first.measure["blocks"]
-    )
-    return [number for number in wanted if number not in numbers]
+    """Returns the numbers of the blocks that one case lacks."""
+    first, numbers = _first_block(same), [record.block for record in same]
+    once = first.is_last or not first.measure.get("timed", True)
+    return [
+        number for number in range(1 if once else first.measure["blocks"]) if number not in numbers
+    ]
 
 
-def _left(records: Sequence[Record]) -> Iterator[Fault]:
-    """Who left was shown to be slow by its passes, beside all that were alive in the last of them."""
+def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
+    """Yields a fault for each early stop that the passes of its live set do not justify."""
     passes: dict[Any, dict[int, dict[int, dict[str, Any]]]] = {}
     steps = [step.slots if (step := record.timing("step")) else [] for record in records]
     for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
+        live_set = passes.setdefault((record.set, record.block, record.live_set), {})
         for slot in slots:
-            known = {
-                "low": slot.low,
-                "wall": slot.wall,
-                "high": slot.high,
-                "disturbed": slot.disturbed,
+            live_set.setdefault(slot.in_pass, {})[number] = {
+                name: getattr(slot, name) for name in ("low", "wall", "high", "disturbed")
             }
-            passes.setdefault((record.set, record.block, record.live_set), {}).setdefault(
-                slot.in_pass, {}
-            )[number] = known
     for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
         if bound := record.beyond:
-            together = passes.get((record.set, record.block, record.live_set), {})
-            own = [together[slot.in_pass] for slot in slots]
-            if bound != record.measure.get("leave_beyond") or number not in beyond(own, bound):
-                what = (
-                    f"left as {bound:g} times as slow as the fastest, which its passes do not show"
-                )
-                yield Fault(
-                    "blocks", f"{full_name(record.typed_case)}, block {record.block + 1}", what
-                )
-
-
-def copied(bundles: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, str, Fault]]:
-    """Records with the same calls of a phase: the bundle of the later one, that of the first, and the fault."""
-    seen: dict[tuple[float, ...], tuple[str, Record]] = {}
-    for bundle, records in bundles.items():
-        for record in records:
-            for phase, part in record.parts.items():
-                calls = tuple(
-                    sample
-                    for slot in (part.timing.slots if part.timing else ())
-                    for sample in slot.samples
-                )
-                if len(calls) < FEWEST:
-                    continue
-                other, first = seen.setdefault(calls, (bundle, record))
-                if first is not record:
-                    where = f"{full_name(record.typed_case)}, block {record.block + 1}, {phase}"
-                    whose = (
-                        f"{full_name(first.typed_case)}, block {first.block + 1}"
-                        + f", in {other}" * (other != bundle)
-                    )
-                    yield (
-                        bundle,
-                        other,
-                        Fault("copied", where, f"has the calls of {whose}, to the nanosecond"),
-                    )
+            live_set = passes.get((record.set, record.block, record.live_set), {})
+            seen = [live_set[slot.in_pass] for slot in slots]
+            if bound != record.measure.get("leave_beyond") or number not in beyond(seen, bound):
+                where = f"{full_name(record.typed_case)}, block {record.block + 1}"
+                text = f"stopped early as {bound:g} times as slow as the fastest, which its passes do not show"
+                yield Fault("blocks", where, text)
 
 
 def _claims(bundle: Bundle) -> Iterator[Fault]:
-    right = {
-        (one["case_id"], one["variant"], one["set"]): one
-        for one in results_of(rows_of(list(bundle.records)))
-    }
-    claimed = {
-        (one.get("case_id", ""), one.get("variant", ""), one.get("set", "")): one
-        for one in bundle.results
-    }
+    computed = _by_key(results_of(rows_of(list(bundle.records))))
+    claimed = _by_key(bundle.results)
     names = {record.case_id: full_name(record.typed_case) for record in bundle.records}
-    for key in {**right, **claimed}:
+    for key in {**computed, **claimed}:
         where = names.get(key[0], key[0])
-        if key not in claimed or key not in right:
-            yield Fault(
-                "time",
-                where,
-                "has a time and no result that says so"
-                if key in right
-                else "a result that no record has",
-            )
-            continue
-        for name in (*NUMBERS, *RANKS):
-            own, said = right[key].get(name), claimed[key].get(name)
-            if own is None or said is None:
-                wrong = own is not said
-            else:
-                wrong = not isclose(own, said, rel_tol=CLOSE) if name in NUMBERS else own != said
-            if wrong:
-                yield Fault(
-                    "rank" if name in RANKS else "time",
-                    where,
-                    f"{name} = {said}: the records give {own}",
-                )
+        if key not in claimed:
+            yield Fault("time", where, "has a time and no result that says so")
+        elif key not in computed:
+            yield Fault("time", where, "a result that no record has")
+        else:
+            yield from _differences(computed[key], claimed[key], where)
+
+
+def _by_key(results: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {
+        tuple(result.get(name, "") for name in ("case_id", "variant", "set")): result
+        for result in results
+    }
+
+
+def _differences(computed: dict[str, Any], claimed: dict[str, Any], where: str) -> Iterator[Fault]:
+    for name in (*NUMBERS, *RANKS):
+        right, stated = computed.get(name), claimed.get(name)
+        if right is None or stated is None:
+            differs = right is not stated
+        elif name in NUMBERS:
+            differs = not isclose(right, stated, rel_tol=CLOSE)
+        else:
+            differs = right != stated
+        if differs:
+            kind = "rank" if name in RANKS else "time"
+            yield Fault(kind, where, f"{name} = {stated}: the records give {right}")

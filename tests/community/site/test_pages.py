@@ -52,7 +52,6 @@ def test_there_is_a_page_for_each_framework_and_machine(files):
     assert len([name for name in files if name.startswith("machine/")]) == 3
     assert {
         "framework/snntorch.html",
-        "badge/snntorch.svg",
         "badge/snntorch.json",
         "coverage.html",
     } <= files.keys()
@@ -131,7 +130,7 @@ def test_a_badge_says_what_is_proved_and_no_rank(files):
         "message": "proved 2 neurons",
         "color": "brightgreen",
     }
-    assert "proved 2 neurons" in files["badge/snntorch.svg"]
+    assert "snnbench: proved 2 neurons" in files["framework/snntorch.html"]
 
 
 def test_a_badge_does_not_count_the_neurons_of_others():
