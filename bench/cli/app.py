@@ -33,7 +33,7 @@ VERBS = {
     "times.",
     "site": "Make a static site that answers which framework is fastest on which machine. It needs no server and asks for "
     "nothing.",
-    "badge": "Write a badge that says how many of the checked neurons are proved, of a framework or an adapter.",
+    "badge": "Write a badge with the number of proved neurons of a framework or an adapter.",
     "init": "Write a commented config to start from.",
     "env": "Environments of frameworks: the standard one, and those of frameworks that conflict.",
     "data": "Files of events: what data loading is measured on.",

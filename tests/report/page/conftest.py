@@ -1,7 +1,6 @@
 """A browser, and the reports that tests open in it."""
 
 import pytest
-from support.paths import ROOT
 from support.synthetic import HOSTILE, blocks, many, record, table_of
 from support.visit import Visit
 
