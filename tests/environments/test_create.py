@@ -24,10 +24,12 @@ from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.runner.check import checker
 from snnbench.runner.planning import PlannedCase
 
+KEPT = "what is finished is kept"
+
 
 @pytest.fixture(scope="module")
 def made(snnbench_module):
-    """The folder of an environment with NumPy, from an index, and a framework; and the command's end."""
+    """The folder of an environment with NumPy and a framework, and the result of its command."""
     folder = write_recipe(
         snnbench_module,
         steps(numpy=(["numpy==2.4.6"], ""), framework=([framework(snnbench_module)], "")),
@@ -56,7 +58,7 @@ def test_it_is_made_with_progress(made, snnbench_module):
 
 
 def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):
-    """The environment has neither pydantic nor rich nor typer, and its records list its packages."""
+    """The environment lacks pydantic, rich and typer, and its records list its packages."""
     config = config_of(snnbench_module, ["tiny", "numpy"], ["numpy_network.py:NumpyNetwork"])
     ended = snnbench_module.run(config)
     assert ended.exit_code == 0, ended.stderr
@@ -138,14 +140,14 @@ def test_why_a_step_failed_is_one_sentence(snnbench):
         steps(first=([framework(snnbench)], ""), nowhere=(["no-such-package-anywhere==9"], "")),
     )
     ended = snnbench("env", "create", "tiny")
-    sentence = "snnbench: tiny: step nowhere: the package index cannot be reached; what is finished is kept"
+    sentence = f"snnbench: tiny: step nowhere: the package index cannot be reached; {KEPT}"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     package = package_with(FULL_DISK, snnbench.folder / "full")
     write_recipe(
         snnbench, steps(first=([framework(snnbench)], ""), full=([package], "build = true"))
     )
     ended = snnbench("env", "create", "tiny")
-    sentence = "snnbench: tiny: step full: no space is left on the disk; what is finished is kept"
+    sentence = f"snnbench: tiny: step full: no space is left on the disk; {KEPT}"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert ended.stderr.splitlines()[:2] == ["tiny [1/3] python: kept", "tiny [2/3] first: kept"]
     snnbench.environment |= {"PIP_NO_INDEX": "1"}
@@ -154,7 +156,8 @@ def test_why_a_step_failed_is_one_sentence(snnbench):
         steps(first=([framework(snnbench)], ""), none=(["no-such-package-anywhere==9"], "")),
     )
     ended = snnbench("env", "create", "tiny")
-    sentence = "snnbench: tiny: step none: the package index has no such package, or no such version of it; what is finished is kept"
+    cause = "the package index has no such package, or no such version of it"
+    sentence = f"snnbench: tiny: step none: {cause}; {KEPT}"
     assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert states(snnbench)["tiny"] == "unfinished" and not (folder / "tmp").exists()
 
@@ -182,8 +185,11 @@ def test_needs_that_are_not_met_are_one_sentence_and_leave_nothing(snnbench):
     assert (ended.exit_code, ended.message) == (3, sentence)
     (tools / "nvcc").symlink_to(shutil.which("true"))
     ended = snnbench("env", "create", "tiny")
-    sentence = "tiny needs a torch for CUDA; the indexes here have torch 9.9, without CUDA; what was installed is removed again"
-    assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, f"snnbench: {sentence}")
+    sentence = (
+        "snnbench: tiny needs a torch for CUDA; the indexes here have torch 9.9, without CUDA; "
+        "what was installed is removed again"
+    )
+    assert (ended.exit_code, ended.stderr.splitlines()[-1]) == (3, sentence)
     assert [path.name for path in (snnbench.folder / "environments").iterdir()] == [
         "environments.toml"
     ]

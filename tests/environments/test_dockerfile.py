@@ -1,4 +1,4 @@
-"""What can be said of the Dockerfile without building it."""
+"""The Dockerfile is checked without a build."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ TEXT = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
 
 
 def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
-    """It is copied before our other sources, so that they can change without the environments being made again."""
+    """It is copied before the other sources, whose changes then make no environment again."""
     copied = re.findall(r"^COPY (.+) /opt/(installer\S*)$", TEXT, re.MULTILINE)
     assert copied
     for sources, target in copied:
@@ -28,7 +28,8 @@ def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
     (imports,) = re.findall(r'python -c "((?:from \S+ import \w+; )+)', TEXT)
     name = next(iter(load_recipes()))
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'installer')!r}); {imports}"
-    code += f"print(named({name!r}).name, *(m.__file__ for key, m in sys.modules.items() if key.startswith('snnbench')))"
+    files = "m.__file__ for name, m in sys.modules.items() if name.startswith('snnbench')"
+    code += f"print(named({name!r}).name, *({files}))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
     )
@@ -37,7 +38,7 @@ def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
     assert [file for file in files if not file.startswith(str(tmp_path))] == []
 
 
-def test_what_is_copied_is_in_the_context_and_there():
+def test_copied_files_exist_and_are_in_the_context():
     allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     for sources in re.findall(r"^COPY (.+) \S+$", TEXT, re.MULTILINE):
         for source in sources.split():
@@ -53,12 +54,12 @@ def test_every_folder_that_is_a_package_is_there_when_it_is_installed():
     assert [folder for folder in packages if f"COPY {folder} {folder}" not in before] == []
 
 
-def test_its_version_is_ours():
+def test_the_label_has_the_version_of_snnbench():
     assert re.findall(r'image\.version="([^"]+)"', TEXT) == [snnbench.__version__]
 
 
-def test_what_it_leaves_out_is_pinned():
-    """A package that was renamed must not slip into the image."""
+def test_excluded_packages_are_pinned():
+    """A renamed package must not get into the image."""
     (left_out,) = re.findall(r"grep -Ev '\^\(#\|torch==\|\((.+)\)==\)'", TEXT)
     pins = re.findall(r"^([^#=\s]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     for pattern in left_out.split("|"):

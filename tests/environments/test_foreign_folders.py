@@ -1,4 +1,4 @@
-"""A folder where an environment should be, and that snnbench did not make, is left alone."""
+"""A folder that snnbench did not make stays untouched, also in the place of an environment."""
 
 import json
 
@@ -10,7 +10,7 @@ from support.trees import tree
 
 @pytest.mark.parametrize("verb", ["create", "remove"])
 @pytest.mark.parametrize("linked", [False, True])
-def test_a_users_folder_is_neither_made_anew_nor_removed(snnbench, verb, linked):
+def test_a_folder_of_the_user_is_neither_replaced_nor_removed(snnbench, verb, linked):
     folder = write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     mine = snnbench.folder / "mine" if linked else folder
     mine.mkdir()
@@ -27,7 +27,7 @@ def test_a_users_folder_is_neither_made_anew_nor_removed(snnbench, verb, linked)
 
 @pytest.mark.parametrize("name", ["snnbench.json", "snnbench-steps.json"])
 @pytest.mark.parametrize("content", representatives(["", "[]", "7", "[" * 100_000], [3]))
-def test_a_damaged_file_of_an_environment_has_it_made_anew(snnbench, name, content):
+def test_an_environment_with_a_damaged_file_is_made_again(snnbench, name, content):
     folder = write_recipe(snnbench, steps(first=([framework(snnbench)], "")))
     assert snnbench("env", "create", "tiny").exit_code == 0
     (folder / name).write_text(content)

@@ -22,10 +22,10 @@ def test_interrupted_killed_and_resumed(snnbench):
     )
 
     def start():
-        (slow / "pip").unlink(missing_ok=True)
+        (slow / "uv").unlink(missing_ok=True)
         process = snnbench.start("env", "create", "tiny")
-        until(lambda: (slow / "pip").exists() and (slow / "pip").read_text())
-        return process, int((slow / "pip").read_text())
+        until(lambda: (slow / "uv").exists() and (slow / "uv").read_text())
+        return process, int((slow / "uv").read_text())
 
     process, _ = start()
     refused = snnbench("env", "create", "tiny")
@@ -42,22 +42,18 @@ def test_interrupted_killed_and_resumed(snnbench):
         in interrupted.stderr
     )
 
-    process, pip = start()
+    process, uv = start()
     process.kill()
     assert snnbench.end(process).exit_code == -signal.SIGKILL
-    until(
-        lambda: not psutil.pid_exists(pip) or psutil.Process(pip).status() == psutil.STATUS_ZOMBIE
-    )
+    until(lambda: not psutil.pid_exists(uv) or psutil.Process(uv).status() == psutil.STATUS_ZOMBIE)
     assert states(snnbench)["tiny"] == "unfinished"
     half = next(folder.glob("lib/*/site-packages")) / "half-1.0.dist-info"
     half.mkdir()
     (half / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
     checked = snnbench("check", "tiny", "--adapter", "tiny.py:Tiny", "--neuron", "soft")
     assert checked.exit_code == 3
-    assert (
-        "environment tiny is unfinished, its making was interrupted or failed: snnbench env create tiny"
-        in checked.stdout
-    )
+    reason = "environment tiny is unfinished, its making was interrupted or failed"
+    assert f"{reason}: snnbench env create tiny" in checked.stdout
 
     (slow / "go").touch()
     (snnbench.folder / "tiny.py").write_text(
@@ -66,9 +62,7 @@ def test_interrupted_killed_and_resumed(snnbench):
     ended = snnbench("env", "create", "tiny")
     assert ended.exit_code == 0, ended.stderr
     assert ended.stderr.splitlines()[:2] == ["tiny [1/3] python: kept", "tiny [2/3] first: kept"]
-    assert not half.exists(), (
-        "a package that a kill left half-installed must not be taken for whole"
-    )
+    assert not half.exists(), "a half-installed package must not count as installed"
     assert (slow / "builds").read_text() == "xxx"
     assert states(snnbench)["tiny"] == "ready"
 

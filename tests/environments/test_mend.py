@@ -1,4 +1,4 @@
-"""Environments that are no longer as they were made: stale ones are updated, damaged ones are named and made anew."""
+"""Stale environments are updated; damaged ones are reported and made again."""
 
 import json
 
@@ -16,7 +16,7 @@ from support.environments import (
 
 @pytest.fixture(scope="module")
 def made(snnbench_module):
-    """The folder of an environment with a framework and a package that is pinned, which only pip's own settings can find."""
+    """The folder of an environment with a framework and a pinned package from pip's find-links."""
     pinned = wheel_of(snnbench_module.folder / "index", "pinned_stuff", {"pinned_stuff.py": ""})
     snnbench_module.environment |= {"PIP_FIND_LINKS": str(pinned.parent), "PIP_NO_INDEX": "1"}
     first = [our_numpy(snnbench_module), "Pinned.Stuff==1.0"]
@@ -29,7 +29,7 @@ def made(snnbench_module):
 
 @pytest.fixture
 def ready(made, snnbench_module):
-    """The same, whatever a test before did to it."""
+    """The command with that environment, whose files are restored afterwards."""
     before = {name: (made / name).read_bytes() for name in ("snnbench.json", "snnbench-steps.json")}
     yield snnbench_module
     for name, content in before.items():
@@ -47,10 +47,8 @@ def test_a_changed_list_of_packages_makes_it_stale_and_create_updates_it(made, r
         assert "its list of packages has changed since" in " ".join(listed.split())
         ended = ready.run(config_of(ready, name="stale"), out="stale")
         assert ended.exit_code == 2
-        assert (
-            "environment tiny is stale, its list of packages has changed since: snnbench env create tiny"
-            in ended.stderr
-        )
+        reason = "environment tiny is stale, its list of packages has changed since"
+        assert f"{reason}: snnbench env create tiny" in ended.stderr
         updated = ready("env", "create", "tiny")
         assert updated.exit_code == 0
         assert [line.split(": ")[-1] for line in updated.stderr.splitlines()[:3]] == ["kept"] * 3
@@ -70,14 +68,14 @@ def test_another_place_of_snnbench_makes_it_stale(made, ready):
     assert states(ready)["tiny"] == "ready"
 
 
-def test_create_mends_what_is_damaged(made, ready):
+def test_create_mends_damage(made, ready):
     (lost,) = made.glob("lib/*/site-packages/tinyframework/neurons.py")
     lost.unlink()
     assert "tiny: to mend it: snnbench env create tiny" in ready("env", "doctor", "tiny").stdout
-    told = ready("env", "doctor", "tiny", "--json")
+    checked = ready("env", "doctor", "tiny", "--json")
     assert (
-        told.exit_code == 3
-        and "tinyframework-1.0 has lost 1 files" in json.loads(told.stdout)[0]["faults"][0]
+        checked.exit_code == 3
+        and "tinyframework-1.0 has lost 1 files" in json.loads(checked.stdout)[0]["faults"][0]
     )
     mended = ready("env", "create", "tiny")
     assert (
@@ -88,7 +86,7 @@ def test_create_mends_what_is_damaged(made, ready):
     assert "kept" not in mended.stderr
 
 
-def test_a_package_of_another_version_is_named(made, ready):
+def test_a_package_of_another_version_is_reported(made, ready):
     (metadata,) = made.glob("lib/*/site-packages/pinned_stuff-1.0.dist-info/METADATA")
     before = metadata.read_text()
     metadata.write_text(before.replace("Version: 1.0\n", "Version: 1.1\n"))
@@ -96,7 +94,7 @@ def test_a_package_of_another_version_is_named(made, ready):
     metadata.write_text(before)
 
 
-def test_a_damaged_environment_is_told_and_takes_nothing_along(made, ready):
+def test_damage_is_reported_and_fails_only_its_own_cases(made, ready):
     (lost,) = made.glob("lib/*/site-packages/tinyframework/neurons.py")
     python, aside = made / "bin" / "python", made / "bin" / "python-aside"
     lost.unlink()

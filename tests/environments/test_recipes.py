@@ -1,4 +1,4 @@
-"""Recipes: mistakes in a user's environments.toml are named, and the built-in ones pin what they install."""
+"""Mistakes in a user's environments.toml are reported; built-in recipes pin their packages."""
 
 import re
 import tomllib
@@ -46,7 +46,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_in_the_file_is_named(fault, tmp_path, monkeypatch):
+def test_a_fault_in_the_file_is_reported(fault, tmp_path, monkeypatch):
     text, words = FAULTS[fault]
     if not text.startswith("[tiny") or text.startswith("[[tiny"):
         text = (
@@ -62,20 +62,22 @@ def test_a_fault_in_the_file_is_named(fault, tmp_path, monkeypatch):
     assert words in str(caught.value)
 
 
-def test_an_unknown_environment_is_named(snnbench):
+def test_an_unknown_environment_is_reported(snnbench):
     ended = snnbench("env", "create", "lavadl")
     sentence = (
-        "unknown environment 'lavadl'; did you mean 'lava-dl'? (there are standard, lava-dl, spikingjelly-cupy, exodus, jaxpike, "
-        "brainpy-state, slax, jaxsnn, matterhorn-pytorch)"
+        "unknown environment 'lavadl'; did you mean 'lava-dl'? (there are standard, lava-dl, "
+        "spikingjelly-cupy, exodus, jaxpike, brainpy-state, slax, jaxsnn, matterhorn-pytorch)"
     )
     assert (ended.exit_code, ended.message) == (2, f"snnbench: {sentence}")
 
 
-def test_the_built_in_recipes_pin_all_they_install():
-    """Pins of one package agree within an environment, and steps with dependencies find theirs among the pins."""
-    for own in known().values():
-        pins = {(canonicalize_name(pin.name), str(pin.specifier)) for pin in own.recipe.pins}
-        assert len(pins) == len({name for name, _ in pins}), own.name
+def test_the_built_in_recipes_pin_all_packages():
+    """Pins of one package agree within an environment."""
+    for environment in known().values():
+        pins = {
+            (canonicalize_name(pin.name), str(pin.specifier)) for pin in environment.recipe.pins
+        }
+        assert len(pins) == len({name for name, _ in pins}), environment.name
 
 
 HARNESS = {
@@ -92,11 +94,11 @@ HARNESS = {
     ),
     *("pyarrow", "typing-inspection", "vl-convert-python"),
 }
-"""What only the harness imports, outside environments; the rest that `standard` leaves out is for tests."""
+"""Packages that only the harness imports; all others that `standard` lacks are for tests."""
 
 
 def test_the_standard_environment_is_constraints_txt():
-    """Without what only the harness and tests need. A pin that changes there must change here."""
+    """Packages of the harness and of tests are excluded. Pins must change in both files."""
     pins = {
         canonicalize_name(pin.name): str(pin.specifier) for pin in named("standard").recipe.pins
     }
@@ -122,7 +124,7 @@ def test_the_standard_environment_is_constraints_txt():
         "optional-dependencies"
     ]
     for_tests = {canonicalize_name(Requirement(text).name) for text in extras["test"]}
-    left = {*together} - {*pins} - HARNESS - for_tests
+    others = {*together} - {*pins} - HARNESS - for_tests
     brought = {
         "ast-serialize",
         "execnet",
@@ -134,7 +136,7 @@ def test_the_standard_environment_is_constraints_txt():
         "pluggy",
         "pyee",
     }
-    assert left <= brought | {"sortedcontainers"}, "in constraints.txt alone"
+    assert others <= brought | {"sortedcontainers"}, "in constraints.txt alone"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Small environments, made for real: recipes of one environment `tiny`, and wheels of our own for it."""
+"""Recipes of a small environment `tiny`, and wheels for it."""
 
 import json
 import shutil
@@ -34,18 +34,22 @@ HERE = pathlib.Path(__file__).parent
 
 def build_wheel(folder, settings=None, metadata=None):
     (HERE / "builds").open("a").write("x")
-    (HERE / "pip").write_text(str(os.getppid()))
+    (HERE / "uv").write_text(str(os.getppid()))
     while not (HERE / "go").exists():
         time.sleep(0.02)
     path = pathlib.Path(folder) / "slowpackage-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr("slowpackage.py", "")
-        wheel.writestr("slowpackage-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: slowpackage\\nVersion: 1.0\\n")
-        wheel.writestr("slowpackage-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("slowpackage-1.0.dist-info/RECORD", "")
+        for name, lines in {
+            "METADATA": ["Metadata-Version: 2.1", "Name: slowpackage", "Version: 1.0"],
+            "WHEEL": ["Wheel-Version: 1.0", "Root-Is-Purelib: true", "Tag: py3-none-any"],
+            "RECORD": [],
+        }.items():
+            text = "\\n".join([*lines, ""])
+            wheel.writestr(f"slowpackage-1.0.dist-info/{name}", text)
     return path.name
 """
-"""A build backend that writes pip's process number and waits for the file `go`."""
+"""A build backend that writes uv's process number to the file `uv`, and waits for the file `go`."""
 
 FULL_DISK = """
 def build_wheel(folder, settings=None, metadata=None):
@@ -74,13 +78,13 @@ def wheel_of(folder: Path, name: str, files: dict[str, str], version: str = "1.0
 
 
 def framework(snnbench: Snnbench) -> Path:
-    """A wheel of what the adapter `tiny` requires."""
+    """A wheel of the package that the adapter `tiny` requires."""
     files = {"tinyframework/__init__.py": "", "tinyframework/neurons.py": ""}
     return wheel_of(snnbench.folder / "wheels", "tinyframework", files)
 
 
 def our_numpy(snnbench: Snnbench) -> Path:
-    """A wheel that lets an environment import the NumPy of these tests, which is faster than installing one."""
+    """A wheel that links the NumPy of these tests, which is faster than an installation."""
     folder = snnbench.folder / "numpy"
     folder.mkdir()
     for part in Path(numpy.__file__).parents[1].glob("numpy*"):
@@ -89,7 +93,7 @@ def our_numpy(snnbench: Snnbench) -> Path:
 
 
 def package_with(backend: str, folder: Path) -> Path:
-    """A source package that is built by the given backend."""
+    """A source package that `backend` builds."""
     folder.mkdir(parents=True)
     (folder / "backend.py").write_text(backend)
     (folder / "pyproject.toml").write_text(
@@ -99,7 +103,7 @@ def package_with(backend: str, folder: Path) -> Path:
 
 
 def steps(**installed) -> str:
-    """Recipe steps by name, each `install` and further keys."""
+    """Returns the TOML of steps by name: packages and further keys."""
     lines = []
     for name, (install, more) in installed.items():
         lines += [
@@ -112,7 +116,7 @@ def steps(**installed) -> str:
 
 
 def write_recipe(snnbench: Snnbench, text: str, needs: str = "") -> Path:
-    """Write the recipe of the environment `tiny`, and its adapter as tiny.py. Returns the environment's folder."""
+    """Writes the recipe of `tiny`, and its adapter as tiny.py; returns the environment's folder."""
     folder = snnbench.folder / "environments"
     folder.mkdir(exist_ok=True)
     path = folder / "environments.toml"
@@ -123,14 +127,14 @@ def write_recipe(snnbench: Snnbench, text: str, needs: str = "") -> Path:
 
 
 def config_of(snnbench: Snnbench, frameworks=("tiny",), adapters=(), name="odd") -> Path:
-    """A config of one small case per framework, with the adapter `tiny` and others in tests/faults/faulty."""
+    """A config of one small case per framework, with `tiny` and other adapters of tests/faults."""
     path = snnbench.config(list(frameworks), adapters, grid=SIZES, name=name)
     path.write_text(path.read_text().replace("adapters = [", 'adapters = ["tiny.py:Tiny", '))
     return path
 
 
 def states(snnbench: Snnbench) -> dict[str, str]:
-    """What `snnbench env list` says of each environment."""
+    """Returns the state of each environment from `snnbench env list`."""
     return {
         entry["name"]: entry["state"]
         for entry in json.loads(snnbench("env", "list", "--json").stdout)
@@ -138,7 +142,7 @@ def states(snnbench: Snnbench) -> dict[str, str]:
 
 
 def until(condition, seconds=60.0) -> None:
-    """Wait for another process."""
+    """Waits for another process."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
