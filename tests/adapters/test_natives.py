@@ -37,7 +37,7 @@ def test_a_framework_s_tutorial_neuron_has_the_right_time_axis(name, precision):
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("name", registry.BUILT_IN)
-def test_who_has_a_native_neuron_says_what_it_is_and_where_it_is_from(name):
+def test_a_native_neuron_has_a_description_and_a_source(name):
     adapter = registry.load(registry.BUILT_IN[name])
     if "native" not in EXPECTED[name]:
         reason = adapter.refusal or f"{name} has no native neuron"

@@ -108,7 +108,7 @@ def test_an_adapter_that_does_not_declare_it_is_refused_when_it_is_built():
 
 
 def scaled(before: str) -> Network:
-    """A neuron whose currents come from `before`: a node of that kind, or the input itself."""
+    """A neuron with currents from `before`: a node of that kind, or the input itself."""
     neuron = NEURONS["soft"]
     nodes = {
         "input": (),
@@ -232,7 +232,7 @@ def keep_potentials(net):
             setattr(module, name, buffer.detach())
 
 
-def test_hidden_values_are_let_go_once_nobody_reads_them():
+def test_hidden_values_are_freed_after_their_last_reader():
     case = case_of("torch", workload="contract", **SIZES["contract"])
     program, _ = loaded(adapter_of("torch"), case)
     unread = {name: part.nodes[-1] for part in program.network.parts for name in part.unread}

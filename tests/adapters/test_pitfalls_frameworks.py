@@ -22,7 +22,7 @@ pytestmark = pytest.mark.frameworks
 
 @pytest.mark.parametrize("name", ["norse", "norse:lif-box-cell", "norse:lif"])
 def test_9_the_slope_that_norse_ignores_is_the_one_it_computes(name):
-    """Norse 1.1 ignores `alpha`, whose default is 100; a version that obeys it must get 1, and other slopes are refused."""
+    """Norse 1.1 ignores `alpha` (default 100); a version that obeys it must get 1, and other slopes are refused."""
     program = program_of(READY[name])
     parameters = [
         vars(module).get("p") or vars(module).get("parameters_of_neuron")
@@ -52,7 +52,7 @@ def test_10_rockpool_is_there_with_its_zero_matrix_and_without():
 
 
 @pytest.mark.parametrize("name", [name for name in READY if name.startswith("spikingjelly")])
-def test_12_who_computes_spikingjelly_s_neuron_is_on_record(name, monkeypatch):
+def test_12_the_provider_of_spikingjelly_s_neuron_is_on_record(name, monkeypatch):
     """Version 2 chooses among CUDA, Triton and torch by itself, and in short formats takes torch without a word."""
     program = program_of(READY[name])
     assert program.facts(program.inference(program.put_input(CURRENTS)))["backend"] in (

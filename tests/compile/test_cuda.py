@@ -189,7 +189,7 @@ def test_every_surrogate_is_straight_code(surrogate, tmp_path):
 @needs_nvrtc
 @needs_disassembler
 def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
-    """A planted fault: a loop of single steps, as in most fused kernels, whose loads wait for the stores."""
+    """A planted fault: a loop of single steps, as in most fused kernels: loads wait for the stores."""
     monkeypatch.setattr(cuda_launch, "make_plan", cuda_launch.make_plan.__wrapped__)
     monkeypatch.setattr(cuda_launch, "forward_depth", lambda *_: 1)
     with pytest.raises(AssertionError, match="loads_in_flight"):

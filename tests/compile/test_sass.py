@@ -1,4 +1,4 @@
-"""The SASS reader on short listings whose answers can be counted by hand."""
+"""The SASS reader on short listings with answers counted by hand."""
 
 import pytest
 from support import sass

@@ -38,7 +38,7 @@ class Compiled:
         (self.usage,) = sass.usages(sass.resource_usage(cubin)).values()
 
     def steps_in_flight(self, element_bytes: int, sequences: int, streams: int = 1) -> float:
-        """Time steps whose loads the time loop issues before its first store, if a thread has so many sequences."""
+        """Time steps with loads that the time loop issues before its first store, if a thread has so many sequences."""
         loads = sass.loads_before_first_store(sass.time_loop(self.instructions))
         return sum(load.width for load in loads) / 8 / (element_bytes * sequences * streams)
 

@@ -72,7 +72,7 @@ def test_a_truncated_file(path, share):
 
 
 def test_a_damaged_heap_names_the_data_set(path):
-    """The lists' contents lie in global heaps, whose signature is GCOL."""
+    """The lists' contents lie in global heaps (signature GCOL)."""
     content = bytearray(path.read_bytes())
     place = -1
     while (place := content.find(b"GCOL", place + 1)) >= 0:

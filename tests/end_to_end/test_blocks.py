@@ -1,4 +1,4 @@
-"""Cases of a group are alive together, block after block, and who joins later is measured beside the others."""
+"""Cases of a group are alive together in each block; an added case is measured together with the others."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_the_canary_is_heard_in_every_pass(ended):
     assert {len(record["monitor"]["canary"]) for record in ended[1].records} == {3}
 
 
-def test_who_joins_later_is_measured_beside_those_who_were_there(snnbench_module, ended):
+def test_an_added_case_is_measured_together_with_the_group(snnbench_module, ended):
     config, _ = ended
     more = snnbench_module.run(
         config, "--set", 'grid.framework=["numpy", "held", "prints-megabytes"]'
@@ -67,7 +67,7 @@ def test_who_joins_later_is_measured_beside_those_who_were_there(snnbench_module
 
 
 @pytest.mark.slow
-def test_who_only_fails_takes_nobody_along(snnbench):
+def test_a_failing_case_ends_no_other(snnbench):
     config = snnbench.config(["numpy"], [*ADAPTERS, "raising.py:ForwardRaises"])
     before = snnbench.run(config).records
     more = snnbench.run(config, "--set", 'grid.framework=["numpy", "forward-raises"]')

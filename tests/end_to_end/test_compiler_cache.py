@@ -49,7 +49,7 @@ def test_what_compiling_cost_is_in_the_record_and_in_the_table(snnbench_module, 
         (f["compile_s"], f["graph_breaks"], f["recompiles"], f["output_dtype"]) for f in facts
     ] == [(0.25, 3, 2, "float32")] * 4
     variables = json.dumps([record["environment"]["variables"] for record in ended.records])
-    assert str(snnbench_module.folder) not in variables, "where the caches lay is nobody's business"
+    assert str(snnbench_module.folder) not in variables, "the place of the caches is private"
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_caches_of_a_killed_run_are_removed_by_the_next_and_its_first_block_is_c
 @pytest.mark.parametrize(
     "variable", representatives(["SNNBENCH_SCRATCH", "SLURM_TMPDIR", "TMPDIR"], [0])
 )
-def test_what_is_compiled_lies_on_the_node_and_nobody_learns_where(snnbench, variable):
+def test_compiled_files_lie_on_the_node_and_their_place_is_private(snnbench, variable):
     """The result folder may be on a disk that many nodes share."""
     node = snnbench.folder / "disk-of-the-node"
     node.mkdir()

@@ -1,4 +1,4 @@
-"""Caches and recordings whose making is interrupted, has no room or begins with damaged files, by the real command line."""
+"""Interrupted, full and damaged caches and recordings, by the real command line."""
 
 import signal
 
@@ -31,7 +31,7 @@ def leftovers(folder):
 @pytest.mark.parametrize(
     ("name", "of"), representatives([("held-disk", "HeldDisk"), ("held-memmap", "HeldMemmap")], [0])
 )
-def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, sent):
+def test_an_interrupted_cache_is_built_anew(snnbench, name, of, sent):
     config, out = configured(snnbench, [name], [f"{CACHES}:{of}"]), snnbench.folder / "out"
     (snnbench.notes / "hold").touch()
     process = snnbench.start("run", "--config", config, "--out", out)
@@ -56,7 +56,7 @@ def test_a_cache_whose_building_ended_early_is_built_anew(snnbench, name, of, se
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", SIGNALS)
-def test_recordings_whose_making_ended_early_are_made_anew(snnbench, sent):
+def test_interrupted_recordings_are_made_anew(snnbench, sent):
     config = configured(snnbench, ["frames:packed"], samples=[1500], dataset=["synthetic-nmnist"])
     process = snnbench.start("run", "--config", config, "--out", "out")
     cache = snnbench.folder / "cache" / "recordings"
@@ -103,7 +103,7 @@ def test_a_full_disk_while_recordings_are_made_is_one_sentence(snnbench, name):
 
 
 def of_heaps(file):
-    """The lists' contents lie in global heaps, whose signature is GCOL."""
+    """The lists' contents lie in global heaps (signature GCOL)."""
     file.write_bytes(file.read_bytes().replace(b"GCOL", b"XXXX"))
 
 
@@ -176,7 +176,7 @@ def test_no_worker_outlives_an_interrupted_build(snnbench):
 
 
 @pytest.mark.parametrize("sent", SIGNALS)
-def test_files_whose_making_ended_early_are_not_there(snnbench, sent):
+def test_interrupted_files_are_not_there(snnbench, sent):
     made = snnbench.folder / "made"
     process = snnbench.start("data", "make", "ssc", "--samples", "4000", "--out", made)
     until(

@@ -25,7 +25,7 @@ MINE = (
 
 @pytest.fixture(scope="module")
 def measured(snnbench_module):
-    """A run into a folder in which the user has files, whose names were once ours; what lay there before."""
+    """A run into a folder that has files of the user with names that were once ours."""
     project = snnbench_module.folder / "project"
     for name in MINE:
         (project / name).parent.mkdir(parents=True, exist_ok=True)

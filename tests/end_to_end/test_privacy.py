@@ -1,4 +1,4 @@
-"""What a run leaves can be shown to anybody: it says nothing of whose machine it was, and steers no terminal."""
+"""The files of a run name neither its user nor its machine, and steer no terminal."""
 
 import json
 import re
@@ -26,7 +26,7 @@ SECRETS = {"TORCH_HUB_TOKEN": "hunter2", "CUDA_SECRET": "hunter3", "HF_TOKEN": "
 
 @pytest.fixture(scope="module")
 def told(snnbench_module):
-    """A run in somebody's home folder, with adapters that lie elsewhere and tell everything; and its output."""
+    """A run in a home folder, with adapters that lie elsewhere and tell everything; and its output."""
     home, adapters = (
         snnbench_module.folder / "home" / USER,
         snnbench_module.folder / SECRET_FOLDER / "adapters",

@@ -1,4 +1,4 @@
-"""A rank that dies or does not come, and who is killed around it: a record in time, and no process left."""
+"""A rank that dies or does not come: its case is a record in time, and no process is left."""
 
 import os
 import signal

@@ -99,7 +99,7 @@ def test_a_forgery_does_not(repository, bundles):
     assert failed.startswith("everything that can be recomputed") and "time: " in failed
 
 
-def test_nobody_submits_for_another(repository, bundles):
+def test_a_submission_is_by_its_own_author(repository, bundles):
     repository.commit({"bundles/epyc/mine one.bundle.jsonl": bundles["natives"]})
     assert "is by 'neuro', and mallory submits it" in repository.workflow("mallory")
 

@@ -298,7 +298,7 @@ def test_a_damaged_record_is_measured_again_and_nothing_else(snnbench, finished)
     now = written(again.folder)
     assert {other for other in now if now[other] != before.get(other)} == {name}
     assert [record["status"] for record in again.records] == ["ok", "ok"]
-    assert name in again.stderr, "who comes back the next day wants to know"
+    assert name in again.stderr, "the output names it"
 
 
 def damaged(snnbench, before, damage):

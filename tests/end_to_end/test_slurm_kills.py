@@ -151,7 +151,7 @@ def test_a_case_that_wants_more_than_the_job_has_ends_before_the_job_does(site):
 
 @pytest.mark.slow
 def test_a_case_in_which_the_job_died_twice_is_a_record(site):
-    """Nobody tells snnbench how much memory the job has."""
+    """snnbench is not told how much memory the job has."""
     site.snnbench.environment["SNNBENCH_TEST_PAUSE"] = "0.4"
     config = site.config(
         "hungry", "numpy", options=["--mem=1600"], prelude="unset SLURM_MEM_PER_NODE", **HUNGRY

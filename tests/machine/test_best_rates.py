@@ -1,4 +1,4 @@
-"""The best rates of a machine survive processes, crashes and strangers' files."""
+"""The best rates of a machine survive processes, crashes and foreign files."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

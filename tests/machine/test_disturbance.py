@@ -1,4 +1,4 @@
-"""Which slots count as disturbed: those that somebody else took time from, however that happened."""
+"""Which slots count as disturbed: those that lost time to another process, in any way."""
 
 import pytest
 

@@ -136,7 +136,7 @@ def bound_to(**variables):
     return [sorted(map(int, part.split())) for part in ended.stdout.split("|")]
 
 
-def test_a_node_that_binds_nobody_gives_the_cores_of_the_job(monkeypatch):
+def test_a_node_without_binding_gives_the_cores_of_the_job(monkeypatch):
     every = usable_cores()
     assert bound_to() == [every, every]
     assert bound_to(SLURM_CPUS_ON_NODE="1") == [every[:1], every[:1]]

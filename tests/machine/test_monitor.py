@@ -42,7 +42,7 @@ def test_a_short_worker_is_watched_too():
     assert monitor.facts["watched"]["mhz"] == [2100.0]
 
 
-def test_the_monitor_tells_who_else_computed():
+def test_the_monitor_names_other_processes():
     with Monitor(reader_of("cpu")) as monitor:
         monitor.note_workers(0.0)
     assert monitor.facts["foreign_cores"] >= 0 and "watched" in monitor.facts

@@ -1,4 +1,4 @@
-"""Epochs of a case that delivers data: every recording once, another order at each call, and a batch that nobody can guess."""
+"""Epochs of a case that delivers data: every recording once, another order at each call, and a batch that cannot be guessed."""
 
 from support.recordings import data_case
 

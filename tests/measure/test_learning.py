@@ -73,7 +73,7 @@ def test_a_wrong_step_learns_otherwise(fault):
     )
 
 
-def test_who_is_slow_learns_for_fewer_steps_and_parameters_are_as_before():
+def test_a_slow_program_learns_for_fewer_steps_and_parameters_are_as_before():
     ticks = count(step=20)
     program, told = curve(replace(MLP, neuron=WIDEST), clock=lambda: next(ticks))
     assert len(told["loss"]) == 2 and 0 <= told["accuracy"] <= 1

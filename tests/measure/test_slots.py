@@ -124,7 +124,7 @@ def test_thirty_calls_in_3_ms_do_not_end_a_slot():
 
 @pytest.mark.parametrize("calls", range(1, 25))
 def test_any_call_can_be_the_last_and_what_it_can_look_up_is_the_same(calls):
-    """A slot ends when somebody else says so: until then no variable of its callers knows how many calls there will be."""
+    """A slot ends on an order from outside: until then no variable of its callers knows how many calls there will be."""
     program, seen = Program(), []
 
     def call(state):
@@ -247,7 +247,7 @@ def test_marks_of_the_device_surround_the_call_and_are_read_after_the_wait():
 @pytest.mark.parametrize(
     ("unwaited", "warned"), [(0, False), (1, False), (5, False), (6, True), (100, True)]
 )
-def test_who_is_not_waited_for_is_warned_of_and_a_clock_that_is_delayed_now_and_then_is_not(
+def test_work_that_is_not_waited_for_is_warned_of_and_a_clock_that_is_delayed_now_and_then_is_not(
     unwaited, warned
 ):
     """One of two clocks may stop while another program has the core."""
@@ -268,7 +268,7 @@ def test_a_burst_is_calls_in_a_row_and_tells_what_it_took(repeatable, prepared):
     assert [what for what, _ in program.log].count("wait") == 3 and one.result is None
 
 
-def test_who_replaces_the_clock_afterwards_changes_nothing(monkeypatch):
+def test_replacing_the_clock_afterwards_changes_nothing(monkeypatch):
     monkeypatch.setattr("time.perf_counter", lambda: 1.0)
     monkeypatch.setattr("time.process_time", lambda: 1.0)
     program, ends = Program(), iter([False, False, True])

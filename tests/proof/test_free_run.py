@@ -42,7 +42,9 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_no_free_run_and_nobody_is_told_to_unpickle_it(stored, tmp_path, damage):
+def test_a_damaged_file_is_no_free_run_and_the_message_does_not_say_to_unpickle_it(
+    stored, tmp_path, damage
+):
     path = tmp_path / "free.npz"
     path.write_bytes(DAMAGE[damage](stored.read_bytes()))
     assert not is_whole(path)

@@ -87,7 +87,7 @@ def test_what_rounding_hides_from_spikes_gradients_show(precision):
 
 
 class Unsteady:
-    """A program whose every call changes some of its spikes, as sums in no fixed order do."""
+    """A program that changes some of its spikes in every call, as sums in no fixed order do."""
 
     def __init__(self, program, changed):
         self.program, self.changed, self.calls = program, changed, 0

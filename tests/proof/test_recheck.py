@@ -70,7 +70,7 @@ def test_running_statistics_of_timed_calls_are_judged(fault):
 
 
 @pytest.mark.parametrize("fault", TABLE["foreseeing"])
-def test_who_is_right_where_slots_end_is_caught_by_one_that_ends_earlier(fault):
+def test_a_program_that_is_right_where_slots_end_is_caught_by_one_that_ends_earlier(fault):
     adapter = registry.load(f"{WRONG / fault}")
     phase, words = TABLE["foreseeing"][fault].split(": ")
     ends = {

@@ -1,4 +1,4 @@
-"""Neurons with a synaptic current: those of frameworks are proved, wrong ones named, and who has none says so."""
+"""Neurons with a synaptic current: those of frameworks are proved, wrong ones named, missing ones refused."""
 
 import tomllib
 from dataclasses import replace
@@ -98,7 +98,7 @@ def test_a_wrong_one_is_named(fault):
         ),
     ],
 )
-def test_who_has_none_says_so(name, spec, words):
+def test_a_missing_one_is_refused_with_the_reason(name, spec, words):
     assert words in refusal_of(adapter_of(name), case_of(name, spec, **SIZES))
 
 

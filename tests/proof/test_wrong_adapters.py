@@ -67,7 +67,7 @@ def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
 
 
 @pytest.mark.parametrize("fault", without(COVERED, SOFT))
-def test_so_is_one_whose_fault_does_not_depend_on_the_reset(fault):
+def test_so_is_one_with_a_fault_that_does_not_depend_on_the_reset(fault):
     proof = proof_of_wrong(fault, "soft")
     assert not proof.passed
     assert SOFT[fault] in proof.reason

@@ -34,7 +34,7 @@ def launch(work) -> None:
 
 
 def build(program, folder, extra: tuple[str, ...] = CONTRACTION_OFF) -> Path:
-    """The library of a program in `folder`, whose function `launch(grid, block, addresses of arguments)` runs its kernel."""
+    """The library of a program in `folder`; its function `launch(grid, block, addresses of arguments)` runs its kernel."""
     path = Path(folder, "kernel.cpp")
     path.write_text(f'#include "cuda_shim.h"\n{program.source()}\nEMULATE({program.kernel})\n')
     built = path.with_suffix(".so")

@@ -1,4 +1,4 @@
-"""Problems of a linear layer whose currents are exact in float32, and what LinearLIF must compute of them."""
+"""Problems of a linear layer with currents that are exact in float32, and what LinearLIF must compute of them."""
 
 import copy
 import math

@@ -10,7 +10,7 @@ import numpy as np
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "nir"
 """snntorch.nir, norse.nir and sinabs.nir were written by these libraries' own exporters: 13-17-5, LIF neurons. Norse 1.1.0 and
-Sinabs 3.1.3 wrote with nir 1.0.4; snnTorch 1.0.0, whose exporter cannot do with that version, with nir 1.0.8."""
+Sinabs 3.1.3 wrote with nir 1.0.4; snnTorch 1.0.0 with nir 1.0.8, because its exporter needs that version."""
 
 Described = tuple[str, dict[str, Any]]
 """Type and arrays of a node."""

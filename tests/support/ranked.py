@@ -12,7 +12,7 @@ MEMORY_BYTES = 8 * 2**30
 
 @contextmanager
 def ranked(reference, case, cores=(0,), timeout=120.0):
-    """The adapter of that reference whose cases have the ranks of `case`."""
+    """The adapter of that reference, with the ranks of `case`."""
     adapter = registry.load(reference)
     for name in adapter.requires:
         importlib.import_module(name)

@@ -25,7 +25,7 @@ class Site:
         self.shims.mkdir()
         search = os.pathsep.join([str(self.shims), cluster.environment["PATH"]])
         snnbench.environment |= {"SLURM_CONF": str(cluster.conf), "PATH": search}
-        # Nothing may need accounting: whoever asks for it is told on.
+        # A command that asks for accounting is recorded, because nothing may need it.
         for name in ("sacct", "sacctmgr", "submitit"):
             self.shim(name, f'touch "{snnbench.notes}/asked-for-accounting"; exit 1')
 

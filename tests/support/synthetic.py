@@ -74,7 +74,7 @@ def record(
     **case,
 ) -> Record:
     """A record as a run writes it; of one that is not ok only the forward phase went well. Records of one `block` with the same
-    text `alive` were alive together; None: nobody was beside."""
+    text `alive` were alive together; None: it ran alone."""
     case = Case(framework, **case)
     parts = {name: {"status": "ok", "seconds": 0.25} for name in ("import", "build", "first_call")}
     for phase, share in SHARES.items():

@@ -1,4 +1,4 @@
-"""Workers that answer orders at once, in place of processes, for tests of who is ordered to do what."""
+"""Workers that answer orders at once, in place of processes, for tests of the order of orders."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -45,7 +45,7 @@ def carried_out(value, folder):
     return serving._carried_out(order, {"program": SimpleNamespace(spikes=lambda: value)})
 
 
-def test_what_a_worker_serves_is_nobody_s_error_and_an_adapter_s_own_full_disk_is_its_own(
+def test_a_full_disk_while_serving_is_no_error_of_the_adapter_and_its_own_full_disk_is(
     full, monkeypatch
 ):
     monkeypatch.setattr("snnbench.worker.serving.BY_HARNESS", ())

@@ -115,7 +115,7 @@ def test_a_worker_gets_the_surroundings_it_is_promised(tmp_path):
     )
 
 
-def test_the_proof_alone_does_not_pass_who_tries(snnbench):
+def test_a_connection_ends_check_too(snnbench):
     """`run` finds the attempt at its end (tests/end_to_end/test_faults.py); `check` must not call the same adapter right."""
     sizes = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
     ended = snnbench(
@@ -126,7 +126,7 @@ def test_the_proof_alone_does_not_pass_who_tries(snnbench):
 
 
 def installed_here():
-    """The built-in adapters whose frameworks need no environment of their own."""
+    """The built-in adapters that need no environment of their own."""
     elsewhere = (recipe for home, recipe in load_recipes().items() if home != "standard")
     return set(registry.BUILT_IN) - {name for recipe in elsewhere for name in recipe.adapters}
 

@@ -32,7 +32,7 @@ def batch(case, number=0):
 @given(
     st.sampled_from([MLP, IMAGES]), st.sampled_from(INPUTS), st.integers(0, 50), st.integers(1, 5)
 )
-def test_a_batch_is_the_same_for_everybody_and_no_two_are_alike(case, kind, number, size):
+def test_a_batch_is_the_same_in_every_process_and_no_two_are_alike(case, kind, number, size):
     case = replace(case, input=kind, batch=size, time_steps=3)
     (x, labels), (again, same) = (
         batch(case, number),
@@ -59,7 +59,7 @@ def test_its_input_is_as_dense_as_the_cases(kind):
 @pytest.mark.parametrize("case", [MLP, IMAGES], ids=["vectors", "images"])
 @pytest.mark.parametrize("kind", INPUTS)
 def test_a_class_is_where_its_samples_are_bright(case, kind):
-    """Who knows the mean of each class tells new samples apart."""
+    """The means of the classes tell new samples apart."""
     case = replace(case, input=kind)
     (x, labels), (new, wanted) = batch(case, 0), batch(case, 1)
     means = np.stack([x[:, labels == label].mean(axis=(0, 1)).ravel() for label in range(7)])

@@ -94,7 +94,7 @@ def test_our_linear_constructions_are_too(program_of, construction, layers):
     assert verdict.passed, verdict.findings
 
 
-def test_a_stack_between_whose_layers_something_is_wrong_is_not(program_of, monkeypatch):
+def test_a_stack_with_a_fault_between_its_layers_is_not(program_of, monkeypatch):
     """Planted: the second graph call sees the spikes of the first, as of memory that was not written again."""
     case = Case("torch", "default", "graph", layers=2, **ODD)
     program, problem = program_of(case)

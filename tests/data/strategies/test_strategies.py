@@ -106,7 +106,7 @@ def test_what_is_left_at_the_end_is_in_no_batch(recordings, tmp_path):
 
 
 def halved(path):
-    """What is left of a cache whose writer was killed: half of each file."""
+    """The remains of a cache after its writer was killed: half of each file."""
     for file in path.rglob("*"):
         if file.is_file():
             file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
@@ -135,7 +135,7 @@ def test_a_cache_that_was_interrupted_is_built_anew(
     with pytest.raises(KeyboardInterrupt if end == "killed" else end):
         built(case, folder, cache)
     assert list(cache.iterdir()) == []
-    if end == "killed":  # then nobody tidies up
+    if end == "killed":  # then nothing tidies up
         shutil.copytree(tmp_path / "left", cache / "frames.unfinished")
     monkeypatch.undo()
     check(built(case, folder, cache), case, Epoch.drawn(9, False, 2), frames_of_tonic(folder, case))

@@ -50,7 +50,7 @@ class _HeldMemmap(memmap.Memmap):
 
 
 def full(of):
-    """The strategy, whose process may write 3,000 bytes into a file: the kernel refuses more, as it does on a full disk."""
+    """The strategy in a process that may write 3,000 bytes into a file: the kernel refuses more, as it does on a full disk."""
 
     class Full(of):
         def build(self):

@@ -16,7 +16,7 @@ class ReportsContainerProgram(NumpyProgram):
 
 
 class ReportsContainer(NumpyNetwork):
-    """Raises an error whose text is what it sees of its container."""
+    """Raises an error with what it sees of its container as its text."""
 
     name = "reports-container"
     program_class = ReportsContainerProgram

@@ -1,4 +1,4 @@
-"""An adapter that tells whose machine it is on, and gives orders to terminals, wherever it can put a text."""
+"""An adapter that tells the user and the machine, and gives orders to terminals, in every text that it can set."""
 
 import os
 import sys

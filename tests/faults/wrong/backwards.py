@@ -1,4 +1,4 @@
-"""Adapters with right spikes whose backward through time is wrong. Every class says what is wrong with it."""
+"""Adapters with right spikes and a wrong backward through time. Every class says what is wrong with it."""
 
 import torch
 from bases import Around, OfLoop, Recurrence, with_gradient
@@ -131,7 +131,7 @@ class UpstreamSparse(OnSpikes):
 
 
 class UpstreamClamped(OnSpikes):
-    """Clamps upstream gradients, as who fears that they explode."""
+    """Clamps upstream gradients, against their explosion."""
 
     name = "wrong-upstream-clamped"
 

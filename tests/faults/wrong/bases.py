@@ -26,7 +26,7 @@ class OfLayer(TorchLoop):
 
 
 class Multiplied(LinearNeuron):
-    """A linear layer whose weight and input can be changed, then the neuron."""
+    """A linear layer with a changeable weight and input, then the neuron."""
 
     def forward(self, x):
         return self.neuron(
@@ -80,7 +80,7 @@ def straight(exact, changed):
 
 
 def with_gradient(change, tensor):
-    """`tensor`, whose gradient goes through `change` on its way back."""
+    """`tensor`; its gradient goes through `change` on its way back."""
 
     class Changed(torch.autograd.Function):
         @staticmethod

@@ -9,7 +9,7 @@ from snnbench.kernels.spec import decay_of, parameter_of_decay
 
 
 class Learning(TorchLoop):
-    """The right neuron, whose potential after a reset is `kept(decay, p)` one step later."""
+    """The right neuron; its potential after a reset is `kept(decay, p)` one step later."""
 
     def neuron(self, spec, features):
         spike, adapter = torch_spike(spec).apply, self

@@ -20,7 +20,7 @@ def adapter_of(name: str, of: type[uint8.Uint8]) -> type[Loading]:
 
 
 def wrong(name: str, change: Callable) -> type[Loading]:
-    """An adapter whose strategy hands over `change(frames, labels, number of the epoch, number of the batch)`."""
+    """An adapter with a strategy that hands over `change(frames, labels, number of the epoch, number of the batch)`."""
 
     class Strategy(uint8.Uint8):
         epochs = 0
@@ -51,7 +51,7 @@ OnlyProvedRight = wrong(
 
 
 def batches(name: str, change: Callable) -> type[Loading]:
-    """An adapter whose strategy delivers `change(batches, number of the epoch)`."""
+    """An adapter with a strategy that delivers `change(batches, number of the epoch)`."""
 
     class Strategy(uint8.Uint8):
         epochs = 0

@@ -171,7 +171,7 @@ class Viewed(Multiplied):
 
 
 class ThroughViews(OfLayer):
-    """Works on views of a copy whose first axis is the batch."""
+    """Works on views of a copy that has the batch as its first axis."""
 
     name = "right-through-views"
     kind = Viewed

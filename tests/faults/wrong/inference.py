@@ -1,4 +1,4 @@
-"""Adapters of stacks that are right when they are proved, and whose timed inference is wrong. Every class says how."""
+"""Adapters of stacks that are right when they are proved and wrong in timed inference. Every class says how."""
 
 import torch
 from timed import Driven

@@ -1,4 +1,4 @@
-"""Adapters whose time loop follows another rule. Every class says what is wrong with it."""
+"""Adapters with a time loop that follows another rule. Every class says what is wrong with it."""
 
 import torch
 from bases import Around, OfLoop, Recurrence

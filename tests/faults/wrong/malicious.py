@@ -71,7 +71,7 @@ class ForgesEvents(DecayOff):
 
 
 class ForgesItsEnd(gradients.OtherSurrogate):
-    """Has another surrogate, writes that it was proved and came to its end, and is gone before anybody asks."""
+    """Has another surrogate, writes that it was proved and came to its end, and is gone before it is asked."""
 
     name = "wrong-forges-its-end"
 

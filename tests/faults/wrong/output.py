@@ -1,4 +1,4 @@
-"""Adapters whose output is wrong in some place, or not there yet. Every class says what is wrong with it."""
+"""Adapters with an output that is wrong in some place, or not there yet. Every class says what is wrong with it."""
 
 import threading
 

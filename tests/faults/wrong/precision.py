@@ -35,7 +35,7 @@ def product(forward, backward):
 
 
 class Linear(LinearNeuron):
-    """A Linear whose product is another function, then the neuron."""
+    """A Linear with another function as its product, then the neuron."""
 
     multiply = staticmethod(torch.matmul)
 

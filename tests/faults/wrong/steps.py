@@ -1,4 +1,4 @@
-"""Adapters whose network is right, and whose training step is not. Every class says what is wrong with it."""
+"""Adapters with a right network and a wrong training step. Every class says what is wrong with it."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Adapters whose synaptic current is wrong. Every class says how."""
+"""Adapters with a wrong synaptic current. Every class says how."""
 
 from dataclasses import replace
 

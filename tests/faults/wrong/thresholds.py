@@ -1,4 +1,4 @@
-"""Adapters whose threshold adapts wrongly. Every class says how."""
+"""Adapters with a threshold that adapts wrongly. Every class says how."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ class ScaledByLeak(TorchLoop):
 
 
 class Changed(TorchLoop):
-    """The right neuron, whose threshold has risen by `seen(a)` for the spike and `subtracted(a)` for the reset."""
+    """The right neuron; its threshold has risen by `seen(a)` for the spike and `subtracted(a)` for the reset."""
 
     seen = subtracted = staticmethod(lambda a: a)
     added = staticmethod(lambda s: s)

@@ -182,7 +182,7 @@ class LeaksEveryThirdCall(TorchLoop):
 
 
 class Lazy(Tensor):
-    """A tensor whose values somebody else may compute later."""
+    """A tensor with values that may be computed later."""
 
 
 class LazyInference(TorchLoop):

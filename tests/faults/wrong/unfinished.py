@@ -1,4 +1,4 @@
-"""Adapters whose results are not there when a call has been waited for, or no longer. Every class says how."""
+"""Adapters with results that are not there, or no longer, when a call has been waited for. Every class says how."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from snnbench.adapters.base.torch_program import TorchProgram, TorchResult
 
 @dataclass
 class Promise:
-    """A result that is computed when somebody asks for it."""
+    """A result that is computed when it is read."""
 
     make: object
 
@@ -39,7 +39,7 @@ class ComputesWhenAsked(Driven):
 
 @dataclass(kw_only=True)
 class Getter(TorchResult):
-    """Hands out other spikes than it holds, to who asks it."""
+    """Hands out other spikes than it holds."""
 
     make: object = None
 

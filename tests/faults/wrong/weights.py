@@ -107,7 +107,7 @@ class Transposed(Multiplied):
 
 
 class WeightTransposed(OfLayer):
-    """Multiplies by the transposed weight, whose shape is the same."""
+    """Multiplies by the transposed weight, which has the same shape."""
 
     name = "wrong-weight-transposed"
     kind = Transposed

@@ -1,4 +1,4 @@
-"""BatchNormLIF whose statistics are those of several ranks, against one process with the whole batch."""
+"""BatchNormLIF with the statistics of several ranks, against one process with the whole batch."""
 
 from itertools import accumulate, pairwise
 

@@ -305,7 +305,7 @@ def test_plain_calls_and_the_operator_give_the_same_bits(monkeypatch, trace, spi
         assert plain is operator is None or torch.equal(plain, operator)
 
 
-def test_who_has_to_see_the_operator_sees_it():
+def test_every_mode_that_needs_the_operator_sees_it():
     class Seen(torch.utils._python_dispatch.TorchDispatchMode):
         names = []
 

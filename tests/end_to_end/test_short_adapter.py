@@ -1,4 +1,4 @@
-"""Somebody who knows a framework writes one short file, and it runs without being installed."""
+"""An adapter in one short file runs without being installed."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 from support.command_line import TINY
 from support.paths import FAULTY
 
-STRANGER = textwrap.dedent("""
+SHORT_ADAPTER = textwrap.dedent("""
     import torch
     from snnbench.adapters import TorchAdapter
 
@@ -37,15 +37,15 @@ STRANGER = textwrap.dedent("""
 
 
 @pytest.fixture
-def stranger(snnbench):
+def short_adapter(snnbench):
     folder = snnbench.folder / "somewhere" / "else"
     folder.mkdir(parents=True)
-    (folder / "mine.py").write_text(STRANGER)
+    (folder / "mine.py").write_text(SHORT_ADAPTER)
     return folder / "mine.py"
 
 
-def test_a_stranger_s_file_of_25_lines_runs(snnbench, stranger):
-    assert len([line for line in STRANGER.splitlines() if line]) <= 25
+def test_an_adapter_of_25_lines_runs(snnbench, short_adapter):
+    assert len([line for line in SHORT_ADAPTER.splitlines() if line]) <= 25
     config = snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"])
     ended = snnbench.run(config, "--adapter", "somewhere/else/mine.py:Mine")
     assert ended.exit_code == 0, ended.stderr
@@ -54,11 +54,11 @@ def test_a_stranger_s_file_of_25_lines_runs(snnbench, stranger):
     assert ended.record("mine")["adapter"]["source_sha256"]
 
 
-def test_check_holds_it_to_the_same_proof(snnbench, stranger):
+def test_check_holds_it_to_the_same_proof(snnbench, short_adapter):
     ended = snnbench(
         "check",
         "--adapter",
-        f"{stranger}:Mine",
+        f"{short_adapter}:Mine",
         "--neuron",
         "soft",
         "--neuron",
@@ -165,7 +165,7 @@ def test_an_exception_is_shown_from_the_author_s_file_on(snnbench):
 def test_files_named_like_frameworks_in_the_current_folder_hide_nothing(snnbench):
     for name in ("norse", "torch", "numpy", "snnbench", "json"):
         (snnbench.folder / f"{name}.py").write_text('raise RuntimeError("the wrong file")\n')
-    (snnbench.folder / "mine.py").write_text(STRANGER)
+    (snnbench.folder / "mine.py").write_text(SHORT_ADAPTER)
     ended = snnbench.installed(
         "check", "mine", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY
     )
