@@ -3,7 +3,6 @@
 import pytest
 from support.fuzz import KINDS, tried
 
-
 COUNTS = {"records": 20, "real command lines": 3}
 """Examples of the kinds that take long; 60 of the others."""
 
