@@ -17,7 +17,7 @@ from ..common.mistakes import ConfigError, shown
 from ..common.texts import clean
 from ..schema import LARGEST_FILE, CaseId, Environment, Text, understood
 from .record import RECORD, Record
-from .store import ResultFolder, record_text
+from .store import ResultFolder, record_text, uncollected
 
 FORMAT = 1
 SUFFIX = ".bundle.jsonl"
@@ -95,11 +95,12 @@ class BundleFile:
         except (OSError, ValueError, AttributeError) as error:
             contents.refuse(f"{self.path} cannot be read: {error}")
             return contents
-        for number, line in enumerate(body.splitlines(), start=2):
-            try:
-                contents.take(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
+        with uncollected():
+            for number, line in enumerate(body.splitlines(), start=2):
+                try:
+                    contents.take(json.loads(line))
+                except (ValueError, RecursionError) as error:
+                    contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
         contents.records.sort(key=lambda record: record.file_name)
         return contents
 

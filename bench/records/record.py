@@ -2,7 +2,6 @@
 
 import marshal
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
@@ -107,16 +106,15 @@ class Timing(_Strict):
     device_clock: schema.Label
     warm_up_calls: schema.Count
     beyond: Annotated[schema.Time | None, Field(exclude_if=lambda value: value is None)] = None
-    slots: Sequence[Slot]
+    slots: list[Slot]
     energy_j: Annotated[schema.Positive | None, Field(exclude_if=lambda value: value is None)] = (
         None
     )
     energy_of: Annotated[schema.Text | None, Field(exclude_if=lambda value: value is None)] = None
 
-    def column(self, name: str) -> Sequence[Any]:
-        """One value of every slot. Of many cases this is fast: see `compact.py`."""
-        columns = getattr(self.slots, "column", None)
-        return columns(name) if columns else [getattr(slot, name) for slot in self.slots]
+    def column(self, name: str) -> list[Any]:
+        """Returns one value of every slot."""
+        return [getattr(slot, name) for slot in self.slots]
 
 
 class Part(_Strict):

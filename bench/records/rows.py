@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
-from math import isnan
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
@@ -128,7 +127,7 @@ class Row:
                 for one, disturbed in zip(seconds, timing.column("disturbed"), strict=True)
                 if not disturbed
             ]
-            if known := [one for one in sound or seconds if one is not None and not isnan(one)]:
+            if known := [one for one in sound or seconds if one is not None]:
                 medians.append(median(known))
         return (geometric_mean(medians) if min(medians) > 0 else 0.0) if medians else None
 

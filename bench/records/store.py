@@ -1,5 +1,6 @@
 """A result folder: where everything lies in it, and how it is written and read."""
 
+import gc
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from pydantic import TypeAdapter
 
@@ -15,7 +15,6 @@ from ..common.files import exclusive, naming, own_folder, write_atomically
 from ..common.mistakes import ConfigError, shown
 from ..common.texts import anonymous, clean
 from ..schema import WRITTEN, CaseId, Environment, Text, read_as
-from .compact import Shelf, uncollected
 from .record import RECORD, SCHEMA, Record, file_name
 
 ENVIRONMENT = TypeAdapter(Environment)
@@ -24,8 +23,19 @@ ANYTHING = TypeAdapter[Any](Any)
 
 MARK = "Results of snnbench: records/, problems/, plots/, results.*, report.html and *.json are its own, and may be replaced.\n"
 EARLIER_MARK = MARK.replace("results.*", "results.csv")
-MOST_DETAILED = 1000
-"""Records of which every call is kept in memory, about: where there are more, those of every so manieth case."""
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Pauses garbage collection while many records are read that stay: it would double the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.freeze()
 
 
 class ResultFolder:
@@ -253,16 +263,9 @@ class ResultFolder:
 
     @cached_property
     def _contents(self) -> dict[Path, Record | str]:
-        """The record in each file, or a sentence on why it could not be read. Of many the records are made small."""
-        paths = list(self.records.glob("[!.]*.json"))
-        shelf, every = Shelf(), -(-len(paths) // MOST_DETAILED)
-        contents: dict[Path, Record | str] = {}
+        """The record in each file, or a sentence on why it could not be read."""
         with uncollected():
-            for path in paths:
-                contents[path] = content = _content(path)
-                if every > 1 and isinstance(content, Record):
-                    shelf.compact(content, crc32(content.case_id.encode()) % every == 0)
-        return contents
+            return {path: _content(path) for path in self.records.glob("[!.]*.json")}
 
     def write_environment(self, facts: Mapping[str, Any]) -> None:
         """What an environment holds; its `hash` names the file."""

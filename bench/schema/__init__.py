@@ -4,7 +4,6 @@ Kinds are strict: a text is no number, and no number is infinite. Whole numbers 
 """
 
 import marshal
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
 
@@ -239,7 +238,7 @@ class Monitored(TypedDict, total=False):
     foreign_cores: Seconds
     throttle_reasons: Annotated[int, Field(ge=0, lt=1 << 64)]
     watched: dict[Label, list[Number]]
-    canary: Sequence[Time | None]
+    canary: list[Time | None]
 
 
 class Stage(TypedDict):
