@@ -1,8 +1,10 @@
-"""Before all tests: few threads, signals as a terminal sends them. For many tests: the command line in a temporary folder."""
+"""Before all tests: few threads, signals as a terminal sends them. For many tests: the command
+line in a temporary folder."""
 
 import os
 
-# Before anything imports NumPy or torch: test processes share few cores, and threads that wait for each other cost minutes.
+# Before anything imports NumPy or torch: test processes share few cores, and threads that wait for
+# each other cost minutes.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # As in a worker: a precompiled header takes longer than all that a test compiles.
 os.environ |= {
@@ -18,7 +20,8 @@ from hypothesis import settings
 from support.command_line import Snnbench
 from support.trees import unbundled
 
-# What a shell starts in the background ignores Ctrl-C, and so would the commands that tests interrupt.
+# What a shell starts in the background ignores Ctrl-C, and so would the commands that tests
+# interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example may take long where other tests have the cores.

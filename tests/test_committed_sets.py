@@ -1,4 +1,5 @@
-"""Committed results are worth reading: what they rank was mostly undisturbed, and something in them is decided."""
+"""Committed results are worth reading: what they rank was mostly undisturbed, and something in
+them is decided."""
 
 import csv
 import io
@@ -15,7 +16,8 @@ UNTIMED = {"coverage"}
 """Timed just long enough to see that it runs."""
 HISTORY = {name for name in SETS if name.startswith("history-")}
 UNRANKED = {*UNTIMED, *HISTORY, "memory", "natives"}
-"""Memory is weighed and not timed; natives are networks that differ; a history compares each version with the control alone."""
+"""Memory is weighed and not timed; natives are networks that differ; a history compares each
+version with the control alone."""
 
 
 @pytest.mark.parametrize("name", ["quickstart", "training"])
@@ -29,14 +31,16 @@ def test_the_table_of_a_set_stays_the_same(name):
 
 
 def share_said(name: str, share: float) -> bool:
-    """Whether a line of the README or of docs/ that names the set tells the share of its slots that were disturbed."""
+    """Whether a line of the README or of docs/ that names the set tells the share of its slots
+    that were disturbed."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
     return any(f"results/{name}" in line and f"{share:.0%}" in line for line in lines)
 
 
 def faults(name: str, groups: list[list]) -> list[str]:
-    """What is wrong with the rows of a set, by group; a set that is not there for its times is looked at as a whole."""
+    """What is wrong with the rows of a set, by group; a set that is not there for its times is
+    looked at as a whole."""
     groups = [[row for rows in groups for row in rows]] if name in UNTIMED else groups
     found = []
     for rows in groups:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-# Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of each other.
+# Floors, low to high. A room imports rooms of lower floors only; a floor's rooms know nothing of
+# each other.
 FLOORS = [
     {"kernels", "common"},
     {"core", "machine"},
@@ -36,7 +37,8 @@ MOST_ROOMS, MOST_FLOORS = 23, 8
 
 
 def module_of(path: Path, root: Path) -> str:
-    """The name of a file's module below `snnbench`: `experiment.grid` for bench/experiment/grid.py."""
+    """The name of a file's module below `snnbench`: `experiment.grid` for
+    bench/experiment/grid.py."""
     parts = list(path.relative_to(root).with_suffix("").parts)
     parts = parts[1:] if parts[0] == "bench" else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -51,7 +53,8 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imports(name: str, path: Path, known: set[str], types: bool = True) -> set[str]:
-    """Full names of what a file imports anywhere in it, our own without `snnbench.`, as deep as they are modules.
+    """Full names of what a file imports anywhere in it, our own without `snnbench.`, as deep as
+    they are modules.
 
     `types` adds what is imported under `if TYPE_CHECKING`, which no program runs.
     """
@@ -113,7 +116,8 @@ def upward(root: Path) -> list[str]:
 
 
 def circles(root: Path) -> list[str]:
-    """Modules that reach themselves by imports, in functions too, but not by imports of types alone."""
+    """Modules that reach themselves by imports, in functions too, but not by imports of types
+    alone."""
     graph, circular = arrows(root, types=False), []
     for start in graph:
         seen, todo = set(), list(graph[start] - {start})
@@ -164,7 +168,8 @@ def test_every_room_has_a_floor_and_there_are_few():
 
 
 def test_every_package_is_installed_and_typed():
-    """setuptools is told the packages one by one, because of their places. Configs are files without code."""
+    """setuptools is told the packages one by one, because of their places. Configs are files
+    without code."""
     text = (ROOT / "pyproject.toml").read_text()
     listed = set(re.findall(r'^    "snnbench\.?([a-z_.]*)",$', text, re.MULTILINE))
     assert listed - {"configs"} == {

@@ -1,4 +1,5 @@
-"""snnbench.testing: one line in a framework's own tests, run by a pytest of its own; and the Action that does the same."""
+"""snnbench.testing: one line in a framework's own tests, run by a pytest of its own; and the
+Action that does the same."""
 
 import json
 import os

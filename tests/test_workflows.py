@@ -1,4 +1,5 @@
-"""What can be said of the CI workflows without a runner: what runs where, and that no fork reaches the owner's machine."""
+"""What can be said of the CI workflows without a runner: what runs where, and that no fork
+reaches the owner's machine."""
 
 import re
 import subprocess

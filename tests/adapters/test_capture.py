@@ -1,6 +1,8 @@
-"""What of the frameworks a CUDA graph can hold, as far as it shows without a GPU: nothing in a step reads a number back.
+"""What of the frameworks a CUDA graph can hold, as far as it shows without a GPU: nothing in a step
+reads a number back.
 
-On CUDA devices some frameworks run other code than here; that mode `graph` says so in a sentence is in test_cuda_graph.py.
+On CUDA devices some frameworks run other code than here; that mode `graph` says so in a sentence is
+in test_cuda_graph.py.
 """
 
 import pytest

@@ -1,4 +1,5 @@
-"""Every built-in adapter has one entry in expected.toml, and every entry an adapter with these constructions."""
+"""Every built-in adapter has one entry in expected.toml, and every entry an adapter with these
+constructions."""
 
 import pytest
 from support.expected import EXPECTED, HERE, adapter_of

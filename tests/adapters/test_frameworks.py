@@ -1,7 +1,8 @@
-"""The built-in adapters: what each variant can spell is proved at odd sizes, what it cannot is refused with a reason.
+"""The built-in adapters: what each variant can spell is proved at odd sizes, what it cannot is
+refused with a reason.
 
-Which neurons those are is in expected.toml. Full matrices are `slow`; of each, every framework, neuron and construction is also
-in `make test`.
+Which neurons those are is in expected.toml. Full matrices are `slow`; of each, every framework,
+neuron and construction is also in `make test`.
 """
 
 from dataclasses import replace
@@ -52,7 +53,8 @@ REFUSED = [
 
 
 def matrix(pairs, quick_ones=lambda name: True):
-    """All pairs, marked slow but for representatives, chosen among names for which `quick_ones` holds."""
+    """All pairs, marked slow but for representatives, chosen among names for which `quick_ones`
+    holds."""
     quick = representatives([pair for pair in pairs if quick_ones(pair[0])])
     return [
         pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow, id="-".join(pair))

@@ -1,4 +1,5 @@
-"""Native neurons of the frameworks: what each is said to compute, it computes, with the right time axis."""
+"""Native neurons of the frameworks: what each is said to compute, it computes, with the right
+time axis."""
 
 import numpy as np
 import pytest

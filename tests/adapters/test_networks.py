@@ -123,7 +123,8 @@ def scaled(before: str) -> Network:
 @pytest.mark.parametrize(("before", "in_call"), [("input", []), ("norm", []), ("add", ["neuron1"])])
 @pytest.mark.parametrize("name", without({"rockpool-jax"}, ["norse", "rockpool-jax"]))
 def test_a_scale_is_folded_into_what_lies_before_or_multiplied_in_the_call(name, before, in_call):
-    """Norse needs 16, Rockpool's LIFJax 2⁴⁴ times the currents; the answer is that of plain torch or JAX."""
+    """Norse needs 16, Rockpool's LIFJax 2⁴⁴ times the currents; the answer is that of plain
+    torch or JAX."""
     network, rng = scaled(before), np.random.default_rng(5)
     currents = rng.standard_normal((7, 3, *network.input)).astype(np.float32)
     parameters = {

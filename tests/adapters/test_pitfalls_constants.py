@@ -1,8 +1,10 @@
-"""Pitfalls 2 to 8: constants, resets and states that frameworks understand in another way than their names say.
+"""Pitfalls 2 to 8: constants, resets and states that frameworks understand in another way than
+their names say.
 
-Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it. 11, a package
-that runs pip when imported, is kept out where workers start: see test_sandbox.py. What concerns frameworks in environments of
-their own (5, 6, 7, 8 and 18 of lava-dl) is proved there: see test_homes.py.
+Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps
+us out of it. 11, a package that runs pip when imported, is kept out where workers start: see
+test_sandbox.py. What concerns frameworks in environments of their own (5, 6, 7, 8 and 18 of
+lava-dl) is proved there: see test_homes.py.
 """
 
 import numpy as np
@@ -32,7 +34,8 @@ pytestmark = pytest.mark.frameworks
 
 @pytest.mark.parametrize("name", ["spikingjelly", "norse", "snntorch"])
 def test_2_the_same_spikes_with_another_gradient_are_rejected(name):
-    """A reset through which the gradient passes, and one through which it does not, give the same spikes."""
+    """A reset through which the gradient passes, and one through which it does not, give the
+    same spikes."""
     right = adapter_of(name)
 
     class Attached(type(right)):
@@ -58,7 +61,8 @@ def test_2_the_same_spikes_with_another_gradient_are_rejected(name):
     "name", [name for name in READY if not name.startswith("fused") and name not in JAX]
 )
 def test_3_decay_is_the_factor_per_step_whatever_a_framework_calls_it(name):
-    """β, 1 − 1/τ, exp(−1/τ) and exp(−(1 − β)) all go by these names. Told apart by another decay than the usual."""
+    """β, 1 − 1/τ, exp(−1/τ) and exp(−(1 − β)) all go by these names. Told apart by another decay
+    than the usual."""
     case = changed(name, neurons=61, time_steps=31, batch=3)
     case = Case(
         **{
@@ -73,7 +77,8 @@ def test_3_decay_is_the_factor_per_step_whatever_a_framework_calls_it(name):
 
 @every_variant
 def test_4_currents_arrive_as_they_are(name):
-    """Sinabs, SpikingJelly and Norse scale their input by 1 − β unless told not to, or always; Rockpool's synapse decays it."""
+    """Sinabs, SpikingJelly and Norse scale their input by 1 − β unless told not to, or always;
+    Rockpool's synapse decays it."""
     spikes = answers(name)[0]
     assert spikes[:, BELOW].tolist() == [0, 0, 0]
     assert spikes[0, ABOVE] == 1
@@ -95,7 +100,8 @@ def test_6_a_spike_comes_in_the_step_of_its_current(name):
 
 @pytest.mark.parametrize("name", TORCH)
 def test_7_only_weights_and_biases_are_trained(name):
-    """Time constants, thresholds and the like are parameters in Sinabs, Rockpool and SpikingJelly; their gradient takes time."""
+    """Time constants, thresholds and the like are parameters in Sinabs, Rockpool and
+    SpikingJelly; their gradient takes time."""
     program = program_of(READY[name])
     trained = [p for p in program.network.parameters() if p.requires_grad]
     assert {id(p) for p in trained} == {id(p) for p in program.leaves} and len(trained) == 2
@@ -104,7 +110,8 @@ def test_7_only_weights_and_biases_are_trained(name):
 
 @every_variant
 def test_8_every_call_begins_at_rest(name):
-    """Sinabs, SpikingJelly and Rockpool keep their state, and Sinabs the graph that made it, into the next call."""
+    """Sinabs, SpikingJelly and Rockpool keep their state, and Sinabs the graph that made it,
+    into the next call."""
     first, second = answers(name)
     assert np.array_equal(first, second)
     if name in JAX:  # whose functions are pure

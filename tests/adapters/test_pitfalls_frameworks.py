@@ -1,6 +1,8 @@
-"""Pitfalls 9 to 19 that one framework has: Norse, Rockpool, SpikingJelly, lava-dl, and those that scale their input.
+"""Pitfalls 9 to 19 that one framework has: Norse, Rockpool, SpikingJelly, lava-dl, and those that
+scale their input.
 
-Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it.
+Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps
+us out of it.
 """
 
 import importlib
@@ -22,7 +24,8 @@ pytestmark = pytest.mark.frameworks
 
 @pytest.mark.parametrize("name", ["norse", "norse:lif-box-cell", "norse:lif"])
 def test_9_the_slope_that_norse_ignores_is_the_one_it_computes(name):
-    """Norse 1.1 ignores `alpha` (default 100); a version that obeys it must get 1, and other slopes are refused."""
+    """Norse 1.1 ignores `alpha` (default 100); a version that obeys it must get 1, and other
+    slopes are refused."""
     program = program_of(READY[name])
     parameters = [
         vars(module).get("p") or vars(module).get("parameters_of_neuron")
@@ -53,7 +56,8 @@ def test_10_rockpool_is_there_with_its_zero_matrix_and_without():
 
 @pytest.mark.parametrize("name", [name for name in READY if name.startswith("spikingjelly")])
 def test_12_the_provider_of_spikingjelly_s_neuron_is_on_record(name, monkeypatch):
-    """Version 2 chooses among CUDA, Triton and torch by itself, and in short formats takes torch without a word."""
+    """Version 2 chooses among CUDA, Triton and torch by itself, and in short formats takes torch
+    without a word."""
     program = program_of(READY[name])
     assert program.facts(program.inference(program.put_input(CURRENTS)))["backend"] in (
         "torch",
@@ -74,7 +78,8 @@ def test_12_the_provider_of_spikingjelly_s_neuron_is_on_record(name, monkeypatch
 
 
 def test_12_a_provider_is_forced_or_the_case_ends(monkeypatch):
-    """The package reads its variable once; a second wish in one process must not be taken for granted."""
+    """The package reads its variable once; a second wish in one process must not be taken for
+    granted."""
     from spikingjelly._ops.lif import _selection
 
     providers = importlib.import_module("snnbench.adapters.spikingjelly")
@@ -159,7 +164,8 @@ def test_18_a_threshold_that_lava_dl_would_cut_off_is_refused(construction):
 
 
 def test_19_a_surrogate_put_into_a_module_is_used_and_taken_out_again():
-    """A name imported before the patch keeps the old function; a patch that stays leaks into what runs next."""
+    """A name imported before the patch keeps the old function; a patch that stays leaks into
+    what runs next."""
     module = importlib.import_module("rockpool.nn.modules.jax.lif_jax")
     before = module.step_pwl
     assert answers("rockpool-jax")[0].any()

@@ -1,6 +1,8 @@
-"""Pitfalls 1 and 13 to 17: what is timed must be the call that it says, once, on the cores of the case.
+"""Pitfalls 1 and 13 to 17: what is timed must be the call that it says, once, on the cores of the
+case.
 
-Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps us out of it.
+Ways to measure another neuron, or none, that cost people hours; each by its number, with what keeps
+us out of it.
 """
 
 import os
@@ -22,7 +24,8 @@ pytestmark = pytest.mark.frameworks
     "name", ["torch", "snntorch", "spikingjelly:single-step", "torch:stepwise"]
 )
 def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
-    """The backward of `x[t]` writes a gradient of the size of all time steps, at each step: O(T²)."""
+    """The backward of `x[t]` writes a gradient of the size of all time steps, at each step:
+    O(T²)."""
     program, given = program_of(READY[name]), []
     result = program.forward(program.put_input(CURRENTS))
     if name.endswith("stepwise"):
@@ -43,7 +46,8 @@ def test_1_loops_of_ours_take_time_steps_apart_at_once(name):
 
 @pytest.mark.slow
 def test_13_each_block_of_a_case_is_a_process_of_its_own(snnbench):
-    """snnTorch keeps every neuron ever made in a list; JAX keeps memory: figures would drift over a session."""
+    """snnTorch keeps every neuron ever made in a list; JAX keeps memory: figures would drift
+    over a session."""
     ended = snnbench.run(
         snnbench.config(["reports-process"], ["process.py:ReportsProcess"], measure="blocks = 3")
     )
@@ -52,7 +56,8 @@ def test_13_each_block_of_a_case_is_a_process_of_its_own(snnbench):
 
 
 def test_15_jax_is_traced_once_and_waited_for(monkeypatch):
-    """JAX returns before it has computed; and a function that is traced again at each call is timed tracing."""
+    """JAX returns before it has computed; and a function that is traced again at each call is
+    timed tracing."""
     import jax
 
     traced, awaited = [], []
@@ -145,7 +150,8 @@ def test_17_every_backward_is_of_a_graph_of_its_own_and_adds_to_nothing(name):
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
 def test_17_no_forward_is_timed_as_backward(name, monkeypatch):
-    """The known comparison's backward of Spyx is a gradient of everything, and no forward is waited for."""
+    """The known comparison's backward of Spyx is a gradient of everything, and no forward is
+    waited for."""
     program, inputs, upstream = loaded(name)
     called = []
     for method in ("forward", "wait", "backward", "optimize", "step", "inference"):

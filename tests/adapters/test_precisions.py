@@ -1,4 +1,5 @@
-"""What a framework really computes in when it is asked for a short format: the columns output_dtype and state_dtype."""
+"""What a framework really computes in when it is asked for a short format: the columns
+output_dtype and state_dtype."""
 
 import pytest
 import torch
@@ -70,7 +71,7 @@ def test_what_a_compiler_keeps_is_unknown(monkeypatch):
     assert program.state_dtype(torch.zeros(4, 2, 5, dtype=torch.bfloat16)) is None
 
 
-# -- what may not be missed ------------------------------------------------------------------------------------
+# -- what may not be missed ------------------------------------------------------------------------
 
 
 def loop_of(step_of):

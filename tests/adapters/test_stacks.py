@@ -1,4 +1,5 @@
-"""More than one layer, through the program that the worker drives: each framework's other constructions, and our own."""
+"""More than one layer, through the program that the worker drives: each framework's other
+constructions, and our own."""
 
 import gc
 

@@ -1,4 +1,5 @@
-"""Construction stepwise: the linear layer inside the time loop computes the same network, where a loop can hold it."""
+"""Construction stepwise: the linear layer inside the time loop computes the same network, where
+a loop can hold it."""
 
 import numpy as np
 import pytest

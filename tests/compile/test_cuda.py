@@ -1,4 +1,5 @@
-"""The machine code that NVRTC and nvcc make of the CUDA kernels for an H100 or H200, read from its disassembly."""
+"""The machine code that NVRTC and nvcc make of the CUDA kernels for an H100 or H200, read from
+its disassembly."""
 
 import math
 import shutil
@@ -67,7 +68,8 @@ FEW, MANY = 8192, 65536
 """Sequences at 16 x 512 and 16 x 4096 neurons."""
 
 VARIANTS = {
-    # name: (program, loads in flight, registers at most, bits of the widest load, instructions for each element at most)
+    # name: (program, loads in flight, registers at most, bits of the widest load, instructions for
+    # each element at most)
     "forward float32 few": (lambda: forward_program(FEW), 64, 176, 32, 14.5),
     "forward float32 many": (lambda: forward_program(MANY), 16, 168, 128, 11),
     "forward bfloat16 many": (lambda: forward_program(MANY, torch.bfloat16), 32, 168, 64, 11.5),
@@ -124,8 +126,8 @@ def elements(program: nvrtc.CudaProgram) -> int:
 def assert_fast(
     cubin: bytes, folder: Path, in_flight=8, registers=255, widest=0, instructions=math.inf
 ) -> None:
-    """Loads run ahead, nothing is spilled, products and sums are rounded one by one, and a turn of the time loop takes at most
-    so many `instructions`."""
+    """Loads run ahead, nothing is spilled, products and sums are rounded one by one, and a turn
+    of the time loop takes at most so many `instructions`."""
     code, usage = read(cubin, folder)
     loop = sass.time_loop(code)
     assert sass.loads_in_flight(loop) >= in_flight
@@ -189,7 +191,8 @@ def test_every_surrogate_is_straight_code(surrogate, tmp_path):
 @needs_nvrtc
 @needs_disassembler
 def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
-    """A planted fault: a loop of single steps, as in most fused kernels: loads wait for the stores."""
+    """A planted fault: a loop of single steps, as in most fused kernels: loads wait for the
+    stores."""
     monkeypatch.setattr(cuda_launch, "make_plan", cuda_launch.make_plan.__wrapped__)
     monkeypatch.setattr(cuda_launch, "forward_depth", lambda *_: 1)
     with pytest.raises(AssertionError, match="loads_in_flight"):
@@ -199,7 +202,8 @@ def test_one_step_at_a_time_is_noticed(tmp_path, monkeypatch):
 @needs_nvrtc
 @needs_disassembler
 def test_strides_of_time_that_are_loaded_are_noticed(tmp_path):
-    """A planted fault: a stride that the compiler does not know, so that every address is computed in 64 bits."""
+    """A planted fault: a stride that the compiler does not know, so that every address is
+    computed in 64 bits."""
     program, limits = variant_of("forward float32 few")
     known = dict(program.macros)["currents_step"]
     source = program.source().replace(

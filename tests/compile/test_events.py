@@ -1,4 +1,5 @@
-"""What the compiler makes of the kernel for packed frames for sm_90, read from SASS: no GPU is needed."""
+"""What the compiler makes of the kernel for packed frames for sm_90, read from SASS: no GPU is
+needed."""
 
 from collections import Counter
 from pathlib import Path
@@ -34,7 +35,8 @@ def compiled(
 def check_written_once(
     instructions: list[sass.Instruction], bits_of_a_thread: int, width: int
 ) -> None:
-    """A thread writes its part of the tile once, in stores of `width` bits, and there are no atomics on global memory."""
+    """A thread writes its part of the tile once, in stores of `width` bits, and there are no
+    atomics on global memory."""
     stores = [instruction for instruction in instructions if instruction.opcode in sass.STORES]
     assert {store.opcode for store in stores} == {"STG"}
     assert {store.width for store in stores} == {width}
@@ -57,8 +59,8 @@ def check_written_once(
     ids=str,
 )
 def test_the_machine_code(dtype, shifted, channels, width, registers, tmp_path):
-    """The list is added on tensor cores. At least three blocks fit the registers of a multiprocessor, so that some load while
-    others write."""
+    """The list is added on tensor cores. At least three blocks fit the registers of a
+    multiprocessor, so that some load while others write."""
     kept = PackedFrames([torch.zeros(1, channels)], 250)
     shift = torch.zeros(3, dtype=torch.int32) if shifted else None
     out = torch.empty(3, 250 * channels, dtype=dtype)

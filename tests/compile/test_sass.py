@@ -7,7 +7,8 @@ HEADING = '\tcode for sm_90a\n\n\t\tFunction : {name}\n\t.headerflags\t@"EF_CUDA
 
 
 def listing(lines: str, name: str = "kernel") -> str:
-    """`cuobjdump -sass` of these instructions, sixteen bytes each, with the encoding that it prints beside them."""
+    """`cuobjdump -sass` of these instructions, sixteen bytes each, with the encoding that it
+    prints beside them."""
     text = HEADING.format(name=name)
     for i, line in enumerate(lines.strip().splitlines()):
         text += f"        /*{i * 16:04x}*/     {line.strip()} ;      /* 0x00000a00ff017b82 */\n{' ' * 60}/* 0x000fe20000000800 */\n"

@@ -1,6 +1,7 @@
 """What the compiler makes of the Triton kernels for sm_90, read from SASS: no GPU is needed.
 
-A correct kernel can be slow. These tests check that loads are in flight together and wide, and that none is from local memory.
+A correct kernel can be slow. These tests check that loads are in flight together and wide, and that
+none is from local memory.
 """
 
 from pathlib import Path
@@ -38,7 +39,8 @@ class Compiled:
         (self.usage,) = sass.usages(sass.resource_usage(cubin)).values()
 
     def steps_in_flight(self, element_bytes: int, sequences: int, streams: int = 1) -> float:
-        """Time steps with loads that the time loop issues before its first store, if a thread has so many sequences."""
+        """Time steps with loads that the time loop issues before its first store, if a thread
+        has so many sequences."""
         loads = sass.loads_before_first_store(sass.time_loop(self.instructions))
         return sum(load.width for load in loads) / 8 / (element_bytes * sequences * streams)
 
@@ -157,8 +159,8 @@ def test_backward(spec, neurons, dtype, everything, registers, tmp_path):
     ("neurons", "registers"), representatives([(FEW, 240), (MANY, 200)], quick=())
 )
 def test_backward_that_splits_its_gradient(neurons, registers, tmp_path):
-    """Loads are as without parts, with four more stores for each part. With few sequences a processor runs one warp, which may
-    use all registers."""
+    """Loads are as without parts, with four more stores for each part. With few sequences a
+    processor runs one warp, which may use all registers."""
     launch = backward_launch(NEURONS["soft"], neurons, torch.float32, parts=True)
     compiled = Compiled(launch.kernel, launch.arguments, tmp_path)
     body = sass.time_loop(compiled.instructions)

@@ -1,4 +1,5 @@
-"""Files of cameras: read as tonic reads them, in an order of their own, and one sentence for what is wrong."""
+"""Files of cameras: read as tonic reads them, in an order of their own, and one sentence for
+what is wrong."""
 
 import numpy as np
 import pytest

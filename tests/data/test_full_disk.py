@@ -1,4 +1,5 @@
-"""A disk that gets full while recordings or caches are written: one sentence, and nothing half made is left.
+"""A disk that gets full while recordings or caches are written: one sentence, and nothing half made
+is left.
 
 The kernel refuses to write beyond a size of a file, as it refuses on a full disk.
 """
@@ -17,7 +18,8 @@ from snnbench.data.faults import faults_told
 
 
 def test_while_a_cache_is_built(tmp_path):
-    """HDF5, in which tonic caches, crashes its process later: the command line shows that, tests/end_to_end."""
+    """HDF5, in which tonic caches, crashes its process later: the command line shows that,
+    tests/end_to_end."""
     case, folder, cache = (
         data_case("frames", "memmap", time_steps=250),
         made(tmp_path / "ssc", "ssc", 9),

@@ -1,4 +1,5 @@
-"""Files of recordings that are damaged, foreign or at odds with themselves: one sentence that names file and data set."""
+"""Files of recordings that are damaged, foreign or at odds with themselves: one sentence that
+names file and data set."""
 
 import h5py
 import numpy as np

@@ -1,4 +1,5 @@
-"""Synthetic recordings: their statistics are those of real ones, and a seed gives the same files."""
+"""Synthetic recordings: their statistics are those of real ones, and a seed gives the same
+files."""
 
 import json
 import struct
@@ -34,7 +35,8 @@ def test_events_are_in_order_on_the_sensor_and_as_many_as_in_real_recordings(nam
 
 
 def test_bins_of_speech_hold_as_many_events_as_the_real_ones():
-    """Real ones: about 3,776 bins of 4 ms and 7 units that are not empty, 31 % of synthetic ones hold more than one event."""
+    """Real ones: about 3,776 bins of 4 ms and 7 units that are not empty, 31 % of synthetic ones
+    hold more than one event."""
     filled, several = [], []
     for number in range(50):
         each = recording(DATA_SETS["ssc"], "train", number, 0)

@@ -1,4 +1,5 @@
-"""Cases of a group are alive together in each block; an added case is measured together with the others."""
+"""Cases of a group are alive together in each block; an added case is measured together with the
+others."""
 
 import pytest
 

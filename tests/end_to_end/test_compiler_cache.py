@@ -1,4 +1,5 @@
-"""Every case has compiler caches of its own: empty in its first block, kept for the others, gone with the run."""
+"""Every case has compiler caches of its own: empty in its first block, kept for the others, gone
+with the run."""
 
 import json
 import select
@@ -11,7 +12,8 @@ ADAPTERS = ["caching.py:Caching", "numpy_network.py:NumpyNetwork"]
 
 
 def seen(snnbench):
-    """(variant, cold or warm, path) of every cache that a worker looked into, in the order of time."""
+    """(variant, cold or warm, path) of every cache that a worker looked into, in the order of
+    time."""
     return [line.split() for line in (snnbench.notes / "caches").read_text().splitlines()]
 
 

@@ -1,4 +1,5 @@
-"""Cases that deliver data, by the real command line: proved, timed and reported, and wrong strategies named."""
+"""Cases that deliver data, by the real command line: proved, timed and reported, and wrong
+strategies named."""
 
 import tomllib
 

@@ -1,4 +1,5 @@
-"""Devices of JAX that compute a case together, in a worker: proved, told what is known of them, and refused by name."""
+"""Devices of JAX that compute a case together, in a worker: proved, told what is known of them,
+and refused by name."""
 
 import tomllib
 

@@ -1,4 +1,5 @@
-"""Whatever a framework does to its process: its case ends as a record with a status and a reason, and the run goes on."""
+"""Whatever a framework does to its process: its case ends as a record with a status and a
+reason, and the run goes on."""
 
 import re
 
@@ -104,6 +105,9 @@ ENDS = {
     "hostile.py:WithoutRoom": ("without-room", "error", "No space left on device: /tmp/kernel.s"),
 }
 RARE = {
+    "import_raises.py:ImportRaises",
+    "raising.py:ForwardRaises",
+    "forbidden.py:CallsHome",
     "raising.py:SupportsIsTrue",
     "raising.py:CompilesOnAFullDisk",
     "raising.py:AllocatesTooMuch",
@@ -241,7 +245,8 @@ def test_a_plan_of_which_nothing_can_run_is_a_mistake_of_the_config(snnbench):
 
 
 def test_a_case_bigger_than_one_that_ran_out_is_pruned(snnbench):
-    """The order is drawn: with this seed the smaller case comes first. Nothing was measured, which is a 6."""
+    """The order is drawn: with this seed the smaller case comes first. Nothing was measured,
+    which is a 6."""
     seed = next(seed for seed in range(99) if shuffled([97, 131], seed, 0)[0] == 97)
     config = snnbench.config(
         ["allocates-too-much"],

@@ -1,4 +1,5 @@
-"""Nothing of the user's is lost: not in the result folder, not in the folder of temporary files, not on a full disk."""
+"""Nothing of the user's is lost: not in the result folder, not in the folder of temporary files,
+not on a full disk."""
 
 import errno
 import os

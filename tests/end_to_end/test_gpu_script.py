@@ -1,4 +1,5 @@
-"""`.ci/gpu` without a GPU: its stages, their limits, what it does again, and the layout of a machine without a network."""
+"""`.ci/gpu` without a GPU: its stages, their limits, what it does again, and the layout of a
+machine without a network."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
 """Frameworks in environments of their own, for real, as far as a CPU goes.
 
-SNNBENCH_TEST_ENVIRONMENTS names the folder in which `snnbench env create` made them; of what is not there nothing is tested.
-`.ci/run` makes lava-dl's.
+SNNBENCH_TEST_ENVIRONMENTS names the folder in which `snnbench env create` made them; of what is not
+there nothing is tested. `.ci/run` makes lava-dl's.
 """
 
 import json
@@ -98,7 +98,8 @@ def test_lava_dl_is_proved_in_every_format_that_holds_its_state(snnbench):
     ],
 )
 def test_a_wrong_lava_dl_is_rejected(snnbench, fault, precision, words):
-    """18: without `pre_hook_fx=None` weights are rounded to 8 bits; 6: blocks answer a step late."""
+    """18: without `pre_hook_fx=None` weights are rounded to 8 bits; 6: blocks answer a step
+    late."""
     results = checked(
         snnbench,
         "--adapter",
@@ -229,7 +230,8 @@ def alone(folder, name, currents, step):
 
 
 def slayer_steps(currents):
-    """Whole multiples of 1/4096, a decay of 3687/4096 rounded to zero, to zero at 0.09375, and a step late."""
+    """Whole multiples of 1/4096, a decay of 3687/4096 rounded to zero, to zero at 0.09375, and a
+    step late."""
     v, spikes = np.zeros(currents.shape[1:], np.int64), np.zeros(currents.shape)
     for t, x in enumerate(currents[:-1]):
         v = np.trunc(v * (4096 - 410) / 4096).astype(np.int64) + np.trunc(

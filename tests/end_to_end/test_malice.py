@@ -1,4 +1,5 @@
-"""Whatever an adapter does to the process that it runs in: others judge it, by their own clock, and keep what was found."""
+"""Whatever an adapter does to the process that it runs in: others judge it, by their own clock,
+and keep what was found."""
 
 import json
 import tomllib

@@ -1,4 +1,5 @@
-"""Native neurons from the command line: measured in a table of their own beside ranked ones, a wrong one named."""
+"""Native neurons from the command line: measured in a table of their own beside ranked ones, a
+wrong one named."""
 
 from dataclasses import fields
 

@@ -1,4 +1,5 @@
-"""What the harness itself costs is measured with an internal null probe, and workers import nothing of the harness's."""
+"""What the harness itself costs is measured with an internal null probe, and workers import
+nothing of the harness's."""
 
 import json
 import subprocess

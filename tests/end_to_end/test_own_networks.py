@@ -1,4 +1,5 @@
-"""Networks that a config brings, with the real command: NIR files of three libraries, a Python function, and what is none."""
+"""Networks that a config brings, with the real command: NIR files of three libraries, a Python
+function, and what is none."""
 
 import csv
 import json

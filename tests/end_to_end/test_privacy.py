@@ -26,7 +26,8 @@ SECRETS = {"TORCH_HUB_TOKEN": "hunter2", "CUDA_SECRET": "hunter3", "HF_TOKEN": "
 
 @pytest.fixture(scope="module")
 def told(snnbench_module):
-    """A run in a home folder, with adapters that lie elsewhere and tell everything; and its output."""
+    """A run in a home folder, with adapters that lie elsewhere and tell everything; and its
+    output."""
     home, adapters = (
         snnbench_module.folder / "home" / USER,
         snnbench_module.folder / SECRET_FOLDER / "adapters",

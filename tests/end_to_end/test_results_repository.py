@@ -1,4 +1,5 @@
-"""The workflow of a results repository, run step by step as GitHub would: what it lets through, and what it does not."""
+"""The workflow of a results repository, run step by step as GitHub would: what it lets through,
+and what it does not."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""Whatever ends a run, the same command goes on where it was: finished records stay as they are, nothing is left behind."""
+"""Whatever ends a run, the same command goes on where it was: finished records stay as they are,
+nothing is left behind."""
 
 import json
 import shutil
@@ -110,7 +111,8 @@ def test_killed_again_and_again_a_run_loses_nothing(snnbench):
 
 
 def test_killed_in_the_middle_of_a_case(snnbench, held):
-    """The worker is known to be at work: it must die with its run, and its scratch must go with the next one."""
+    """The worker is known to be at work: it must die with its run, and its scratch must go with
+    the next one."""
     config = snnbench.config(["held"], ADAPTERS)
     held(97)
     process = started(snnbench, config)

@@ -54,6 +54,7 @@ def test_an_adapter_of_25_lines_runs(snnbench, short_adapter):
     assert ended.record("mine")["adapter"]["source_sha256"]
 
 
+@pytest.mark.slow
 def test_check_holds_it_to_the_same_proof(snnbench, short_adapter):
     ended = snnbench(
         "check",

@@ -1,4 +1,5 @@
-"""An experiment as an array job of a real SLURM: what it finds, to whom it attaches, and what goes wrong on the way."""
+"""An experiment as an array job of a real SLURM: what it finds, to whom it attaches, and what
+goes wrong on the way."""
 
 import json
 import shutil

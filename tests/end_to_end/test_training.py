@@ -1,4 +1,5 @@
-"""A case that trains: what is found out behind the timing is in its record, and no overhead of the harness."""
+"""A case that trains: what is found out behind the timing is in its record, and no overhead of
+the harness."""
 
 TRAINED = (
     'framework = ["torch"]\nworkload = ["mnist-mlp"]\nloss = ["spike-count"]\noptimizer = ["adam"]\n'

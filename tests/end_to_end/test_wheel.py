@@ -1,4 +1,5 @@
-"""The wheel in a fresh environment, as users have it: what is missing is named with the command for it, and extras work."""
+"""The wheel in a fresh environment, as users have it: what is missing is named with the command
+for it, and extras work."""
 
 import os
 import shutil
@@ -36,7 +37,8 @@ def wheel(tmp_path_factory) -> Path:
 
 
 class Installed:
-    """A virtual environment with the wheel and its extra `report`, and a folder to work in; `bare` is a run without the extra."""
+    """A virtual environment with the wheel and its extra `report`, and a folder to work in;
+    `bare` is a run without the extra."""
 
     def __init__(self, folder: Path, wheel: Path):
         self.folder, self.wheel, self.bin = folder, wheel, folder / "venv" / "bin"

@@ -1,4 +1,5 @@
-"""Whether each thing that needs a GPU runs at all, in processes of their own: what one of them breaks the others do not see."""
+"""Whether each thing that needs a GPU runs at all, in processes of their own: what one of them
+breaks the others do not see."""
 
 import pytest
 import torch

@@ -211,9 +211,11 @@ def test_tiers_keep_to_float64(tier, options):
 
 @pytest.mark.parametrize("inputs", [512, 4096])
 def test_currents_of_the_fp32_tier_are_no_worse_than_cublas(inputs):
-    """The library's products and our own in Triton against float64, compared with cuBLAS in float32 without TF32.
+    """The library's products and our own in Triton against float64, compared with cuBLAS in float32
+    without TF32.
 
-    Rounding differs between any two methods, so an error of 1.5 times that of cuBLAS counts as no worse.
+    Rounding differs between any two methods, so an error of 1.5 times that of cuBLAS counts as no
+    worse.
     """
     from snnbench.kernels.linear_lif.triton_gemm import spike_product
 

@@ -1,4 +1,5 @@
-"""Kernels do not ask torch for its default type or device: a user may have set others than those of a call's tensors."""
+"""Kernels do not ask torch for its default type or device: a user may have set others than those
+of a call's tensors."""
 
 from contextlib import contextmanager, nullcontext
 

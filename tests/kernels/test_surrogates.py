@@ -1,4 +1,5 @@
-"""The table of surrogates in docs/proof.md names all of them, and its formulas are those that are computed."""
+"""The table of surrogates in docs/proof.md names all of them, and its formulas are those that
+are computed."""
 
 import re
 from math import exp, pi

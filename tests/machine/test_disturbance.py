@@ -5,7 +5,8 @@ import pytest
 from snnbench.machine.disturbance import disturbance
 
 SLOTS = {
-    # what happened: (wall and CPU of the median call, clock, cores, CPU and elapsed seconds, foreign cores, slowed), words
+    # what happened: (wall and CPU of the median call, clock, cores, CPU and elapsed seconds,
+    # foreign cores, slowed), words
     "nothing, on one core": ((0.010, 0.010, "process", 1, 0.098, 0.101, 0.0, False), None),
     "nothing, on two cores": ((0.010, 0.019, "process", 2, 0.190, 0.101, 0.1, False), None),
     "two cores of which one computes": (

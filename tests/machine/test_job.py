@@ -1,4 +1,5 @@
-"""What a job may use: the cores and the memory that SLURM or a cgroup give it, less what snnbench needs itself."""
+"""What a job may use: the cores and the memory that SLURM or a cgroup give it, less what
+snnbench needs itself."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""A driver that refuses a question: its answer is empty, and nothing ends. GPUs have the numbers that frameworks give them."""
+"""A driver that refuses a question: its answer is empty, and nothing ends. GPUs have the numbers
+that frameworks give them."""
 
 from types import SimpleNamespace
 

@@ -35,7 +35,8 @@ def test_a_ceiling_is_the_best_of_many_calls_after_one_that_warms_up(monkeypatch
 
 
 def test_calls_that_are_waited_for_together_share_the_wait(monkeypatch):
-    """On a device without marks, that is JAX on a GPU, a copy does not pay for a launch and a wait of its own."""
+    """On a device without marks, that is JAX on a GPU, a copy does not pay for a launch and a
+    wait of its own."""
     device, waits = SimulatedDevice(cold=4e-6, warm=4e-6), []
     monkeypatch.setattr(ceilings, "time", device)
     monkeypatch.setattr(ceilings, "settled", lambda result: waits.append(device.wait()))
@@ -99,7 +100,8 @@ def test_a_neuron_alone_has_no_product(device):
 
 
 class Gpu:
-    """Copies and multiplies on a device of numbers: 4 TB/s cold, 8 TB/s from the cache, a microsecond to begin with."""
+    """Copies and multiplies on a device of numbers: 4 TB/s cold, 8 TB/s from the cache, a
+    microsecond to begin with."""
 
     def __init__(self):
         self.queue = SimulatedDevice(cold=1e-6, rates=(4e12, 8e12))

@@ -1,4 +1,5 @@
-"""Epochs of a case that delivers data: every recording once, another order at each call, and a batch that cannot be guessed."""
+"""Epochs of a case that delivers data: every recording once, another order at each call, and a
+batch that cannot be guessed."""
 
 from support.recordings import data_case
 

@@ -120,8 +120,8 @@ def test_a_program_that_leaves_out_the_products_of_zeros_is_not_refused():
 def test_a_program_that_adds_up_weights_of_spikes_is_refused_only_where_it_leaves_out_what_matters(
     share,
 ):
-    """Partial sums of eight inputs: an eighth of the product's operations, however many spikes there are. The input's gradient
-    has no zeros: without its product a step is refused."""
+    """Partial sums of eight inputs: an eighth of the product's operations, however many spikes
+    there are. The input's gradient has no zeros: without its product a step is refused."""
     spikes = replace(CASE, input="spikes", neurons=512, batch=64)
     network = network_of(spikes)
     product = floor(replace(spikes, input="dense"), network, "forward", RATES, 1.0)

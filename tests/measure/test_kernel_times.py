@@ -1,4 +1,5 @@
-"""What a kernel takes without the host and of which copies that is how much, on a device of numbers."""
+"""What a kernel takes without the host and of which copies that is how much, on a device of
+numbers."""
 
 from functools import partial
 from itertools import count

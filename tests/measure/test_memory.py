@@ -117,15 +117,17 @@ def test_what_is_kept_shows_from_the_phase_on_that_keeps_it(weighed):
 
 
 def test_a_program_that_keeps_something_of_every_call_is_shown_to_grow(weighed):
-    """A phase is called twice at least while it is weighed; every call that holds a forward keeps a mebibyte."""
+    """A phase is called twice at least while it is weighed; every call that holds a forward
+    keeps a mebibyte."""
     kept = [figures["kept_bytes"] for figures in weighed.record("leaking")["memory"].values()]
     assert all(later - earlier > 1.95 * MIB for earlier, later in pairwise(kept))
 
 
 @pytest.mark.parametrize(("neurons", "most"), representatives([(256, 1.5), (1024, 1.25)], [0]))
 def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
-    """Potentials for backward, and the spikes of every step until they are stacked: blocks of 16 or 64 KiB and their pages. In a
-    heap with gaps more than twice as much is resident. The kernel counts pages in steps: a few may be missing."""
+    """Potentials for backward, and the spikes of every step until they are stacked: blocks of 16
+    or 64 KiB and their pages. In a heap with gaps more than twice as much is resident. The
+    kernel counts pages in steps: a few may be missing."""
     grid = f'neurons = [{neurons}]\ntime_steps = [50]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
     ended = snnbench.run(snnbench.config(["torch"], grid=grid))
     border, figures = 50 * 16 * neurons * 4, ended.record("torch")["memory"]
@@ -228,7 +230,8 @@ def test_a_row_shows_the_largest_phase_and_what_the_figure_means(weighed):
 @pytest.mark.frameworks
 @pytest.mark.slow
 def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbench):
-    """Only the potentials are kept for backward, and they are as large as the spikes; a step keeps them too."""
+    """Only the potentials are kept for backward, and they are as large as the spikes; a step
+    keeps them too."""
     size = 500 * 16 * 1024 * 4
     grid = (
         'neurons = [1024]\ntime_steps = [500]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'

@@ -1,4 +1,5 @@
-"""Times of a device: without the host's, of memory that its cache holds or does not, on a device of numbers."""
+"""Times of a device: without the host's, of memory that its cache holds or does not, on a device
+of numbers."""
 
 import time
 from functools import partial
@@ -125,14 +126,16 @@ def without_a_hold(device, phases, name, typical):
     [(one_call_with_its_launch, 12e-6), (on_two_buffers, 1e-6), (without_a_hold, 8e-6)],
 )
 def test_the_device_of_numbers_shows_every_fault(fault, seconds):
-    """Planted: one call timed with its launch, buffers that the cache holds, asking counted as computing."""
+    """Planted: one call timed with its launch, buffers that the cache holds, asking counted as
+    computing."""
     device = SimulatedDevice()
     wrong = fault(device, phases_of(device, 7 * MIB), "forward", 20e-6)["device"]
     assert wrong == pytest.approx(seconds, rel=0.2) and not 2e-6 < wrong < 4e-6
 
 
 def test_a_host_that_cannot_keep_ahead_has_its_time_nowhere(monkeypatch):
-    """A loop of two thousand kernels has no room in the queue: the device works while the host still asks."""
+    """A loop of two thousand kernels has no room in the queue: the device works while the host
+    still asks."""
     device = SimulatedDevice()
     phases = phases_of(device, 7 * MIB, kernels=2000)
     assert device_times(device, phases, "forward", 2000 * LAUNCH_S) == {

@@ -1,4 +1,5 @@
-"""What a slot times and throws away, when warming up ends, and in which order a call is prepared, timed and waited for."""
+"""What a slot times and throws away, when warming up ends, and in which order a call is
+prepared, timed and waited for."""
 
 import gc
 import sys
@@ -35,7 +36,8 @@ class Clock:
 
 
 class Program:
-    """Prepares for `prepared` seconds, enqueues for a third of `call` seconds, and writes down what is asked of it."""
+    """Prepares for `prepared` seconds, enqueues for a third of `call` seconds, and writes down
+    what is asked of it."""
 
     device_clock = "process"
     queue = None
@@ -124,7 +126,8 @@ def test_thirty_calls_in_3_ms_do_not_end_a_slot():
 
 @pytest.mark.parametrize("calls", range(1, 25))
 def test_any_call_can_be_the_last_and_what_it_can_look_up_is_the_same(calls):
-    """A slot ends on an order from outside: until then no variable of its callers knows how many calls there will be."""
+    """A slot ends on an order from outside: until then no variable of its callers knows how many
+    calls there will be."""
     program, seen = Program(), []
 
     def call(state):

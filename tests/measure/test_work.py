@@ -33,7 +33,8 @@ SHORT, AMP = changed(precision="bf16"), changed(precision="amp-bf16", input="den
         # spikes need no more than a byte, and no product
         (CASE, "forward", 0, WEIGHTS + BORDER + NUMBERS),
         (CASE, "inference", 0, WEIGHTS + BORDER + NUMBERS),
-        # reads weights, the events of the input and a gradient in the format of the spikes; writes gradients of weights and input
+        # reads weights, the events of the input and a gradient in the format of the spikes; writes
+        # gradients of weights and input
         (CASE, "backward", PRODUCT, WEIGHTS + EVENTS + 2 * NUMBERS + WEIGHTS + BORDER),
         # all that is common to both is moved once
         (CASE, "step", PRODUCT, WEIGHTS + BORDER + NUMBERS + 2 * NUMBERS + WEIGHTS + BORDER),
@@ -112,7 +113,8 @@ def conv(kernel, stride, padding=0, behind=()):
     [(3, 1, 7 * 9, 4), (3, 2, 4 * 5, 1), (5, 1, 5 * 7, 1)],
 )
 def test_a_convolution_that_winograd_can_do_counts_a_quarter(kernel, stride, pixels, savings):
-    """A direct 3×3 convolution of stride 1 is no lower bound: a floor of its flops would refuse true times."""
+    """A direct 3×3 convolution of stride 1 is no lower bound: a floor of its flops would refuse
+    true times."""
     case, network = changed(input="dense"), conv(kernel, stride)
     direct = 2 * (7 * 3 * pixels) * (2 * kernel**2) * 4
     moved = 4 * (7 * 3 * (2 * 9 * 11 + 4 * pixels) + 4 * 2 * kernel**2)

@@ -1,4 +1,5 @@
-"""Neurons with an adaptive threshold (ALIF): those of frameworks are proved, wrong ones named, missing ones refused."""
+"""Neurons with an adaptive threshold (ALIF): those of frameworks are proved, wrong ones named,
+missing ones refused."""
 
 import tomllib
 from dataclasses import replace

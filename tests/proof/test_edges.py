@@ -1,4 +1,5 @@
-"""Where a surrogate ends abruptly, rounding decides whether a gradient passes: no framework is rejected for that."""
+"""Where a surrogate ends abruptly, rounding decides whether a gradient passes: no framework is
+rejected for that."""
 
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ from snnbench.proof import oracle
 
 @pytest.mark.parametrize(("off", "passes"), [(0.3, True), (-0.3, True), (30.0, False)])
 def test_a_surrogate_that_ends_abruptly_may_end_a_rounding_earlier_or_later(off, passes):
-    """Two potentials lie `off` times the distance that is allowed from an edge, and the framework takes them for beyond it."""
+    """Two potentials lie `off` times the distance that is allowed from an edge, and the
+    framework takes them for beyond it."""
     spec = NeuronSpec("hard", decay=0.5, surrogate="rectangle", slope=1.0)
     right = Right(replace(CASE, workload="lif", bias=False, neuron=spec))
     distance, network = right.limits["neuron1"].distance, right.problem.network

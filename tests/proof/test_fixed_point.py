@@ -1,4 +1,5 @@
-"""A construction in fixed point is held to what it states: to the exact one first, then to its own units, at most to bf16."""
+"""A construction in fixed point is held to what it states: to the exact one first, then to its
+own units, at most to bf16."""
 
 from dataclasses import replace
 

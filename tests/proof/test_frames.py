@@ -94,7 +94,8 @@ SHIFTS = [1, -5, 0, 3, 5, -2]
 
 
 def asked_of(folders, name, shifts, count=6):
-    """The recordings begin after a fifth of their time of silence, so that their origin and their end matter."""
+    """The recordings begin after a fifth of their time of silence, so that their origin and
+    their end matter."""
     recordings, silence = opened(name, folders[name], count), form_of(name).longest_us / 5
     events = [one._replace(t=one.t + silence) for one in recordings.events(count)]
     return Asked(events, recordings.labels[:count], shifts)

@@ -14,7 +14,7 @@ from snnbench.proof.judge import Call, _spikes, judge
 WIDE = Case("any", neurons=2100, time_steps=5, batch=2)
 
 
-# -- the right one passes ---------------------------------------------------------------------------------------
+# -- the right one passes --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_gradients_need_not_be_judged():
     assert verdict.firing_rate == pytest.approx(0.15, abs=0.005)
 
 
-# -- decisions --------------------------------------------------------------------------------------------------
+# -- decisions -------------------------------------------------------------------------------------
 
 
 def test_a_decision_away_from_the_threshold_is_a_finding_that_says_where():
@@ -129,7 +129,7 @@ def test_one_silent_neuron_of_2100_is_found():
     ) and "neuron 1234" in call.finding(gradients=False)
 
 
-# -- gradients --------------------------------------------------------------------------------------------------
+# -- gradients -------------------------------------------------------------------------------------
 
 
 def times(array, factor):
@@ -211,7 +211,7 @@ def test_a_gradient_that_is_wrong_anywhere_shows_in_projections(spoil, words):
         assert words in call.finding()
 
 
-# -- networks -----------------------------------------------------------------------------------------------------
+# -- networks --------------------------------------------------------------------------------------
 
 CONTRACT = Case("any", workload="contract", time_steps=5, batch=3)
 

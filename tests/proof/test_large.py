@@ -1,4 +1,5 @@
-"""Large networks: the papers' sizes are proved within minutes on a machine without a GPU, and their memory is bounded."""
+"""Large networks: the papers' sizes are proved within minutes on a machine without a GPU, and
+their memory is bounded."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Neurons that learn their decay: those of frameworks are proved, wrong ones named, missing ones refused."""
+"""Neurons that learn their decay: those of frameworks are proved, wrong ones named, missing ones
+refused."""
 
 import tomllib
 

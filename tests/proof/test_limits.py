@@ -102,7 +102,8 @@ def test_one_decision_of_a_tiny_network_may_be_within_rounding():
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
 def test_one_decision_of_a_small_layer_may_be_another(precision):
-    """Its timed calls draw thousands of decisions; one that is a rounding error from its threshold ended a right framework."""
+    """Its timed calls draw thousands of decisions; one that is a rounding error from its
+    threshold ended a right framework."""
     case = Case("torch", neuron=SOFT, neurons=64, time_steps=25, batch=4, precision=precision)
     assert limits_of(case, network_of(case))["neuron1"].decisions == 1 / (25 * 4 * 64)
     large = replace(case, neurons=1024)

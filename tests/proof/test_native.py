@@ -1,4 +1,5 @@
-"""Native neurons: what a framework's own tutorial gives, shown to have the right time axis, never ranked."""
+"""Native neurons: what a framework's own tutorial gives, shown to have the right time axis,
+never ranked."""
 
 import os
 import sys
@@ -41,7 +42,7 @@ def planted(reference, **changes):
     return proof_of(adapter, case)
 
 
-# -- the proof -------------------------------------------------------------------------------------------------
+# -- the proof -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", FAULTS)

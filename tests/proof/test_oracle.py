@@ -18,7 +18,8 @@ CASE = Case("any", neurons=97, time_steps=37, batch=3)
 
 
 def windows(stride, padding):
-    """Convolutions with bias and both pools, every window reaching over the edge where there is padding."""
+    """Convolutions with bias and both pools, every window reaching over the edge where there is
+    padding."""
     sizes = {"kernel": 3, "stride": stride, "padding": padding}
     return Network(
         (2, 9, 11),
@@ -132,7 +133,8 @@ def test_a_forced_flip_does_not_change_what_later_neurons_are_judged_by():
     "workload", ["contract", "recurrent", "potentials", "resnet34", "sew-resnet18"]
 )
 def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
-    """In resnet34 potentials are added to potentials, from the first block of a stage to the last."""
+    """In resnet34 potentials are added to potentials, from the first block of a stage to the
+    last."""
     sizes = {"width": 4, "image": 16, "classes": 7} if "resnet" in workload else {}
     problem = problem_of(replace(CASE, workload=workload, **TINY, **sizes))
     network, seen = problem.network, dict[str, np.ndarray]()

@@ -187,7 +187,7 @@ def test_a_problem_keeps_its_id_so_that_free_runs_are_used_again(known, case):
     assert problem_id(case) == known
 
 
-# -- networks -----------------------------------------------------------------------------------------------------
+# -- networks --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workload", ["contract", "recurrent", "potentials"])

@@ -1,4 +1,5 @@
-"""What is timed is judged: spikes and gradients of every phase, on values that no adapter could foresee."""
+"""What is timed is judged: spikes and gradients of every phase, on values that no adapter could
+foresee."""
 
 import tomllib
 from dataclasses import replace
@@ -120,7 +121,8 @@ def test_right_steps_pass_however_parameters_are_scaled(framework, precision):
 @pytest.mark.parametrize("framework", without({"jax"}, ["torch", "jax"]))
 @pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
 def test_right_steps_of_a_network_pass_although_updates_are_rounded(framework, precision):
-    """A norm's weight is near 1 and its gradient small: the last bit of the weight is more than the limit of the gradient."""
+    """A norm's weight is near 1 and its gradient small: the last bit of the weight is more than
+    the limit of the gradient."""
     case, adapter = (
         Case(framework, workload="contract", precision=precision, time_steps=5, batch=3),
         adapter_of(framework),
@@ -156,7 +158,8 @@ def test_right_calls_pass(framework, neuron, phase):
 def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_from_nothing_else(
     precision,
 ):
-    """Decisions of the first layer within 1e-4 of the threshold go the other way; then 1 % of the last spikes, anywhere."""
+    """Decisions of the first layer within 1e-4 of the threshold go the other way; then 1 % of
+    the last spikes, anywhere."""
     case = Case("any", precision=precision, layers=3, neurons=97, time_steps=101, batch=5)
     problem = problem_of(case)
     network, limits = problem.network, limits_of(case, problem.network)

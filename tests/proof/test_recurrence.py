@@ -1,4 +1,5 @@
-"""The float64 recurrence against hand-computed traces and against autograd of a loop written independently of it."""
+"""The float64 recurrence against hand-computed traces and against autograd of a loop written
+independently of it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Rounding to short formats against torch's own casts, and the properties of the one torch has no type for."""
+"""Rounding to short formats against torch's own casts, and the properties of the one torch has
+no type for."""
 
 import warnings
 

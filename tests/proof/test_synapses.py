@@ -1,4 +1,5 @@
-"""Neurons with a synaptic current: those of frameworks are proved, wrong ones named, missing ones refused."""
+"""Neurons with a synaptic current: those of frameworks are proved, wrong ones named, missing
+ones refused."""
 
 import tomllib
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""The proof must be able to fail: every wrong adapter is rejected with a message that names what is wrong with it."""
+"""The proof must be able to fail: every wrong adapter is rejected with a message that names what
+is wrong with it."""
 
 import importlib.util
 import tomllib

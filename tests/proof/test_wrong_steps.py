@@ -1,4 +1,5 @@
-"""Training steps: those of frameworks are proved, wrong ones are rejected, with words that name what is wrong with them."""
+"""Training steps: those of frameworks are proved, wrong ones are rejected, with words that name
+what is wrong with them."""
 
 import tomllib
 from dataclasses import replace

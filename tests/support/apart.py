@@ -1,11 +1,13 @@
-"""Code in a process of its own, with a time limit: what crashes a device or hangs takes nothing else with it."""
+"""Code in a process of its own, with a time limit: what crashes a device or hangs takes nothing
+else with it."""
 
 import subprocess
 import sys
 
 
 def run_apart(code: str, seconds: float = 150) -> str:
-    """What the code prints. Raises AssertionError, with the end of what it said, if it fails or takes longer than `seconds`."""
+    """What the code prints. Raises AssertionError, with the end of what it said, if it fails or
+    takes longer than `seconds`."""
     try:
         ended = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds

@@ -1,4 +1,5 @@
-"""The networks of the proof in torch, float64: written independently of the oracle, so that autograd can judge it."""
+"""The networks of the proof in torch, float64: written independently of the oracle, so that
+autograd can judge it."""
 
 import torch
 
@@ -14,7 +15,8 @@ SLOPES = {
 
 
 def loop(spec, currents, recurrent=None, potentials=False):
-    """The recurrence in torch. A straight line through v with slope σ' stands for the spike, so autograd does the rest."""
+    """The recurrence in torch. A straight line through v with slope σ' stands for the spike, so
+    autograd does the rest."""
     after, spikes, membrane = torch.zeros_like(currents[0]), [], []
     for current in currents:
         v = spec.decay * after + current
@@ -37,7 +39,8 @@ def loop(spec, currents, recurrent=None, potentials=False):
 
 
 def value_of(network, parameters, x):
-    """The value of a network's last node; `parameters` are float64 tensors by node and name, x is (T, B, *features)."""
+    """The value of a network's last node; `parameters` are float64 tensors by node and name, x
+    is (T, B, *features)."""
     functional, values = torch.nn.functional, {"input": x}
     for node in network.nodes:
         own, options, before = parameters.get(node.name, {}), node.options, values[node.inputs[0]]

@@ -1,4 +1,5 @@
-"""The command line in a temporary folder: in this process, which is fast, or as the installed command, which can be killed."""
+"""The command line in a temporary folder: in this process, which is fast, or as the installed
+command, which can be killed."""
 
 import csv
 import io
@@ -66,10 +67,12 @@ _ASK, _LAUNCH = inventory._answer, inventory.launch_apart
 
 @contextmanager
 def answers_remembered() -> Iterator[None]:
-    """Asks a worker once for what it answers again: about this environment, and about adapters in this checkout.
+    """Asks a worker once for what it answers again: about this environment, and about adapters in
+    this checkout.
 
-    A worker takes 0.4 s to answer, with torch and JAX 4 s, and every command asks one. Files in a temporary folder may
-    change between two commands, so that adapters there are asked about each time.
+    A worker takes 0.4 s to answer, with torch and JAX 4 s, and every command asks one. Files in a
+    temporary folder may change between two commands, so that adapters there are asked about each
+    time.
     """
     patched = inventory._answer is not _ASK or inventory.launch_apart is not _LAUNCH
     if patched:
@@ -97,9 +100,9 @@ def answers_remembered() -> Iterator[None]:
 class Snnbench:
     """Runs the command in `folder`, with the variables of `environment`.
 
-    Calling the object runs the command line in this process. Use `installed` for what only a process shows: an exit status,
-    variables that Python reads when it starts. Use `start` and `end` for signals.
-    `notes` is a folder that adapters find in SNNBENCH_TEST_NOTES.
+    Calling the object runs the command line in this process. Use `installed` for what only a
+    process shows: an exit status, variables that Python reads when it starts. Use `start` and `end`
+    for signals. `notes` is a folder that adapters find in SNNBENCH_TEST_NOTES.
     """
 
     def __init__(self, folder: Path):
@@ -115,7 +118,8 @@ class Snnbench:
         self.environment = {**ours, **own}
 
     def config(self, framework, adapters=(), grid="", measure="", name="odd") -> Path:
-        """A config of one odd case per framework; `adapters` are `file.py:Class` in tests/faults/faulty."""
+        """A config of one odd case per framework; `adapters` are `file.py:Class` in
+        tests/faults/faulty."""
         references = [f"{FAULTY / reference}" for reference in adapters]
         path = self.folder / f"{name}.toml"
         grid = f"[grid]\nframework = {json.dumps(framework)}\n{ODD if 'neurons' not in grid else ''}{grid}\n"

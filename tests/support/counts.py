@@ -1,4 +1,5 @@
-"""Recordings of events as frames of counts, and what a batch of them must be, recording by recording."""
+"""Recordings of events as frames of counts, and what a batch of them must be, recording by
+recording."""
 
 import torch
 from torch import Tensor
@@ -38,8 +39,9 @@ def moved(frames: Tensor, shift: Tensor) -> Tensor:
 
 
 def hostile(recordings: int, steps: int, channels: int) -> list[Tensor]:
-    """A recording without a frame, one without an event, one of which every bin has an event, and others with bins of every count
-    on which entries end (32, 33, 34, 65) and above a byte (256, 300, 4000), at both ends of tiles."""
+    """A recording without a frame, one without an event, one of which every bin has an event,
+    and others with bins of every count on which entries end (32, 33, 34, 65) and above a byte
+    (256, 300, 4000), at both ends of tiles."""
     frames = [torch.zeros(0, channels), torch.zeros(steps, channels), torch.ones(steps, channels)]
     frames += counts_of(recordings - 3, steps, channels, seed=7)
     row = frames[2].view(-1)

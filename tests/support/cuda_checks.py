@@ -20,7 +20,8 @@ UNTOUCHED = 77.0
 
 
 def guarded(like: torch.Tensor, dtype=None) -> torch.Tensor:
-    """An output with the strides of `like` inside a larger buffer, filled with a number that must not change outside."""
+    """An output with the strides of `like` inside a larger buffer, filled with a number that
+    must not change outside."""
     extent = 1 + sum(
         (size - 1) * stride for size, stride in zip(like.shape, like.stride(), strict=True)
     )

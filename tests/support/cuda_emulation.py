@@ -1,7 +1,8 @@
-"""The CUDA kernels on a CPU: the same source compiled by g++, run with the same launch geometry and arguments.
+"""The CUDA kernels on a CPU: the same source compiled by g++, run with the same launch geometry and
+arguments.
 
-`launch` takes the place of `snnbench.kernels.build.nvrtc.launch`. What it cannot show: the compiler's and the GPU's
-own faults, races (no two threads share anything here), and speed.
+`launch` takes the place of `snnbench.kernels.build.nvrtc.launch`. What it cannot show: the
+compiler's and the GPU's own faults, races (no two threads share anything here), and speed.
 """
 
 import ctypes
@@ -34,7 +35,8 @@ def launch(work) -> None:
 
 
 def build(program, folder, extra: tuple[str, ...] = CONTRACTION_OFF) -> Path:
-    """The library of a program in `folder`; its function `launch(grid, block, addresses of arguments)` runs its kernel."""
+    """The library of a program in `folder`; its function `launch(grid, block, addresses of
+    arguments)` runs its kernel."""
     path = Path(folder, "kernel.cpp")
     path.write_text(f'#include "cuda_shim.h"\n{program.source()}\nEMULATE({program.kernel})\n')
     built = path.with_suffix(".so")

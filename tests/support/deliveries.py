@@ -11,8 +11,8 @@ STRATEGIES = ["tonic:*", "frames:*"]
 def configured(
     snnbench: Snnbench, framework: list[str], adapters=(), grid="", name="delivery", **axes
 ) -> Path:
-    """A config of few synthetic recordings of SHD, two batches of them; `adapters` are references, `axes` other values than usual
-    by key of the grid, `grid` further lines of it."""
+    """A config of few synthetic recordings of SHD, two batches of them; `adapters` are
+    references, `axes` other values than usual by key of the grid, `grid` further lines of it."""
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
     usual = {
         "dataset": ["synthetic-shd"],

@@ -1,4 +1,5 @@
-"""What devices of JAX compute together, beside one of them, in a process of its own that has so many devices."""
+"""What devices of JAX compute together, beside one of them, in a process of its own that has so
+many devices."""
 
 import json
 import os
@@ -16,8 +17,9 @@ from snnbench.core.case import Case
 
 
 def apart(case, counts, double):
-    """By number of devices: relative L2 errors by name of a forward, a backward, an inference and a step of `case` against one
-    device, and `kept`, the bytes that a device keeps for backward over those of one alone. `double`: all in float64."""
+    """By number of devices: relative L2 errors by name of a forward, a backward, an inference
+    and a step of `case` against one device, and `kept`, the bytes that a device keeps for
+    backward over those of one alone. `double`: all in float64."""
     given = json.dumps({"case": case.as_dict(), "counts": counts, "double": double})
     devices = {
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={max(counts)}",

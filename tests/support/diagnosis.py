@@ -1,4 +1,5 @@
-"""What a framework with a fault would give in a network of one layer, and what the proof calls it."""
+"""What a framework with a fault would give in a network of one layer, and what the proof calls
+it."""
 
 import numpy as np
 

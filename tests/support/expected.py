@@ -1,4 +1,5 @@
-"""What every built-in adapter is expected to do: tests/adapters/expected.toml, and a construction of one by its name."""
+"""What every built-in adapter is expected to do: tests/adapters/expected.toml, and a
+construction of one by its name."""
 
 import functools
 import tomllib
@@ -26,7 +27,8 @@ NATIVES = {name: entry["native"] for name, entry in HERE.items() if "native" in 
 
 
 def variants(key: str) -> list[str]:
-    """`framework` or `framework:construction` of every construction that an entry lists, or has, under `key`."""
+    """`framework` or `framework:construction` of every construction that an entry lists, or has,
+    under `key`."""
     return [
         name if construction == "default" else f"{name}:{construction}"
         for name, entry in HERE.items()
@@ -63,7 +65,8 @@ def proved(name: str, neuron="soft", **changes):
 
 
 def representatives(pairs: list[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Of (variant, neuron or variation) so many that each variant and, where it can be, each second word is there once."""
+    """Of (variant, neuron or variation) so many that each variant and, where it can be, each
+    second word is there once."""
     chosen: set[tuple[str, str]] = set()
     for name in dict.fromkeys(name for name, _ in pairs):
         mine = [pair for pair in pairs if pair[0] == name]

@@ -15,7 +15,8 @@ from snnbench.records.record import RECORD
 from snnbench.records.rows import rows_of
 
 FORGERIES: dict[str, tuple[str, str, Callable[["Forged"], str | None]]] = {}
-"""Kind of the fault, words of its sentence, and what is done; by name. `forgeries.py` and `forged_times.py` fill it."""
+"""Kind of the fault, words of its sentence, and what is done; by name. `forgeries.py` and
+`forged_times.py` fill it."""
 
 
 def forgery(kind: str, words: str):
@@ -29,7 +30,8 @@ def forgery(kind: str, words: str):
 
 
 class Forged:
-    """The lines of a bundle as values, each record whole; `text` writes it with counts and hashes that are right again."""
+    """The lines of a bundle as values, each record whole; `text` writes it with counts and
+    hashes that are right again."""
 
     def __init__(self, text: str):
         self.header, first, shared, *others = map(json.loads, text.splitlines())

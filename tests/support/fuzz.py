@@ -1,7 +1,8 @@
-"""No config, record, event or command line may end in a traceback or an exit code that is not documented, or change a record or
-anything outside the output folder.
+"""No config, record, event or command line may end in a traceback or an exit code that is not
+documented, or change a record or anything outside the output folder.
 
-`make fuzz SEED=1 PART=1/4` tries a quarter of 10,000 of each, and of 200 command lines as real commands.
+`make fuzz SEED=1 PART=1/4` tries a quarter of 10,000 of each, and of 200 command lines as real
+commands.
 """
 
 import argparse
@@ -98,7 +99,8 @@ class Arena:
         (self.folder / "tmp").mkdir()
 
     def seen(self) -> dict[str, bytes]:
-        """Everything but the output folder, and what reports write into the folder that they are of."""
+        """Everything but the output folder, and what reports write into the folder that they are
+        of."""
         own = (self.out, self.folder / "tmp", self.base / "results.csv", self.base / "report.html")
         files = (
             path

@@ -14,7 +14,8 @@ QUICK, SLOW = "not slow", "slow"
 
 
 def run_interpreted(cases: Path, marked: str) -> None:
-    """Runs QUICK or SLOW tests of a file in a process of its own, because Triton decides on import whether it interprets."""
+    """Runs QUICK or SLOW tests of a file in a process of its own, because Triton decides on
+    import whether it interprets."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     result = subprocess.run(
         [

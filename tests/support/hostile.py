@@ -100,8 +100,8 @@ TOKENS = (
 
 
 def changed_tree(random: Random, tree: Any, times: int = 2) -> Any:
-    """A copy with up to so many changes: a value replaced, also by one of another place, taken out, doubled, or put under another
-    name."""
+    """A copy with up to so many changes: a value replaced, also by one of another place, taken
+    out, doubled, or put under another name."""
     tree = {"": deepcopy(tree)}
     for _ in range(random.randint(1, times)):
         _change(random, tree)

@@ -1,7 +1,8 @@
-"""Commands that are killed at any moment: what was there before is there after, and the same command then comes to its end.
+"""Commands that are killed at any moment: what was there before is there after, and the same
+command then comes to its end.
 
-`make kills SEED=1 PART=1/4` kills a quarter of 300: reports and merges, runs of a stub framework, every fifteenth of a real one.
-`env create` is killed in tests/environments/test_interrupted.py.
+`make kills SEED=1 PART=1/4` kills a quarter of 300: reports and merges, runs of a stub framework,
+every fifteenth of a real one. `env create` is killed in tests/environments/test_interrupted.py.
 """
 
 import argparse

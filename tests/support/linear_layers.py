@@ -12,7 +12,8 @@ from snnbench.kernels.linear_lif.split_formats import TIERS
 
 TIMES, BATCH, INPUTS, NEURONS = 70, 3, 45, 33
 TOLERANCE = {None: 2e-6, "fp32": 2e-6, "fp32-pair": 2e-6, "tf32": 0.1, "bf16": 0.3}
-"""Relative L2 error of gradients against float64. In short tiers single spikes differ, which changes all later steps."""
+"""Relative L2 error of gradients against float64. In short tiers single spikes differ, which
+changes all later steps."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,5 @@
-"""Problems of a linear layer with currents that are exact in float32, and what LinearLIF must compute of them."""
+"""Problems of a linear layer with currents that are exact in float32, and what LinearLIF must
+compute of them."""
 
 import copy
 import math
@@ -12,7 +13,8 @@ from snnbench.kernels.lif import lif
 
 @dataclass(frozen=True)
 class Problem:
-    """Weights are multiples of 2^-10: sums of spikes are the same in any order, so neurons get the same currents."""
+    """Weights are multiples of 2^-10: sums of spikes are the same in any order, so neurons get
+    the same currents."""
 
     steps: int = 37
     batch: int = 3
@@ -77,7 +79,8 @@ def results(layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor) -> dict[s
 def expected(
     layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor, absolute: bool = False
 ) -> dict[str, torch.Tensor]:
-    """The same from the reference's neuron on exact currents, with float64 products; if `absolute`, of absolute values."""
+    """The same from the reference's neuron on exact currents, with float64 products; if
+    `absolute`, of absolute values."""
     weight = layer.linear.weight.detach()
     currents = (x.double() @ weight.double().t()).float().requires_grad_()
     shift = (
@@ -100,8 +103,9 @@ def products(
 
 
 def check(layer: LinearLIF, x: torch.Tensor, upstream: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Raises AssertionError unless spikes have the same bits and gradients are within 1e-6·max(1, √(T·B/4096)), or where all but
-    nothing is left of a sum, within one rounding of its terms."""
+    """Raises AssertionError unless spikes have the same bits and gradients are within
+    1e-6·max(1, √(T·B/4096)), or where all but nothing is left of a sum, within one rounding of
+    its terms."""
     actual, right = results(layer, x, upstream), expected(layer, x, upstream)
     terms = expected(layer, x, upstream, absolute=True)
     assert torch.equal(actual["spikes"].float(), right["spikes"]), "spikes differ"

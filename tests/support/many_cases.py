@@ -1,4 +1,5 @@
-"""A result folder of as many cases as are asked for, made from committed records: other sizes, other times, the same shape.
+"""A result folder of as many cases as are asked for, made from committed records: other sizes,
+other times, the same shape.
 
 By hand: `PYTHONPATH=tests python -m support.many_cases FOLDER CASES`.
 """
@@ -18,8 +19,8 @@ SECONDS = ("wall", "low", "high", "enqueue", "device")
 
 
 def write_many(folder: Path, cases: int, blocks: int = 3, seed: int = 0) -> None:
-    """`cases` cases of `blocks` blocks each, valid in every field; at every size all that the quickstart has.
-    `seed` is of their times."""
+    """`cases` cases of `blocks` blocks each, valid in every field; at every size all that the
+    quickstart has. `seed` is of their times."""
     originals: dict[str, list[dict]] = {}
     for path in sorted((unbundled("quickstart", folder) / "records").glob("*.json")):
         record = json.loads(path.read_bytes())

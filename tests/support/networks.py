@@ -1,4 +1,5 @@
-"""Networks that the contract is tested with. No user sees them: a case names them by `workload`, and `workload_of` knows them."""
+"""Networks that the contract is tested with. No user sees them: a case names them by `workload`,
+and `workload_of` knows them."""
 
 from snnbench.core.case import Case
 from snnbench.core.network import INPUT, Network, Node
@@ -11,8 +12,9 @@ WIDEST = NeuronSpec("hard", detach_reset=True, decay=0.5)
 
 
 def contract(case: Case) -> Network:
-    """conv – norm – neuron – max_pool – conv – norm – add – neuron – flatten – linear – mean_time. The shortcut is the pool
-    behind a norm of its own: spikes as they are would make the second neuron fire."""
+    """conv – norm – neuron – max_pool – conv – norm – add – neuron – flatten – linear –
+    mean_time. The shortcut is the pool behind a norm of its own: spikes as they are would make
+    the second neuron fire."""
     spiking = {"neuron": case.neuron}
     return Network(
         (2, 9, 11),
@@ -54,7 +56,8 @@ def recurrent(case: Case) -> Network:
 
 
 def potentials(case: Case) -> Network:
-    """linear – neuron – linear – neuron that hands out its potentials, for a loss of the membrane – mean_time."""
+    """linear – neuron – linear – neuron that hands out its potentials, for a loss of the
+    membrane – mean_time."""
     return Network(
         (13,),
         (

@@ -35,7 +35,8 @@ def currents_of(*shape, seed=0, dtype=torch.float32):
 
 
 def gradients_of(function, *tensors):
-    """Outputs of `function`, and the gradients by `tensors` of a seeded weighted sum of all differentiable outputs."""
+    """Outputs of `function`, and the gradients by `tensors` of a seeded weighted sum of all
+    differentiable outputs."""
     leaves = [t.detach().clone().requires_grad_() for t in tensors]
     outputs = [o for o in function(*leaves) if o is not None]
     generator = torch.Generator().manual_seed(1)

@@ -1,4 +1,5 @@
-"""NIR files for tests: right ones, hostile ones, and what a graph computes, step by step, without any folding."""
+"""NIR files for tests: right ones, hostile ones, and what a graph computes, step by step,
+without any folding."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,8 +10,9 @@ import h5py
 import numpy as np
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "nir"
-"""snntorch.nir, norse.nir and sinabs.nir were written by these libraries' own exporters: 13-17-5, LIF neurons. Norse 1.1.0 and
-Sinabs 3.1.3 wrote with nir 1.0.4; snnTorch 1.0.0 with nir 1.0.8, because its exporter needs that version."""
+"""snntorch.nir, norse.nir and sinabs.nir were written by these libraries' own exporters:
+13-17-5, LIF neurons. Norse 1.1.0 and Sinabs 3.1.3 wrote with nir 1.0.4; snnTorch 1.0.0 with nir
+1.0.8, because its exporter needs that version."""
 
 Described = tuple[str, dict[str, Any]]
 """Type and arrays of a node."""
@@ -39,7 +41,8 @@ def write_nir(
 
 
 def chain(*nodes: Described, shape: Sequence[int] = (5,)) -> dict[str, Any]:
-    """Arguments of `write_nir`: an Input of this shape, the nodes named a, b, c, …, and an Output."""
+    """Arguments of `write_nir`: an Input of this shape, the nodes named a, b, c, …, and an
+    Output."""
     named = dict(zip("abcdefghijkl", nodes, strict=False))
     names = ["input", *named, "output"]
     ends = {
@@ -68,7 +71,8 @@ def lif(features: int | None = None, **changed: Any) -> Described:
 def spikes_of(
     nodes: Sequence[Described], x: np.ndarray, dt: float, decay: str, reset: str
 ) -> list[np.ndarray]:
-    """Spikes (T, B, *features) of every neuron of a chain on x, in float64, straight from NIR's equations in steps of dt."""
+    """Spikes (T, B, *features) of every neuron of a chain on x, in float64, straight from NIR's
+    equations in steps of dt."""
     found, value = [], x.astype(np.float64)
     for kind, arrays in nodes:
         own = {

@@ -1,4 +1,5 @@
-"""Every variant that is ready on a CPU, and four neurons with a current each that tell right constants from wrong ones."""
+"""Every variant that is ready on a CPU, and four neurons with a current each that tell right
+constants from wrong ones."""
 
 import functools
 from importlib.util import find_spec
@@ -17,8 +18,9 @@ BELOW, ABOVE, THRICE, TWICE = range(4)
 CURRENTS = np.zeros((3, 1, 4), np.float32)
 CURRENTS[0, 0] = 0.999, 1.001, 3.5, 0.6
 CURRENTS[1, 0, TWICE] = 0.6
-"""(T, B, N). Just below the threshold and just above it once; above three times the threshold; and 0.6 twice, of which the
-second crosses the threshold if, and only if, the first is still remembered."""
+"""(T, B, N). Just below the threshold and just above it once; above three times the threshold;
+and 0.6 twice, of which the second crosses the threshold if, and only if, the first is still
+remembered."""
 
 
 def _ready() -> dict[str, Case]:

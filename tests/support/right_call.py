@@ -41,7 +41,8 @@ class Right:
         return finding
 
     def flip(self, near, neuron="neuron1", count=1):
-        """Flip decisions of the last step, which no later one follows, where v is nearest to `near`; their places."""
+        """Flip decisions of the last step, which no later one follows, where v is nearest to
+        `near`; their places."""
         last = self.run.potentials[neuron][-1]
         places = [
             np.unravel_index(i, last.shape)

@@ -1,7 +1,9 @@
-"""Reading SASS, the machine code of NVIDIA GPUs, from the text of `cuobjdump -sass` or `nvdisasm`: no GPU is needed.
+"""Reading SASS, the machine code of NVIDIA GPUs, from the text of `cuobjdump -sass` or `nvdisasm`:
+no GPU is needed.
 
-A time loop runs at the speed of memory only if many of its loads are under way before anything waits for one, and the
-compiler decides that: it moves no load over a store it cannot tell apart. So tests compile a kernel and read what came out.
+A time loop runs at the speed of memory only if many of its loads are under way before anything
+waits for one, and the compiler decides that: it moves no load over a store it cannot tell apart. So
+tests compile a kernel and read what came out.
 """
 
 import re
@@ -36,7 +38,8 @@ class Instruction:
 
     @property
     def registers(self) -> tuple[int, ...]:
-        """General registers that its operands name, the written one first; of a vector only the first."""
+        """General registers that its operands name, the written one first; of a vector only the
+        first."""
         return tuple(int(number) for number in re.findall(r"\bR(\d+)\b", self.operands))
 
     @property
@@ -48,7 +51,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Usage:
-    """The resources of one function, from `cuobjdump -res-usage`: registers for each thread, and bytes."""
+    """The resources of one function, from `cuobjdump -res-usage`: registers for each thread, and
+    bytes."""
 
     registers: int
     stack: int
@@ -57,7 +61,8 @@ class Usage:
 
 
 def functions(text: str) -> dict[str, list[Instruction]]:
-    """The instructions of every function in the text, by name; lines before any function's name belong to ''."""
+    """The instructions of every function in the text, by name; lines before any function's name
+    belong to ''."""
     listings: dict[str, list] = {"": []}
     labels: dict[tuple[str, str], int] = {}
     name, waiting = "", []
@@ -85,7 +90,8 @@ def functions(text: str) -> dict[str, list[Instruction]]:
 
 
 def parse(text: str) -> list[Instruction]:
-    """The instructions of the only function in the text. Raises ValueError if there are several or none."""
+    """The instructions of the only function in the text. Raises ValueError if there are several
+    or none."""
     listings = functions(text)
     if len(listings) != 1:
         raise ValueError(
@@ -107,8 +113,8 @@ def _instruction(
 def loops(instructions: list[Instruction]) -> list[list[Instruction]]:
     """The natural loops, each as its instructions in the order of addresses, larger ones first.
 
-    A branch backwards alone makes no loop: slow paths lie behind the exit and branch back into straight code. It is one
-    if every way to the branch leads through its target.
+    A branch backwards alone makes no loop: slow paths lie behind the exit and branch back into
+    straight code. It is one if every way to the branch leads through its target.
     """
     index = {instruction.address: i for i, instruction in enumerate(instructions)}
     after = [
@@ -146,7 +152,8 @@ def _successors(instructions: list[Instruction], i: int) -> list[int]:
     if instruction.opcode in ("EXIT", "RET", "BRX"):
         return [] if always else following
     if instruction.opcode == "BSYNC":
-        # Threads meet where the BSSY said; the last one whose region holds this BSYNC (slow paths lie outside of all).
+        # Threads meet where the BSSY said; the last one whose region holds this BSYNC (slow paths
+        # lie outside of all).
         barrier = instruction.operands.split()[0]
         opened = [
             o for o in instructions if o.opcode == "BSSY" and o.operands.startswith(f"{barrier},")
@@ -205,8 +212,8 @@ def loads_before_first_store_in_loop(instructions: list[Instruction]) -> int:
 def loads_in_flight(body: list[Instruction]) -> int:
     """The most loads to registers that are under way at once when `body` runs as a loop.
 
-    A load is under way until an instruction names a register that it writes. Loads before the first store may still
-    wait for each other: this is the stricter number.
+    A load is under way until an instruction names a register that it writes. Loads before the first
+    store may still wait for each other: this is the stricter number.
     """
     under_way: list[set[int]] = []
     most = 0
@@ -257,7 +264,8 @@ def registers(text: str) -> int:
 
 
 def tool(name: str) -> str | None:
-    """The path of `cuobjdump` or `nvdisasm`: from Triton's wheel if it is installed, else from the PATH."""
+    """The path of `cuobjdump` or `nvdisasm`: from Triton's wheel if it is installed, else from
+    the PATH."""
     try:
         import triton
 

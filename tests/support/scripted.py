@@ -1,4 +1,5 @@
-"""Processes that run Python text in place of a worker: they can do what they like with what a worker is given."""
+"""Processes that run Python text in place of a worker: they can do what they like with what a
+worker is given."""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""A GPU of numbers: a host's clock that asking moves, a queue that is worked off in order, and a cache that forgets."""
+"""A GPU of numbers: a host's clock that asking moves, a queue that is worked off in order, and a
+cache that forgets."""
 
 from collections import OrderedDict
 
@@ -6,8 +7,9 @@ LAUNCH_S, MARK_S, WAIT_S, ROOM, CYCLES_PER_S = 8e-6, 1e-6, 12e-6, 1024, 1.8e9
 
 
 class SimulatedDevice:
-    """`queue` of a program. A kernel takes `cold` seconds, or `warm` ones where the cache holds what it reads and writes, and
-    those that its bytes take at `rates`, cold and warm. Where the queue has no room left the host waits, as CUDA's does."""
+    """`queue` of a program. A kernel takes `cold` seconds, or `warm` ones where the cache holds
+    what it reads and writes, and those that its bytes take at `rates`, cold and warm. Where the
+    queue has no room left the host waits, as CUDA's does."""
 
     def __init__(
         self, cold=3e-6, warm=1e-6, cache_bytes=50 << 20, launch=LAUNCH_S, rates=(float("inf"),) * 2

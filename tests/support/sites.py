@@ -1,4 +1,5 @@
-"""Bundles for sites: of made-up records, as if they had been verified; and what is asked of a site in a browser."""
+"""Bundles for sites: of made-up records, as if they had been verified; and what is asked of a
+site in a browser."""
 
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,9 @@ def on(records: list[Record], cpu: str) -> list[Record]:
 
 
 def three_by_three() -> list[Source]:
-    """Three machines, and a framework in three versions, of which the two older ones reject a neuron; sizes that were not all
-    measured in both precisions; two frameworks that are level; one that another author confirms."""
+    """Three machines, and a framework in three versions, of which the two older ones reject a
+    neuron; sizes that were not all measured in both precisions; two frameworks that are level;
+    one that another author confirms."""
     sources = []
     for number, cpu in enumerate(("Alpha 1", "Beta 2", "Gamma 3")):
         records: list[Record] = []
@@ -88,8 +90,8 @@ def three_by_three() -> list[Source]:
 
 
 def two_of_a_name() -> list[Source]:
-    """Two bundles of one experiment, of which the second has two machines of one kind: the second of them has a neuron and a
-    precision that no other bundle has."""
+    """Two bundles of one experiment, of which the second has two machines of one kind: the
+    second of them has a neuron and a precision that no other bundle has."""
     here = [
         one
         for precision in ("fp32", "bf16")
@@ -126,12 +128,14 @@ def neurons_by_precisions() -> Source:
 
 
 def on_node(records: list[Record], node: str) -> list[Record]:
-    """The same on another machine of the same kind, as of a run in parts on two nodes of a cluster."""
+    """The same on another machine of the same kind, as of a run in parts on two nodes of a
+    cluster."""
     return [one.model_copy(update={"machine": {**one.machine, "node": node}}) for one in records]
 
 
 def many_rows(count: int) -> Source:
-    """At least so many cases of three blocks each, on one machine: ten variants in groups of many sizes."""
+    """At least so many cases of three blocks each, on one machine: ten variants in groups of
+    many sizes."""
     records: list[Record] = []
     names = [
         (name, mode)

@@ -1,4 +1,5 @@
-"""Full matrices of cases, of which `make test` runs representatives and `make test-all` everything."""
+"""Full matrices of cases, of which `make test` runs representatives and `make test-all`
+everything."""
 
 import tomllib
 from collections.abc import Container, Iterable, Sequence

@@ -1,7 +1,9 @@
-"""A real SLURM for tests: munged, slurmctld and a few nodes, each a slurmd, all on this machine and in a folder of their own.
+"""A real SLURM for tests: munged, slurmctld and a few nodes, each a slurmd, all on this machine and
+in a folder of their own.
 
-No systemd, no cgroups, no accounting, and nothing below /etc, /var or /run. Memory is limited by looking each second (a job that
-uses more is ended); cores are counted and not bound. Each node has two GPUs that are none.
+No systemd, no cgroups, no accounting, and nothing below /etc, /var or /run. Memory is limited by
+looking each second (a job that uses more is ended); cores are counted and not bound. Each node has
+two GPUs that are none.
 """
 
 import ctypes
@@ -56,7 +58,8 @@ def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
 
 
 class Cluster:
-    """Nodes n1, n2 … with `cpus` and `memory` MiB each, in partition `test`. `start` before use, `stop` after."""
+    """Nodes n1, n2 … with `cpus` and `memory` MiB each, in partition `test`. `start` before use,
+    `stop` after."""
 
     def __init__(self, nodes: int = 2, cpus: int = 2, memory: int = 8000, settings: str = ""):
         self.folder = Path(
@@ -246,7 +249,8 @@ def _open_files(process: psutil.Process) -> str:
 
 
 def _addresses(hostname: str) -> str:
-    """Only the loopback, where the machine's name means that; elsewhere steps would not reach each other."""
+    """Only the loopback, where the machine's name means that; elsewhere steps would not reach
+    each other."""
     try:
         loopback = socket.gethostbyname(hostname) == "127.0.0.1"
     except OSError:

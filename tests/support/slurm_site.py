@@ -1,4 +1,5 @@
-"""The command line on a machine that has SLURM: experiments of two parts that a test can hold, and what is left of them."""
+"""The command line on a machine that has SLURM: experiments of two parts that a test can hold,
+and what is left of them."""
 
 import json
 import os

@@ -29,8 +29,8 @@ def timing(
     noise: float = 0.0,
     seed: str = "",
 ) -> dict:
-    """Slots of one block from 100 s on, ten a second. The machine slows down by 1 % from pass to pass, for every case alike;
-    `noise` is the spread of what a case has of its own."""
+    """Slots of one block from 100 s on, ten a second. The machine slows down by 1 % from pass to
+    pass, for every case alike; `noise` is the spread of what a case has of its own."""
     random = Random(f"{seed} {block}")
     slots = []
     for number in range(passes):
@@ -73,8 +73,8 @@ def record(
     alive="together",
     **case,
 ) -> Record:
-    """A record as a run writes it; of one that is not ok only the forward phase went well. Records of one `block` with the same
-    text `alive` were alive together; None: it ran alone."""
+    """A record as a run writes it; of one that is not ok only the forward phase went well.
+    Records of one `block` with the same text `alive` were alive together; None: it ran alone."""
     case = Case(framework, **case)
     parts = {name: {"status": "ok", "seconds": 0.25} for name in ("import", "build", "first_call")}
     for phase, share in SHARES.items():
@@ -191,7 +191,8 @@ def figure(table: Table, id: str) -> Figure:
 
 
 def example() -> list[Record]:
-    """The shape of configs/example.toml: sizes and precisions, two neurons, one missing row, one framework that hardly scales."""
+    """The shape of configs/example.toml: sizes and precisions, two neurons, one missing row, one
+    framework that hardly scales."""
     records = []
     speeds = {
         "fused": 1.0,

@@ -1,4 +1,5 @@
-"""A pessimistic model of a tensor core with its error bound, sequential float32, and matrices that are hard for both."""
+"""A pessimistic model of a tensor core with its error bound, sequential float32, and matrices
+that are hard for both."""
 
 import math
 
@@ -11,7 +12,8 @@ BLOCK = 16
 
 
 def multiply(left, right, out, keep):
-    """out = left @ right + keep·out: exact sums of 16 terms, added to an accumulator that truncates to float32."""
+    """out = left @ right + keep·out: exact sums of 16 terms, added to an accumulator that
+    truncates to float32."""
     total = torch.zeros(len(left), right.shape[1])
     for first in range(0, left.shape[1], BLOCK):
         terms = left[:, first : first + BLOCK].double() @ right[first : first + BLOCK].double()
@@ -28,7 +30,8 @@ def truncated(exact: torch.Tensor) -> torch.Tensor:
 
 
 def sequential(left, right):
-    """left @ right in float32, one term after the other: what a plain loop of multiply-adds gives."""
+    """left @ right in float32, one term after the other: what a plain loop of multiply-adds
+    gives."""
     left, right = left.float(), right.float()
     total = torch.zeros(len(left), right.shape[1])
     for k in range(left.shape[1]):
@@ -45,8 +48,8 @@ def joined(split: Split) -> torch.Tensor:
 
 
 def subnormal_bound(tier: str, matrix: torch.Tensor) -> torch.Tensor:
-    """The largest error of each row (rows, 1) by subnormal operands, as `split_formats` says: a share of the row's maximum, and
-    what is lost in rows that are too small for a scale."""
+    """The largest error of each row (rows, 1) by subnormal operands, as `split_formats` says: a
+    share of the row's maximum, and what is lost in rows that are too small for a scale."""
     of_largest, least = SUBNORMAL[tier]
     largest = matrix.double().abs().amax(1, keepdim=True) if matrix.shape[1] else 0.0
     return of_largest * largest + least
@@ -61,7 +64,8 @@ SUBNORMAL = {
 
 
 def relative_bound(tier: str, left_split: bool, right_split: bool) -> float:
-    """ρ of `split_products`: the relative errors of the operands that are split, and of low × low, which is left out."""
+    """ρ of `split_products`: the relative errors of the operands that are split, and of low ×
+    low, which is left out."""
     unit = TIERS[tier].relative
     dropped = 2.0**-22 if unit < 2.0**-22 else unit**2
     return (left_split + right_split) * unit + (left_split and right_split) * dropped
@@ -77,7 +81,8 @@ KINDS = ("normal", "heavy", "tiny", "huge", "cancelling")
 
 
 def matrix(kind: str, rows: int, inner: int, seed: int = 0) -> torch.Tensor:
-    """Float32 (rows, inner). `heavy`: log-normal magnitudes; `cancelling`: sums of pairs are 1e-4 of their terms."""
+    """Float32 (rows, inner). `heavy`: log-normal magnitudes; `cancelling`: sums of pairs are
+    1e-4 of their terms."""
     generator = torch.Generator().manual_seed(seed)
     z = torch.randn(rows, inner, generator=generator)
     if kind == "heavy":

@@ -11,7 +11,8 @@ from .paths import committed
 
 
 def tree(folder: Path) -> dict[str, bytes | str]:
-    """What lies below a folder, by path: the content of files, where links lead to, and the kind of everything else."""
+    """What lies below a folder, by path: the content of files, where links lead to, and the kind
+    of everything else."""
     return {str(path.relative_to(folder)): _content(path) for path in sorted(folder.rglob("*"))}
 
 

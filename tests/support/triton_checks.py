@@ -15,7 +15,8 @@ from snnbench.kernels.lif.triton import launch
 
 @pytest.fixture(autouse=True)
 def rounding_to_bfloat16(monkeypatch):
-    """The interpreter rounds float32 to bfloat16 without a carry into the exponent: 1.999 becomes 1."""
+    """The interpreter rounds float32 to bfloat16 without a carry into the exponent: 1.999
+    becomes 1."""
     convert = interpreter._convert_float
 
     def fixed(values, source, target, rounding):
@@ -35,7 +36,8 @@ def rounding_to_bfloat16(monkeypatch):
 def forward_call(
     spec, currents, spikes_dtype=torch.float32, bits=False, state=None, scale=None, shift=None
 ) -> Forward:
-    """A call that writes everything. Outputs start as NaN or 255, so that unwritten elements are noticed."""
+    """A call that writes everything. Outputs start as NaN or 255, so that unwritten elements are
+    noticed."""
     *outer, last = currents.shape
     spikes = (
         torch.full((*outer, (last + 7) // 8), 255, dtype=torch.uint8)
@@ -71,7 +73,8 @@ def twin(call, dtype=None):
 
 
 def check_forward(call: Forward) -> Forward:
-    """Runs the call; spikes, trace, final state and checkpoints must have the reference's bits. Returns the call."""
+    """Runs the call; spikes, trace, final state and checkpoints must have the reference's bits.
+    Returns the call."""
     expected = twin(call)
     reference.forward(expected)
     launch.forward(call)
@@ -89,7 +92,8 @@ def check_forward(call: Forward) -> Forward:
 
 
 def backward_call(done: Forward, seed=0, grad_dtype=torch.float32, **more) -> Backward:
-    """The backward pass of a forward pass that was run, with all gradients given and all results requested."""
+    """The backward pass of a forward pass that was run, with all gradients given and all results
+    requested."""
     torch.manual_seed(seed)
     x = done.currents
     inner = [torch.full(x.shape[1:], math.nan) for _ in range(3)]
@@ -111,7 +115,8 @@ def backward_call(done: Forward, seed=0, grad_dtype=torch.float32, **more) -> Ba
 
 
 def check_backward(call: Backward, limit=1e-6) -> None:
-    """Runs the call; results must agree with the reference in float64, to a relative L2 distance of `limit`."""
+    """Runs the call; results must agree with the reference in float64, to a relative L2 distance
+    of `limit`."""
     exact = twin(call, torch.float64)
     reference.backward(exact)
     launch.backward(call)

@@ -29,7 +29,8 @@ class Visit:
         self.page.wait_for_selector("body.complete #cases.ready")
 
     def draw(self, figure: str = "") -> None:
-        """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all; what is drawn already stays."""
+        """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all;
+        what is drawn already stays."""
         selector = (f"[data-figure={figure}] " if figure else "") + ".plot:not(.drawn)"
         self.page.evaluate(
             "(s) => Promise.all([...document.querySelectorAll(s)].map(draw))", selector
@@ -44,7 +45,8 @@ class Visit:
         self.page.wait_for_selector("body[data-switched]")
 
     def hold_still(self) -> None:
-        """Figures are drawn no more when they come into sight, which would move what is aimed at."""
+        """Figures are drawn no more when they come into sight, which would move what is aimed
+        at."""
         self.page.evaluate("seen.disconnect()")
 
     def titles(self, figure: str) -> list[str]:
@@ -61,7 +63,8 @@ class Visit:
         )
 
     def table(self) -> dict[str, bool | int]:
-        """Whether the table is wider than its frame, and how many different heights its lines have."""
+        """Whether the table is wider than its frame, and how many different heights its lines
+        have."""
         self.page.wait_for_selector("#cases.ready")
         return self.page.evaluate("""() => {
           const frame = document.getElementById("cases").parentElement;

@@ -10,7 +10,8 @@ from snnbench.worker.closure import closure_of
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Modules `a` and `odd`: a needs B_b and, for an extra, c; B_b needs a again, and something that is not there."""
+    """Modules `a` and `odd`: a needs B_b and, for an extra, c; B_b needs a again, and something
+    that is not there."""
 
     def make(name, module, requires=()):
         (tmp_path / f"{module}.py").touch()

@@ -1,4 +1,5 @@
-"""Which devices there are, by a driver of our own that answers as NVIDIA's does: with no device if all are hidden."""
+"""Which devices there are, by a driver of our own that answers as NVIDIA's does: with no device
+if all are hidden."""
 
 import json
 import shutil

@@ -1,4 +1,5 @@
-"""What a worker and the judge hand over to each other arrives as it was sent, and nothing else is taken."""
+"""What a worker and the judge hand over to each other arrives as it was sent, and nothing else
+is taken."""
 
 import json
 from math import nan

@@ -1,4 +1,5 @@
-"""The judge and a worker, two ends of a channel: the verdict is that of a proof in one process, and results are dropped."""
+"""The judge and a worker, two ends of a channel: the verdict is that of a proof in one process,
+and results are dropped."""
 
 import json
 import subprocess
@@ -23,7 +24,8 @@ CASE = Case("numpy", neurons=31, time_steps=37, batch=3)
 
 
 class Worker:
-    """The other end of the judge's channel: carries its calls out at once, and has `orders` for it in between."""
+    """The other end of the judge's channel: carries its calls out at once, and has `orders` for
+    it in between."""
 
     def __init__(self, folder, *orders, **given):
         self.serving, self.objects = (

@@ -1,4 +1,5 @@
-"""A worker neither installs anything nor reaches the network, and an attempt is named even if its refusal was swallowed."""
+"""A worker neither installs anything nor reaches the network, and an attempt is named even if
+its refusal was swallowed."""
 
 import os
 
@@ -69,7 +70,8 @@ Path(__file__).with_name("imported").write_text(" ".join(imported))
 
 
 def error_of(tmp_path, attempt, timeout=30):
-    """What a worker's process knew of its attempts when it imported an adapter that makes this one."""
+    """What a worker's process knew of its attempts when it imported an adapter that makes this
+    one."""
     (tmp_path / "mine.py").write_text(SWALLOWED.format(attempt=attempt))
     job = Inquiry((f"{tmp_path / 'mine.py'}:Mine",)).as_dict()
     variables = worker_environment("cpu", 1)
@@ -116,7 +118,8 @@ def test_a_worker_gets_the_surroundings_it_is_promised(tmp_path):
 
 
 def test_a_connection_ends_check_too(snnbench):
-    """`run` finds the attempt at its end (tests/end_to_end/test_faults.py); `check` must not call the same adapter right."""
+    """`run` finds the attempt at its end (tests/end_to_end/test_faults.py); `check` must not
+    call the same adapter right."""
     sizes = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
     ended = snnbench(
         "check", "--adapter", f"{FAULTY / 'forbidden.py'}:CallsHome", "--neuron", "soft", *sizes

@@ -1,4 +1,5 @@
-"""The synthetic task: the same for every framework, as dense as the case's input, and there to be learned."""
+"""The synthetic task: the same for every framework, as dense as the case's input, and there to
+be learned."""
 
 from dataclasses import replace
 

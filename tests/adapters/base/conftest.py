@@ -8,7 +8,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def compiler_caches(tmp_path_factory):
-    """Caches of our own, for all tests of a file; and torch need not try whether this compiler knows this CPU."""
+    """Caches of our own, for all tests of a file; and torch need not try whether this compiler
+    knows this CPU."""
     import torch
     from torch._inductor import config as inductor
 
@@ -26,7 +27,8 @@ def compiler_caches(tmp_path_factory):
 
 @pytest.fixture
 def traced_only(monkeypatch):
-    """Torch traces, cuts and differentiates as ever, but runs the pieces without generating code: that takes long."""
+    """Torch traces, cuts and differentiates as ever, but runs the pieces without generating
+    code: that takes long."""
     import torch
 
     monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="aot_eager"))

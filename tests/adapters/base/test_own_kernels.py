@@ -1,4 +1,5 @@
-"""The calls that `snnbench doctor --kernels` times: each computes, in memory of its own, and tells its bytes."""
+"""The calls that `snnbench doctor --kernels` times: each computes, in memory of its own, and
+tells its bytes."""
 
 import pytest
 import torch

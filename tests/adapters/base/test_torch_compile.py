@@ -1,4 +1,5 @@
-"""Mode compile: the compiled network is proved like any other, and chunks are joined without a seam."""
+"""Mode compile: the compiled network is proved like any other, and chunks are joined without a
+seam."""
 
 import numpy as np
 import pytest
@@ -202,7 +203,8 @@ def test_a_short_network_is_compiled_in_one_piece(monkeypatch, layers):
 
 
 def test_a_compiled_network_is_the_one_of_the_contract(traced_only):
-    """Its norms follow running statistics, a shortcut passes by, and what stands last is no neuron."""
+    """Its norms follow running statistics, a shortcut passes by, and what stands last is no
+    neuron."""
     case = Case("torch", workload="contract", mode="compile", time_steps=5, batch=3)
     program, _, verdict = judged(TorchLoop(), case)
     assert verdict.passed, verdict.findings

@@ -1,4 +1,5 @@
-"""Mode compile: what goes wrong at the border of chunks is rejected, and what a compiler complains of is the reason."""
+"""Mode compile: what goes wrong at the border of chunks is rejected, and what a compiler
+complains of is the reason."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Mode graph without a GPU: what is refused, and that the phases are put together rightly around a stand-in for the graph."""
+"""Mode graph without a GPU: what is refused, and that the phases are put together rightly around
+a stand-in for the graph."""
 
 from contextlib import nullcontext
 
@@ -23,7 +24,8 @@ ODD = {"time_steps": 23, "batch": 3, "neurons": 31}
 
 
 class Repeated:
-    """Instead of a graph: does the work at each replay, and counts. Like a graph it sees only memory that it was given once."""
+    """Instead of a graph: does the work at each replay, and counts. Like a graph it sees only
+    memory that it was given once."""
 
     made: list = []
     peak_bytes, kept_bytes = 1000, 600
@@ -95,7 +97,8 @@ def test_our_linear_constructions_are_too(program_of, construction, layers):
 
 
 def test_a_stack_with_a_fault_between_its_layers_is_not(program_of, monkeypatch):
-    """Planted: the second graph call sees the spikes of the first, as of memory that was not written again."""
+    """Planted: the second graph call sees the spikes of the first, as of memory that was not
+    written again."""
     case = Case("torch", "default", "graph", layers=2, **ODD)
     program, problem = program_of(case)
     first, spikes = program.network.layers[0].forward, []

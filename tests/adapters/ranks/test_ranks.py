@@ -53,7 +53,8 @@ def of_rank(rank, count, case):
 
 
 def together(case, folder):
-    """By name the largest relative L2 error, and whether all ranks have the same bits of what they must have alike."""
+    """By name the largest relative L2 error, and whether all ranks have the same bits of what
+    they must have alike."""
     given, axis = of_ranks(of_rank, case.ranks, folder, case), AXIS[case.parallel]
     alone = Case(**{**vars(case), "ranks": None, "parallel": None})
     problem, adapter = problem_of(alone), registry.load(registry.BUILT_IN[case.framework])

@@ -117,7 +117,8 @@ def halved(path):
 def test_a_cache_that_was_interrupted_is_built_anew(
     recordings, tmp_path, monkeypatch, framework, construction, end
 ):
-    """What an interrupted build has written is never read: with its first half in place the batches would be wrong."""
+    """What an interrupted build has written is never read: with its first half in place the
+    batches would be wrong."""
     case, cache, folder = data_case(framework, construction), tmp_path / "cache", recordings["ssc"]
     whole = Strategy.built_once
 

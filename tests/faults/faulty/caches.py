@@ -1,4 +1,5 @@
-"""Strategies with real caches that stand still, or find the disk full, in the middle of what they write."""
+"""Strategies with real caches that stand still, or find the disk full, in the middle of what
+they write."""
 
 import os
 import resource
@@ -50,7 +51,8 @@ class _HeldMemmap(memmap.Memmap):
 
 
 def full(of):
-    """The strategy in a process that may write 3,000 bytes into a file: the kernel refuses more, as it does on a full disk."""
+    """The strategy in a process that may write 3,000 bytes into a file: the kernel refuses more,
+    as it does on a full disk."""
 
     class Full(of):
         def build(self):

@@ -1,4 +1,5 @@
-"""A right network that creates the cache folders of the compilers, and notes whether they were there before."""
+"""A right network that creates the cache folders of the compilers, and notes whether they were
+there before."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Right networks that print megabytes, leave processes behind, or hand out spikes before they are computed."""
+"""Right networks that print megabytes, leave processes behind, or hand out spikes before they
+are computed."""
 
 import os
 import signal
@@ -54,7 +55,8 @@ class LeavesADaemon(NumpyNetwork):
 
 
 def handed_out_early(result):
-    """The result with zeros for spikes, which a thread overwrites with the right ones 0.1 s later."""
+    """The result with zeros for spikes, which a thread overwrites with the right ones 0.1 s
+    later."""
     name, ready = list(result.borders.items())[-1]
     result.borders[name] = np.zeros_like(ready)
     threading.Timer(0.1, np.copyto, (result.borders[name], ready)).start()

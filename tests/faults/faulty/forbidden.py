@@ -1,4 +1,5 @@
-"""Adapters that start pip or open a connection, which a worker may not do, and swallow the refusal."""
+"""Adapters that start pip or open a connection, which a worker may not do, and swallow the
+refusal."""
 
 import socket
 import subprocess

@@ -1,4 +1,5 @@
-"""The plain JAX scan, with a program that keeps an array of the device from its first forward on."""
+"""The plain JAX scan, with a program that keeps an array of the device from its first forward
+on."""
 
 import jax
 import numpy as np

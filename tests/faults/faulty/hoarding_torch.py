@@ -1,4 +1,5 @@
-"""The plain torch loop with a workspace that its module keeps in a cache of its own, which no program holds."""
+"""The plain torch loop with a workspace that its module keeps in a cache of its own, which no
+program holds."""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""Adapters that do what they like to their worker's folder and pipes, or end in ways that have to be read from their output."""
+"""Adapters that do what they like to their worker's folder and pipes, or end in ways that have
+to be read from their output."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""A right network that wants more memory than a job has, in one of its sizes. It eats slowly enough to be seen eating."""
+"""A right network that wants more memory than a job has, in one of its sizes. It eats slowly
+enough to be seen eating."""
 
 import os
 import signal

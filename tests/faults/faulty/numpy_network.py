@@ -1,4 +1,5 @@
-"""A right network in NumPy, in float64, from which the faulty adapters in this folder derive. It imports no framework."""
+"""A right network in NumPy, in float64, from which the faulty adapters in this folder derive. It
+imports no framework."""
 
 import os
 from collections import Counter

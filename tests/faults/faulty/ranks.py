@@ -1,4 +1,5 @@
-"""Adapters of which one rank dies, or does not come. Ranks leave their process ids in SNNBENCH_TEST_NOTES."""
+"""Adapters of which one rank dies, or does not come. Ranks leave their process ids in
+SNNBENCH_TEST_NOTES."""
 
 import os
 import signal

@@ -1,4 +1,5 @@
-"""An adapter that tells the user and the machine, and gives orders to terminals, in every text that it can set."""
+"""An adapter that tells the user and the machine, and gives orders to terminals, in every text
+that it can set."""
 
 import os
 import sys

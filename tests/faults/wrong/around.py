@@ -1,4 +1,5 @@
-"""What a wrong neuron does to the currents (T, B, N) or the spikes of a right one: functions (right, currents) → spikes."""
+"""What a wrong neuron does to the currents (T, B, N) or the spikes of a right one: functions
+(right, currents) → spikes."""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""Adapters with right spikes and a wrong backward through time. Every class says what is wrong with it."""
+"""Adapters with right spikes and a wrong backward through time. Every class says what is wrong
+with it."""
 
 import torch
 from bases import Around, OfLoop, Recurrence, with_gradient

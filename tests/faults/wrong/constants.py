@@ -21,7 +21,7 @@ class DecayOff(TorchLoop):
 
 
 class DecayOffABit(DecayOff):
-    """Uses a decay that is 0.001 % too small: too little to change a spike, enough to change gradients."""
+    """Uses a decay that is 0.001 % too small: gradients change, spikes do not."""
 
     name = "wrong-decay-off-a-bit"
 

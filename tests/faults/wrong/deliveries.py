@@ -20,7 +20,8 @@ def adapter_of(name: str, of: type[uint8.Uint8]) -> type[Loading]:
 
 
 def wrong(name: str, change: Callable) -> type[Loading]:
-    """An adapter with a strategy that hands over `change(frames, labels, number of the epoch, number of the batch)`."""
+    """An adapter with a strategy that hands over `change(frames, labels, number of the epoch,
+    number of the batch)`."""
 
     class Strategy(uint8.Uint8):
         epochs = 0

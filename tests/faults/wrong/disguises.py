@@ -1,4 +1,5 @@
-"""Right adapters in disguise: odd spellings of the network that must pass. Every class says what is odd about it."""
+"""Right adapters in disguise: odd spellings of the network that must pass. Every class says what
+is odd about it."""
 
 import torch
 from bases import Around, Multiplied, OfLayer, OfLoop, Recurrence

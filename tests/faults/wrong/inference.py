@@ -1,4 +1,5 @@
-"""Adapters of stacks that are right when they are proved and wrong in timed inference. Every class says how."""
+"""Adapters of stacks that are right when they are proved and wrong in timed inference. Every
+class says how."""
 
 import torch
 from timed import Driven
@@ -100,7 +101,7 @@ class LastSpikesAlone(TorchProgram):
 
 
 class HidesItsStep(Driven):
-    """Rounds the upstream gradient of a step to bf16, and hands out the last neuron's spikes alone, as an inference does."""
+    """Rounds a step's upstream gradient to bf16 and hands out the last neuron's spikes alone."""
 
     name = "wrong-hides-its-step"
     driver = LastSpikesAlone

@@ -1,4 +1,5 @@
-"""Adapters that do less once they have been called often enough to have been proved. Every class says what they leave out."""
+"""Adapters that do less once they have been called often enough to have been proved. Every class
+says what they leave out."""
 
 import inspect
 
@@ -48,7 +49,7 @@ class WatchesTheStack(Around):
 
 
 class RightFromTheFifthOn(Around):
-    """Computes the first half of the time steps in the first four calls of a slot: judged was the last of five or more."""
+    """Computes the first half of the time steps in the first four calls of a slot."""
 
     name = "wrong-right-from-the-fifth-on"
 

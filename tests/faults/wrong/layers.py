@@ -1,4 +1,5 @@
-"""Real networks of which a layer computes something else, or hands back other gradients. Every class says what is wrong."""
+"""Real networks of which a layer computes something else, or hands back other gradients. Every
+class says what is wrong."""
 
 from functools import partial
 
@@ -24,7 +25,8 @@ class Wrapped(torch.nn.Module):
 
 
 class Changed(TorchLoop):
-    """The right network, with nodes of `kind`, or only that of the name `node`, computed by `change(layer, *values)`."""
+    """The right network, with nodes of `kind`, or only that of the name `node`, computed by
+    `change(layer, *values)`."""
 
     kind, node = "", ""
 
@@ -99,7 +101,7 @@ class Dilated(Kernel):
 
 
 class PadsTheEnd(Kernel):
-    """Pads as `SAME` does with a stride of 2: one pixel less at the beginning and one more at the end."""
+    """Pads as `SAME` does with a stride of 2: one pixel from the beginning to the end."""
 
     name = "wrong-pads-the-end"
 

@@ -68,7 +68,7 @@ class LostInput(Recurrence):
 
 
 class LosesInput(OfLoop):
-    """Resets to zero in the step after a spike, behind the charge, as snnTorch's `Leaky` did until 0.7.0."""
+    """Resets to zero in the step after a spike, as snnTorch's `Leaky` did until 0.7.0."""
 
     name = "wrong-loses-input"
     kind = LostInput

@@ -1,4 +1,5 @@
-"""Adapters that are wrong and reach into the harness to pass all the same. Every class says what it does."""
+"""Adapters that are wrong and reach into the harness to pass all the same. Every class says what
+it does."""
 
 import os
 import signal
@@ -71,7 +72,7 @@ class ForgesEvents(DecayOff):
 
 
 class ForgesItsEnd(gradients.OtherSurrogate):
-    """Has another surrogate, writes that it was proved and came to its end, and is gone before it is asked."""
+    """Has another surrogate, writes that it was proved and has ended, and is gone."""
 
     name = "wrong-forges-its-end"
 

@@ -1,4 +1,5 @@
-"""Native neurons with one fault each, which no oracle can show. Every class but `Right` says what is wrong with it."""
+"""Native neurons with one fault each, which no oracle can show. Every class but `Right` says
+what is wrong with it."""
 
 import torch
 from around import batch_scanned, items_mix, looks_ahead, next_step, pointwise

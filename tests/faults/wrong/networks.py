@@ -1,4 +1,5 @@
-"""Adapters of the contract's test networks with something wrong around the neurons. Every class says what is wrong with it."""
+"""Adapters of the contract's test networks with something wrong around the neurons. Every class
+says what is wrong with it."""
 
 import torch
 from torch.nn import functional

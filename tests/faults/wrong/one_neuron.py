@@ -1,4 +1,5 @@
-"""Real networks of which one neuron, or its recurrence, is another one. Every class says what is wrong with it."""
+"""Real networks of which one neuron, or its recurrence, is another one. Every class says what is
+wrong with it."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,5 @@
-"""Adapters with an output that is wrong in some place, or not there yet. Every class says what is wrong with it."""
+"""Adapters with an output that is wrong in some place, or not there yet. Every class says what
+is wrong with it."""
 
 import threading
 
@@ -131,7 +132,7 @@ class Counts(torch.nn.Module):
 
 
 class Asynchronous(Silent):
-    """Returns before a thread has written the spikes, 50 ms later, and `wait` does not wait for it."""
+    """Returns 50 ms before a thread has written the spikes, and `wait` does not wait for it."""
 
     name = "wrong-asynchronous"
 

@@ -1,4 +1,5 @@
-"""Adapters that compute fp32 in a shorter format, and one that hides fp32 in bf16 products. Every class says how."""
+"""Adapters that compute fp32 in a shorter format, and one that hides fp32 in bf16 products.
+Every class says how."""
 
 import torch
 from bases import OfLayer
@@ -17,7 +18,8 @@ def same(tensor):
 
 
 def product(forward, backward):
-    """x @ weightᵀ of operands passed through `forward`; its gradients of operands passed through `backward`."""
+    """x @ weightᵀ of operands passed through `forward`; its gradients of operands passed through
+    `backward`."""
 
     class Product(torch.autograd.Function):
         @staticmethod
@@ -125,7 +127,7 @@ class SplitProduct(torch.autograd.Function):
 
 
 class ThreeBf16Products(Tf32Forward):
-    """Right, in disguise: fp32 products emulated by products of three bf16 parts of each operand."""
+    """Right, in disguise: fp32 products from products of three bf16 parts of each operand."""
 
     name = "right-three-bf16-products"
     multiply = staticmethod(SplitProduct.apply)

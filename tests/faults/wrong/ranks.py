@@ -1,4 +1,5 @@
-"""What goes wrong where ranks compute together. The machinery is ours: a rank that imports this file has another one."""
+"""What goes wrong where ranks compute together. The machinery is ours: a rank that imports this
+file has another one."""
 
 import torch.distributed as dist
 
@@ -10,7 +11,7 @@ RIGHT = member.share
 
 
 class OwnStatistics(TorchLoop):
-    """Its norms say that they know their process group, and take the statistics of their own rank's items."""
+    """Its norms know their process group and take the statistics of their rank's items."""
 
     name = "own-statistics"
 
@@ -26,7 +27,7 @@ class OwnStatistics(TorchLoop):
 
 
 class MeanOfMeans(TorchLoop):
-    """The mean of every rank's items is its loss, and gradients are averaged: what DistributedDataParallel does by itself."""
+    """The loss is the mean of each rank's items, and gradients are averaged, as DDP does."""
 
     name = "mean-of-means"
 

@@ -1,4 +1,5 @@
-"""Networks as adapters build them that take another one for the case's: nodes that read others or have other options."""
+"""Networks as adapters build them that take another one for the case's: nodes that read others
+or have other options."""
 
 from dataclasses import replace
 
@@ -7,7 +8,8 @@ from snnbench.core.network import Network
 
 
 class Rewired(TorchLoop):
-    """The network of the case, but for the `inputs` and `options` of some nodes; those of a `kind` have other options too."""
+    """The network of the case, but for the `inputs` and `options` of some nodes; those of a
+    `kind` have other options too."""
 
     inputs: dict[str, tuple[str, ...]] = {}
     options: dict[str, dict] = {}
@@ -139,7 +141,7 @@ class KernelOfFive(Rewired):
 
 
 class PoolNotPadded(Rewired):
-    """The pool behind the first neuron lacks its padding, and convolutions of all shapes take what it gives."""
+    """The pool behind the first neuron lacks its padding."""
 
     name = "wrong-pool-not-padded"
     options = {"max_pool1": {"padding": 0}}

@@ -30,7 +30,7 @@ class FlattenLeftOut(FlattenedWithoutTheFirst):
 
 
 class OneChannelFewer(JaxScan):
-    """Its neuron hands out one channel fewer than it reads, which the layer behind it cannot read."""
+    """Its neuron hands out one channel fewer, which the layer behind it cannot read."""
 
     name = "wrong-one-channel-fewer"
 

@@ -1,4 +1,5 @@
-"""Adapters of stacks in which something is wrong between or behind the layers. Every class says what is wrong with it."""
+"""Adapters of stacks in which something is wrong between or behind the layers. Every class says
+what is wrong with it."""
 
 from dataclasses import replace
 
@@ -119,7 +120,7 @@ class Given(torch.nn.Module):
 
 
 class SecondOneStepLate(TorchLoop):
-    """Gives its second layer the spikes of the step before, as layers that are updated all at once do."""
+    """Gives its second layer the spikes of the step before, as layers updated at once do."""
 
     name = "wrong-second-one-step-late"
 

@@ -6,7 +6,8 @@ from snnbench.adapters.torch_loop import TorchLoop
 
 
 class FromState(torch.nn.Module):
-    """The right neuron, started from `start(potential after the previous call or None)` instead of from rest."""
+    """The right neuron, started from `start(potential after the previous call or None)` instead
+    of from rest."""
 
     def __init__(self, spec, right, start):
         super().__init__()

@@ -1,4 +1,5 @@
-"""Adapters with a right network and a wrong training step. Every class says what is wrong with it."""
+"""Adapters with a right network and a wrong training step. Every class says what is wrong with
+it."""
 
 import torch
 

@@ -1,4 +1,5 @@
-"""Adapters with right spikes that hand out something else than one of their gradients. Every class says what."""
+"""Adapters with right spikes that hand out something else than one of their gradients. Every
+class says what."""
 
 import torch
 from bases import Multiplied, OfLayer, with_gradient

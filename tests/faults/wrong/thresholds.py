@@ -48,7 +48,8 @@ class ScaledByLeak(TorchLoop):
 
 
 class Changed(TorchLoop):
-    """The right neuron; its threshold has risen by `seen(a)` for the spike and `subtracted(a)` for the reset."""
+    """The right neuron; its threshold has risen by `seen(a)` for the spike and `subtracted(a)`
+    for the reset."""
 
     seen = subtracted = staticmethod(lambda a: a)
     added = staticmethod(lambda s: s)

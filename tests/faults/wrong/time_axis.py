@@ -1,4 +1,5 @@
-"""Adapters that get time or the batch axis wrong. Each wraps the right loop; every class says what is wrong with it."""
+"""Adapters that get time or the batch axis wrong. Each wraps the right loop; every class says
+what is wrong with it."""
 
 import torch
 from around import batch_scanned, items_mix, looks_ahead, pointwise

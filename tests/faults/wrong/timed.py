@@ -1,4 +1,5 @@
-"""Adapters that are right when they are proved, and wrong in what is timed. Every class says what is wrong with it."""
+"""Adapters that are right when they are proved, and wrong in what is timed. Every class says
+what is wrong with it."""
 
 import torch
 from bases import OfLayer

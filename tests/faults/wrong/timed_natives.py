@@ -1,4 +1,5 @@
-"""Native neurons that are right when they are proved, and wrong in what is timed. Every class says how."""
+"""Native neurons that are right when they are proved, and wrong in what is timed. Every class
+says how."""
 
 import torch
 from natives import Right

@@ -1,4 +1,5 @@
-"""Adapters with results that are not there, or no longer, when a call has been waited for. Every class says how."""
+"""Adapters with results that are not there, or no longer, when a call has been waited for. Every
+class says how."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -60,14 +61,15 @@ class AsAttributes(TorchProgram):
 
 
 class ComputesInAttributes(Driven):
-    """Copies the input of an inference, and computes when an attribute of its result is looked up."""
+    """Copies the input of an inference, and computes when its result is read."""
 
     name = "wrong-computes-in-attributes"
     driver = AsAttributes
 
 
 class PutOff(TorchProgram):
-    """Keeps copies of input and weights, and computes with them in the next method that is called."""
+    """Keeps copies of input and weights, and computes with them in the next method that is
+    called."""
 
     late = None
 
@@ -90,7 +92,7 @@ class PutOff(TorchProgram):
 
 
 class PutsOff(Driven):
-    """Copies input and weights in an inference, and computes with the copies when it is called again."""
+    """Copies input and weights in an inference, and computes in the next call."""
 
     name = "wrong-puts-off"
     driver = PutOff

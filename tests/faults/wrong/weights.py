@@ -1,4 +1,5 @@
-"""Adapters that multiply by other weights, or something else than the input. Every class says what is wrong with it."""
+"""Adapters that multiply by other weights, or something else than the input. Every class says
+what is wrong with it."""
 
 import torch
 from bases import Multiplied, OfLayer, straight

@@ -27,7 +27,8 @@ def relative(actual, expected):
 
 
 def run(norm, module, shape, dtype):
-    """Outputs and gradients of two training calls and one in eval mode, and the running statistics after them."""
+    """Outputs and gradients of two training calls and one in eval mode, and the running
+    statistics after them."""
     outputs = []
     for seed in (3, 4):
         x = input_of(*shape, seed=seed).to(dtype).requires_grad_()

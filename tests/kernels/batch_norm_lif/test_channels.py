@@ -1,4 +1,5 @@
-"""Statistics of channels and what follows from them: compiled for CPUs, and by torch's own operations."""
+"""Statistics of channels and what follows from them: compiled for CPUs, and by torch's own
+operations."""
 
 import pytest
 import torch

@@ -1,4 +1,5 @@
-"""Compiling C++ kernels: what is cached, what the cache depends on, and the errors where compiling fails."""
+"""Compiling C++ kernels: what is cached, what the cache depends on, and the errors where
+compiling fails."""
 
 import subprocess
 import sys
@@ -90,7 +91,8 @@ def test_a_compiler_that_fails_is_quoted(fresh, tmp_path, monkeypatch, said, quo
 
 
 def test_products_and_sums_are_not_contracted(fresh, monkeypatch):
-    """A multiply-add rounds once where the reference rounds twice, so a comparison of bits must fail."""
+    """A multiply-add rounds once where the reference rounds twice, so a comparison of bits must
+    fail."""
     x = 0.4 * torch.randn(67, 3, 97, generator=torch.Generator().manual_seed(0)) + 0.1
 
     def traces_differ():

@@ -98,8 +98,8 @@ def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
 
 
 def strided_gradients_by_pixels(call, x):
-    """How many gradients by weights of one pixel torch computes with a stride: those in which oneDNN may write beyond its
-    workspace, which is seen only by what it destroys."""
+    """How many gradients by weights of one pixel torch computes with a stride: those in which
+    oneDNN may write beyond its workspace, which is seen only by what it destroys."""
     with torch.profiler.profile(record_shapes=True, with_stack=False) as profile:
         call(x).sum().backward()
     calls = [event for event in profile.events() if event.name == "aten::convolution_backward"]

@@ -1,5 +1,6 @@
-"""The Triton kernel against torch's operations in Triton's interpreter. tests/kernels/events/test_triton.py runs this file in a
-process of its own, because Triton decides on import whether it interprets."""
+"""The Triton kernel against torch's operations in Triton's interpreter.
+tests/kernels/events/test_triton.py runs this file in a process of its own, because Triton
+decides on import whether it interprets."""
 
 import pytest
 import torch
@@ -37,7 +38,8 @@ def test_every_count_and_the_ends_of_tiles(steps, channels):
 
 
 def test_more_entries_than_are_added_at_once():
-    """Every bin of two tiles and a bit has events beyond one, and those of one bin are in two pieces of its list."""
+    """Every bin of two tiles and a bit has events beyond one, and those of one bin are in two
+    pieces of its list."""
     frames = torch.full((1, 1, 4100), 2)
     frames[0, 0, 127], frames[0, 0, 2048] = 10_000, 8_200
     kept, chosen = PackedFrames(frames, 1), torch.tensor([0])
@@ -107,7 +109,8 @@ def test_it_is_one_launch_and_writes_nothing_beyond_its_batch(monkeypatch):
 
 
 def test_a_wrong_list_is_found():
-    """Entries of neighbouring tiles that are swapped, and an event more, change what is delivered."""
+    """Entries of neighbouring tiles that are swapped, and an event more, change what is
+    delivered."""
     frames = hostile(4, 37, 100)
     kept, chosen = PackedFrames(frames, 37), torch.tensor([2])
     expected = dense(frames, 37)[chosen]

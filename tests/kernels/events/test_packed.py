@@ -1,4 +1,5 @@
-"""Packed frames: exact counts come back in any order, moved or not, from every backend that CPUs have."""
+"""Packed frames: exact counts come back in any order, moved or not, from every backend that CPUs
+have."""
 
 import pytest
 import torch

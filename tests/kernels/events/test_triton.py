@@ -52,7 +52,8 @@ def test_the_compiler_is_told_how_recordings_lie(channels, group):
 
 @pytest.fixture
 def launched(request, monkeypatch):
-    """What compiled kernels are launched with, where there is no GPU to run them: (kernel, grid, arguments)."""
+    """What compiled kernels are launched with, where there is no GPU to run them: (kernel, grid,
+    arguments)."""
     request.getfixturevalue("driver")
     calls = []
 
@@ -84,7 +85,8 @@ def calls_of_all_kinds():
 
 @pytest.mark.slow
 def test_a_kept_kernel_is_launched_as_triton_would(launched, monkeypatch):
-    """The kernel, the grid and the arguments of a call that finds its kernel kept are those of Triton's own launch of it."""
+    """The kernel, the grid and the arguments of a call that finds its kernel kept are those of
+    Triton's own launch of it."""
     calls = list(calls_of_all_kinds())
     for call in calls:
         launch.deliver(call)
@@ -108,7 +110,8 @@ def test_a_kept_kernel_is_launched_as_triton_would(launched, monkeypatch):
 
 @pytest.mark.slow
 def test_a_kernel_kept_for_too_many_kinds_is_found_out(launched, monkeypatch):
-    """If the key left out how tensors lie, a call would run a kernel that was compiled for others."""
+    """If the key left out how tensors lie, a call would run a kernel that was compiled for
+    others."""
     monkeypatch.setattr(launch, "kind", lambda call, whole=launch.kind: whole(call)[:-1])
     calls = list(calls_of_all_kinds())
     for call in calls:

@@ -1,5 +1,6 @@
-"""The CUDA kernels launched by cuda-core through a stub of the driver, which runs them on the CPU: binding, the order of
-arguments, strides, grid and kernel in one. test_cuda_launch.py runs this file in a process that loads the stub.
+"""The CUDA kernels launched by cuda-core through a stub of the driver, which runs them on the CPU:
+binding, the order of arguments, strides, grid and kernel in one. test_cuda_launch.py runs this file
+in a process that loads the stub.
 """
 
 import ctypes
@@ -34,7 +35,8 @@ def seen(name: str, kind=ctypes.c_uint):
 
 @pytest.fixture(autouse=True)
 def device(tmp_path, monkeypatch):
-    """Device 0 with what torch tells of it, and host-compiled libraries for cubins; every launch of the checks goes to it."""
+    """Device 0 with what torch tells of it, and host-compiled libraries for cubins; every launch
+    of the checks goes to it."""
 
     def compiled(program, architecture):
         assert architecture == "sm_90"

@@ -1,7 +1,9 @@
-"""The Triton kernels against the reference in Triton's interpreter. tests/kernels/lif/test_triton.py runs this file in a process
-of its own, because Triton decides on import whether it interprets.
+"""The Triton kernels against the reference in Triton's interpreter.
+tests/kernels/lif/test_triton.py runs this file in a process of its own, because Triton decides on
+import whether it interprets.
 
-The interpreter runs every operation of every block in NumPy, some 0.1 s for a block and chunk of steps: cases are small.
+The interpreter runs every operation of every block in NumPy, some 0.1 s for a block and chunk of
+steps: cases are small.
 """
 
 import math
@@ -146,7 +148,8 @@ def test_bits_of_transposed_currents():
 
 @pytest.mark.parametrize("reset", ["soft", "soft-undecayed", "none"])
 def test_counts(reset):
-    """Currents are multiples of a threshold that is no power of two, so that quotients lie at the edge of a count."""
+    """Currents are multiples of a threshold that is no power of two, so that quotients lie at
+    the edge of a count."""
     spec = NeuronSpec(reset, threshold=0.3, max_spikes=3, decay=0.5, slope=2.0)
     x = torch.cat([torch.arange(-40, 56).view(3, 2, 16) * spec.threshold, currents(20, 2, 16)])
     done = check_forward(forward_call(spec, x, spikes_dtype=torch.uint8))
@@ -166,7 +169,8 @@ def test_nan_and_infinities(reset, max_spikes):
 
 
 def test_shapes_for_many_sequences(monkeypatch):
-    """Chunks are shorter than between checkpoints, a thread has several sequences, and nothing is loaded ahead."""
+    """Chunks are shorter than between checkpoints, a thread has several sequences, and nothing
+    is loaded ahead."""
     monkeypatch.setattr(triton_launch, "MANY_SEQUENCES", 0)
     x = currents(37, 1, 48)
     call = forward_call(NEURONS["soft"], x)

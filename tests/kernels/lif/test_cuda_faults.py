@@ -1,4 +1,5 @@
-"""Faults planted in the CUDA kernels' source, and contraction by the compiler, are noticed by the emulation's checks."""
+"""Faults planted in the CUDA kernels' source, and contraction by the compiler, are noticed by
+the emulation's checks."""
 
 import pytest
 import torch

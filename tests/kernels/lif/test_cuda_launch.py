@@ -1,4 +1,5 @@
-"""Launches of the CUDA kernels without a GPU: through cuda-core and a stub of the driver, and what keeps them from running."""
+"""Launches of the CUDA kernels without a GPU: through cuda-core and a stub of the driver, and
+what keeps them from running."""
 
 import os
 import shutil

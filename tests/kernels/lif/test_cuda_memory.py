@@ -17,7 +17,8 @@ pytestmark = pytest.mark.skipif(cuda_emulation.COMPILER is None, reason="needs g
 
 
 class Fenced:
-    """Memory between two pages that may not be touched; tensors lie at its very beginning or end."""
+    """Memory between two pages that may not be touched; tensors lie at its very beginning or
+    end."""
 
     def __init__(self, at_end: bool):
         self.at_end, self.held = at_end, []
@@ -40,7 +41,8 @@ class Fenced:
 
 @pytest.mark.parametrize("at_end", [False, True], ids=["before", "beyond"])
 def test_nothing_is_touched_outside_the_tensors(at_end):
-    """Loads run ahead of the steps, and a load beyond a tensor's end faults on a GPU. In a process that may crash."""
+    """Loads run ahead of the steps, and a load beyond a tensor's end faults on a GPU. In a
+    process that may crash."""
     process = os.fork()
     if process == 0:
         try:

@@ -1,4 +1,5 @@
-"""The fused neuron on CPUs: the reference against the float64 oracle, the C++ against the reference, bit for bit."""
+"""The fused neuron on CPUs: the reference against the float64 oracle, the C++ against the
+reference, bit for bit."""
 
 import numpy as np
 import pytest
@@ -54,7 +55,8 @@ def test_cpp_has_the_bits_of_the_reference_and_the_gradients_of_float64(spec):
 
 @st.composite
 def problems(draw):
-    """Sizes, memory order and options of a call, for kinds of neurons that other tests compile too."""
+    """Sizes, memory order and options of a call, for kinds of neurons that other tests compile
+    too."""
     inner = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
     inner[-1] = draw(st.sampled_from([1, 7, 16, 64, 97, 300]))
     shape = [draw(st.sampled_from([1, 2, 31, 32, 33, 65])), *inner]
@@ -127,7 +129,8 @@ def check(problem):
     exact, exact_gradients = run("reference", double=True)
     assume(torch.equal(actual[0].double(), exact[0]))
     limit = 1e-6 if x.dtype == torch.float32 else 0.01  # results in bfloat16 are rounded to 8 bits
-    # What cancels in a sum is not lost digits of the terms: the error is held against what was added up.
+    # What cancels in a sum is not lost digits of the terms: the error is held against what was
+    # added up.
     terms = exact_gradients[0].abs().sum() + upstream.double().norm()
     for got, expected in zip(gradients, exact_gradients, strict=True):
         assert (got.double() - expected).norm() <= limit * (expected.norm() + terms)

@@ -1,4 +1,5 @@
-"""The operator as torch sees it: registration, compilation, autocast, errors, and what is saved for backward."""
+"""The operator as torch sees it: registration, compilation, autocast, errors, and what is saved
+for backward."""
 
 import pytest
 import torch

@@ -1,4 +1,5 @@
-"""The Triton kernels without a GPU: how work is divided, when the backend is unavailable, and its kernels in the interpreter."""
+"""The Triton kernels without a GPU: how work is divided, when the backend is unavailable, and
+its kernels in the interpreter."""
 
 from pathlib import Path
 

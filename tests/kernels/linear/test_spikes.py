@@ -1,4 +1,5 @@
-"""Products that skip the zeros of spikes, with the neuron behind them: sizes, strides, values, threads, instruction sets."""
+"""Products that skip the zeros of spikes, with the neuron behind them: sizes, strides, values,
+threads, instruction sets."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -55,14 +56,16 @@ def test_every_neuron(spec):
 @pytest.mark.parametrize("counts", [1, 2, 7])
 @pytest.mark.parametrize("rate", [0.02, 0.15, 0.9])
 def test_long_times_in_chunks(rate, counts):
-    """Rows of several chunks, a part of a last one, and more than one table of inputs and outputs."""
+    """Rows of several chunks, a part of a last one, and more than one table of inputs and
+    outputs."""
     problem = Problem(steps=431, batch=5, inputs=301, neurons=131, rate=rate, counts=counts)
     check(problem.layer(), problem.input(), problem.upstream())
 
 
 @pytest.mark.parametrize("neurons", [64, 67])
 def test_results_larger_than_caches(neurons):
-    """Spikes go past the caches, and the potentials' lines are fetched ahead of their run, also behind the last one."""
+    """Spikes go past the caches, and the potentials' lines are fetched ahead of their run, also
+    behind the last one."""
     problem = Problem(steps=90, batch=97, inputs=33, neurons=neurons)
     check(problem.layer(), problem.input(), problem.upstream())
 
@@ -140,7 +143,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rate):
         assert all(torch.equal(other[0][name], result) for name, result in one[0].items())
 
 
-# -- what is no spike --------------------------------------------------------------------------------------------------------
+# -- what is no spike ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("counts", representatives([1, 3], [0]))
@@ -204,7 +207,7 @@ def test_an_infinite_weight_is_left_out_where_it_is_not_selected():
     assert torch.equal(layer(x), before)
 
 
-# -- other processors, planted faults --------------------------------------------------------------------------------------------
+# -- other processors, planted faults --------------------------------------------------------------
 
 
 def forget():
@@ -291,7 +294,7 @@ def test_a_product_that_took_any_number_for_a_spike_would_be_seen(monkeypatch, c
         test_a_wrong_declaration_is_multiplied_densely(0.5, 1, False)
 
 
-# -- memory ------------------------------------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------------------
 
 
 def test_forward_keeps_the_potentials_and_the_input_as_bits():

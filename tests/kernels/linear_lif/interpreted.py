@@ -1,4 +1,5 @@
-"""The spike product in Triton's interpreter: tests/kernels/linear_lif/test_triton_gemm.py runs this file in a process of its own.
+"""The spike product in Triton's interpreter: tests/kernels/linear_lif/test_triton_gemm.py runs this
+file in a process of its own.
 
 Only fp16: the interpreter multiplies the bit patterns of bfloat16.
 """

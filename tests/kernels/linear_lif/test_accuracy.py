@@ -1,6 +1,8 @@
-"""The products of a linear layer from short operands, on a model of tensor cores, compared with float64.
+"""The products of a linear layer from short operands, on a model of tensor cores, compared with
+float64.
 
-Every element must be within its tier's bound, and the fp32 tiers over all elements no worse than a sequential float32 sum.
+Every element must be within its tier's bound, and the fp32 tiers over all elements no worse than a
+sequential float32 sum.
 """
 
 from functools import lru_cache

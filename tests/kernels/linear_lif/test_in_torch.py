@@ -22,7 +22,7 @@ from snnbench.kernels.linear_lif.contract import LinearOptions
 from snnbench.kernels.linear_lif.split_formats import TIERS
 from snnbench.kernels.spike_marks import most_spikes
 
-# -- between layers --------------------------------------------------------------------------------------------------------
+# -- between layers --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_layers_hand_on_short_spikes_and_gradients_of_the_tier(
     )
 
 
-# -- torch -----------------------------------------------------------------------------------------------------------------
+# -- torch -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tier", [None, *TIERS])

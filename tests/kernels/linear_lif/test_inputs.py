@@ -107,7 +107,7 @@ def test_a_wrong_declaration_is_caught(monkeypatch, value):
         layer(input="spikes")(x)
 
 
-# -- weights ---------------------------------------------------------------------------------------------------------------
+# -- weights ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -145,7 +145,8 @@ def test_a_weight_is_split_once_a_step(splits_made, recompute):
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_backward_multiplies_what_forward_split(splits_made, recompute):
-    """Without a cache between calls, as while a CUDA graph is captured, a weight is still split only once in a step."""
+    """Without a cache between calls, as while a CUDA graph is captured, a weight is still split
+    only once in a step."""
     module = layer(tier="fp32", emulate=True, input="spikes", recompute=recompute)
     spikes = module(spikes_in())
     split_cache.forget()

@@ -84,7 +84,8 @@ def test_pieces_of_any_size_give_the_same(monkeypatch, tier, input, piece):
 
 
 def test_backward_multiplies_what_forward_multiplied(monkeypatch):
-    """Both multiply the same pieces of the same memory with the same result; otherwise spikes might differ."""
+    """Both multiply the same pieces of the same memory with the same result; otherwise spikes
+    might differ."""
     monkeypatch.setattr(recompute, "PIECE", 4096)
     monkeypatch.setattr(recompute, "LEAST", 16)
     seen = []
@@ -169,7 +170,7 @@ def test_any_number_of_dims_and_any_strides(recompute):
     assert torch.equal(module(x.transpose(0, 1).contiguous().transpose(0, 1)), expected)
 
 
-# -- what is saved ---------------------------------------------------------------------------------------------------------
+# -- what is saved ---------------------------------------------------------------------------------
 
 
 def saved_bytes(module, x) -> int:

@@ -44,7 +44,8 @@ def gradients(module, x):
 
 @pytest.fixture
 def multiplied(monkeypatch):
-    """For each forward pass (type of the input spikes, type of the operands that are multiplied)."""
+    """For each forward pass (type of the input spikes, type of the operands that are
+    multiplied)."""
     seen = []
 
     def noted(real):

@@ -1,4 +1,5 @@
-"""The candidate kernel for spikes times a split weight: right in the interpreter, tensor cores in its code for sm_90."""
+"""The candidate kernel for spikes times a split weight: right in the interpreter, tensor cores
+in its code for sm_90."""
 
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def test_in_the_interpreter(marked):
 @pytest.mark.skipif(sass.tool("cuobjdump") is None, reason="cuobjdump is not installed")
 @pytest.mark.parametrize("tier", representatives(TIERS, quick=(0,)))  # three parts
 def test_the_machine_code(tier, tmp_path):
-    """Products run on tensor cores (HGMMA) out of shared memory that is filled asynchronously, and nothing is spilled."""
+    """Products run on tensor cores (HGMMA) out of shared memory that is filled asynchronously,
+    and nothing is spilled."""
     form = TIERS[tier]
     split = form.split(tensor_core.matrix("normal", 256, 512))
     _, arguments = triton_gemm.launch(

@@ -1,4 +1,5 @@
-"""Names of faults that the wrong adapters do not reach: constants with gradients at hand, and structure."""
+"""Names of faults that the wrong adapters do not reach: constants with gradients at hand, and
+structure."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -24,7 +25,7 @@ def test_of_the_right_network_it_says_nothing(neuron, workload):
     assert diagnose(*called(problem, case, spikes, gradients_of(problem, spikes))) is None
 
 
-# -- constants --------------------------------------------------------------------------------------------------
+# -- constants -------------------------------------------------------------------------------------
 
 
 CONSTANTS = [
@@ -146,7 +147,7 @@ def test_the_gradient_of_the_other_hard_reset():
     assert said == "the gradient through the reset is that of `hard-straight`, not `hard`"
 
 
-# -- structure --------------------------------------------------------------------------------------------------
+# -- structure -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("right", "wrong"), list(permutations(RESETS[:4], 2)))

@@ -1,4 +1,5 @@
-"""What has no name gets none: a wrong name costs more than a missing one. And names that no wrong adapter reaches."""
+"""What has no name gets none: a wrong name costs more than a missing one. And names that no
+wrong adapter reaches."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Where a fault is: in some neurons, steps or items, in one layer, in one node of a network; and what has no name."""
+"""Where a fault is: in some neurons, steps or items, in one layer, in one node of a network; and
+what has no name."""
 
 from dataclasses import replace
 
@@ -53,7 +54,7 @@ def test_scattered_wrong_decisions_have_no_name():
     assert named(problem, CASE, silenced(problem, scattered)) is None
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------
+# -- shapes ----------------------------------------------------------------------------------------
 
 
 def test_of_a_stack_the_first_layer_is_looked_at():
@@ -157,13 +158,14 @@ def test_what_cannot_be_read_has_no_name(border):
     assert named(problem, CASE, border) is None
 
 
-# -- networks -----------------------------------------------------------------------------------------------------
+# -- networks --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workload", ["contract", "recurrent", "potentials"])
 @pytest.mark.parametrize("changes", [{"decay": 0.8}, {"threshold": 1.5}], ids=str)
 def test_the_neuron_of_a_network_is_looked_at_on_what_its_nodes_give_it(workload, changes):
-    """The second neuron is wrong; currents come through an add, from a linear, or are given out as potentials."""
+    """The second neuron is wrong; currents come through an add, from a linear, or are given out
+    as potentials."""
     case = Case("any", workload=workload, time_steps=20, batch=3)
     problem = problem_of(case)
     network = problem.network
