@@ -71,7 +71,9 @@ site: setup
 	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
 	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
 
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# One process more than there are cores: tests wait for other processes a quarter of their time.
+PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal
 
 # All tests but full matrices, which have representatives here.
 test: $(VENV)/.kernels

@@ -31,6 +31,7 @@ NETWORK |= {
 NORMS = pytest.param({**NETWORK, "norm": True}, 2e-5, marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "limit"), [(SIZES, 1e-12), NORMS], ids=["layers", "norms"])
 def test_parts_of_the_batch(sizes, limit):
     (errors,) = apart(Case("jax", parallel="data", **sizes), [4], limit < 1e-6).values()

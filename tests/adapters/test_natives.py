@@ -6,7 +6,7 @@ import pytest
 from support.expected import EXPECTED, NATIVES, on_jax
 from support.networks import network_of
 from support.proofs import proof_of, refusal_of
-from support.slow import representatives
+from support.slow import representatives, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import NATIVE, Case
@@ -21,7 +21,7 @@ def case_of(name, **changes):
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize("precision", representatives(["fp32", "bf16", "fp16", "amp-bf16"], [0]))
-@pytest.mark.parametrize("name", NATIVES)
+@pytest.mark.parametrize("name", without({"spyx"}, NATIVES))
 def test_a_framework_s_tutorial_neuron_has_the_right_time_axis(name, precision):
     adapter = registry.load(registry.BUILT_IN[name])
     if on_jax(name) and precision == "amp-bf16":

@@ -7,6 +7,7 @@ import sys
 import pytest
 from support.command_line import TINY
 from support.paths import FAULTY, WRONG
+from support.slow import representatives
 
 import snnbench as own
 from snnbench.adapters.torch_loop import TorchLoop
@@ -67,7 +68,9 @@ def test_a_notebook_shows_the_table_and_nothing_of_an_adapter_is_markup():
 
 
 @pytest.mark.parametrize(
-    "guard", ["", "if __name__ == '__main__':\n    "], ids=["without a guard", "with a guard"]
+    "guard",
+    representatives(["", "if __name__ == '__main__':\n    "], [0]),
+    ids=["without a guard", "with a guard"],
 )
 def test_a_script_that_checks_its_own_class_ends(tmp_path, guard):
     (script := tmp_path / "mine.py").write_text(SCRIPT.format(guard=guard))

@@ -6,6 +6,7 @@ import pytest
 from support.forgeries import FORGERIES
 from support.forgery import Forged, claim_anew, faster, names_of, written
 from support.paths import committed
+from support.slow import without
 
 from snnbench import __version__
 from snnbench.cli.verify import shortened
@@ -34,7 +35,7 @@ def test_a_forgery_of_nothing_is_the_bundle(quickstart, forged, tmp_path):
     assert verdict.faults == []
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", without({"too_many_records"}, FORGERIES))
 def test_a_forgery_is_named(forged, tmp_path, name):
     kind, words, change = FORGERIES[name]
     text = change(forged) or forged.text()

@@ -123,6 +123,7 @@ def test_a_program_that_keeps_something_of_every_call_is_shown_to_grow(weighed):
     assert all(later - earlier > 1.95 * MIB for earlier, later in pairwise(kept))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neurons", "most"), representatives([(256, 1.5), (1024, 1.25)], [0]))
 def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
     """Potentials for backward, and the spikes of every step until they are stacked: blocks of 16

@@ -57,7 +57,7 @@ PROVED = one_of_each(
         ("norse:lsnn", ATTACHED),
         ("spyx:alif", UNDECAYED),
     ],
-    {"sinabs:alphas", "sinabs:stepwise", "torch:stepwise"},
+    {"sinabs:alphas", "sinabs:stepwise", "torch:stepwise", "spyx:alif", "jax"},
 )
 
 

@@ -34,7 +34,7 @@ def case_of(name, samples=None):
     )
 
 
-@pytest.mark.parametrize("name", without({"ssc"}, NAMES))
+@pytest.mark.parametrize("name", without({"ssc", "nmnist"}, NAMES))
 def test_frames_of_1024_recordings_are_those_of_tonic(folders, name):
     case = case_of(name)
     framing, events = (

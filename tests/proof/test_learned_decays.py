@@ -50,7 +50,14 @@ PROVED = one_of_each(
         *((name, TIME_CONSTANT) for name in ("sinabs", "rockpool")),
         ("spyx", HARD),
     ],
-    {"snntorch:stepwise", "spikingjelly:single-step", "sinabs:alphas", "torch:stepwise", "spyx"},
+    {
+        "snntorch:stepwise",
+        "spikingjelly:single-step",
+        "sinabs:alphas",
+        "torch:stepwise",
+        "spyx",
+        "jax",
+    },
 )
 
 

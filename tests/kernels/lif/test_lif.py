@@ -136,7 +136,7 @@ def check(problem):
         assert (got.double() - expected).norm() <= limit * (expected.norm() + terms)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems())
 def test_any_sizes_strides_and_options(problem):
     check(problem)
@@ -231,7 +231,7 @@ def test_all_spike_and_none_spikes(backend, value, rate):
     out.spikes.sum().backward()
 
 
-@pytest.mark.parametrize("spec", RESETS, ids=label)
+@pytest.mark.parametrize("spec", representatives(RESETS, [0]), ids=label)
 def test_nan_and_infinity_follow_the_formulas_and_stay_in_their_sequence(spec):
     x = currents_of(9, 2, 40)
     x[3, 0, 0], x[3, 0, 1], x[3, 0, 2] = torch.nan, torch.inf, -torch.inf

@@ -23,7 +23,7 @@ def currents_of(*shape, **options):
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
-@pytest.mark.parametrize("given", ["currents", "everything"])
+@pytest.mark.parametrize("given", representatives(["currents", "everything"], [1]))
 def test_opcheck(backend, given):
     x = currents_of(37, 3, 5)
     state, scale, shift = (currents_of(*shape) for shape in ((3, 5), (5,), (5,)))
@@ -64,6 +64,7 @@ def test_compile_without_graph_breaks_gives_the_same():
     assert results[0][0].sum() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", representatives([False, True], quick=(0,)))
 @torch._dynamo.config.patch(
     recompile_limit=8, fail_on_recompile_limit_hit=False

@@ -94,6 +94,7 @@ def mismatches(currents, exact) -> int:
     return int((actual.double() != expected).sum())
 
 
+@pytest.mark.slow
 def test_spikes_of_the_fp32_tier_differ_from_float64_no_more_often_than_sequential_float32():
     cases = [(kind, inputs) for kind in tensor_core.KINDS for inputs in (512, 4096)]
     actual = {

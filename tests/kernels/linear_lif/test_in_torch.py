@@ -109,6 +109,7 @@ class Two(torch.nn.Module):
         return self.second(self.first(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     representatives(

@@ -102,7 +102,9 @@ def test_surrogate_and_slope_are_named(surrogate, slope):
     )
 
 
-@pytest.mark.parametrize("surrogate", ["triangle", "rectangle", "straight-through"])
+@pytest.mark.parametrize(
+    "surrogate", representatives(["triangle", "rectangle", "straight-through"], [1])
+)
 def test_surrogates_that_are_not_smooth_are_named(surrogate):
     problem = problem_of(CASE)
     spikes = spikes_of(problem)

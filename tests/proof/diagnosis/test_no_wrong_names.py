@@ -143,6 +143,7 @@ def test_lost_steps_are_counted(neuron, place):
     )
 
 
+@pytest.mark.slow
 @NEURON
 def test_places_of_a_wrong_gradient(neuron):
     case, problem = problem_with(neuron)

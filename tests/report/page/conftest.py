@@ -1,6 +1,7 @@
 """A browser, and the reports that tests open in it."""
 
 import pytest
+from support import paths
 from support.synthetic import HOSTILE, blocks, many, record, table_of
 from support.visit import Visit
 
@@ -14,7 +15,7 @@ def pages(tmp_path_factory, examples):
     folder = tmp_path_factory.mktemp("pages")
 
     def committed(name):
-        results = read_results([committed(name)])
+        results = read_results([paths.committed(name)])
         return html_text(results.table, name, sets=results.sets)
 
     def hostile():
