@@ -1,1 +1,1 @@
-"""The machine: its hardware, the cores that may be used, its load, and its clocks while a worker measures."""
+"""The machine: hardware, cores, memory, load, and clocks during measurements."""

@@ -1,6 +1,6 @@
-"""The best rates that were ever measured on this machine, by device and number of threads: a file in the user's cache.
+"""The best rates ever measured on this machine, by device and threads: a file in the user's cache.
 
-A rate of the moment depends on who else is computing and on the library that was asked; what a device can do does not.
+A single measurement depends on other load and on the library; the capability of a device does not.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..common.files import cache_folder, exclusive, write_atomically
 
 LONGEST_WAIT = 10.0
-"""Seconds that a process waits for another that is writing the file."""
+"""Seconds to wait for another process that writes the file."""
 MOST = 1e18
 """Bytes or flops per second that no device reaches: a clock was wrong."""
 
 Rates = dict[str, dict[str, Annotated[float, Field(gt=0, lt=MOST)]]]
-"""By kind (`copy_bytes_per_s`, `matmul_flops_per_s`) and by size in bytes or number format; per second."""
+"""Per second, by kind (`copy_bytes_per_s`, `matmul_flops_per_s`) and size or number format."""
 
 
-class _Kept(BaseModel):
+class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
     version: Literal[1] = 1
     machine: str
@@ -28,60 +28,54 @@ class _Kept(BaseModel):
 
 
 def rates_file(machine: str) -> Path:
-    """Where the rates of the machine with that hash are kept."""
+    """Returns the file with the rates of the machine with that hash."""
     return cache_folder() / "rates" / f"{machine}.json"
 
 
 def best_rates(
     machine: str, device: str, threads: int, measured: Mapping[str, Mapping[str, float]], keep: bool
 ) -> Rates:
-    """The best of `measured` and of all that was kept before for that device of the machine with that hash, used by that number
-    of threads. With `keep` it is kept for the next time; where that cannot be done, the answer is the same. Rates that no device
-    has are left out.
+    """Returns the best of `measured` and of all stored rates of that machine, device and threads.
 
-    best_rates(machine_facts()["hash"], "cpu", 2, {"copy_bytes_per_s": {"1048576": 9e9}, "matmul_flops_per_s": {}}, keep=True)
+    With `keep` the result is stored; a failure to store changes nothing else. Rates that no device
+    reaches are dropped.
+
+    best_rates("0f1e", "cpu", 2, {"copy_bytes_per_s": {"1048576": 9e9}}, keep=True)
     """
-    path, key = (
-        rates_file(machine),
-        f"{device if device != 'cuda' else 'cuda:0'}, {threads} threads",
-    )
-    seen = {
+    path = rates_file(machine)
+    key = f"{device if device != 'cuda' else 'cuda:0'}, {threads} threads"
+    plausible = {
         kind: {name: rate for name, rate in rates.items() if 0 < rate < MOST}
         for kind, rates in measured.items()
     }
     if not keep:
-        return _best_of(_read(path, machine).rates.get(key, {}), seen)
+        return _best_of(_read(path, machine).rates.get(key, {}), plausible)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with exclusive(
-            path.with_suffix(".lock"), TimeoutError(f"{path} is being written"), LONGEST_WAIT
-        ):
-            kept = _read(path, machine)
-            best = _best_of(kept.rates.get(key, {}), seen)
-            if best != kept.rates.get(key):
-                write_atomically(
-                    path,
-                    _Kept(machine=machine, rates=kept.rates | {key: best}).model_dump_json(
-                        indent=1
-                    ),
-                )
+        busy = TimeoutError(f"{path} is being written")
+        with exclusive(path.with_suffix(".lock"), busy, LONGEST_WAIT):
+            stored = _read(path, machine).rates
+            best = _best_of(stored.get(key, {}), plausible)
+            if best != stored.get(key):
+                file = _File(machine=machine, rates=stored | {key: best})
+                write_atomically(path, file.model_dump_json(indent=1))
     except OSError:
-        best = _best_of(_read(path, machine).rates.get(key, {}), seen)
+        best = _best_of(_read(path, machine).rates.get(key, {}), plausible)
     return best
 
 
-def _read(path: Path, machine: str) -> _Kept:
-    """What the file holds; nothing where it is missing, damaged or another machine's."""
+def _read(path: Path, machine: str) -> _File:
+    """Returns the file's content, empty if it is missing, damaged or another machine's."""
     try:
-        kept = _Kept.model_validate_json(path.read_bytes())
+        file = _File.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
-        return _Kept(machine=machine)
-    return kept if kept.machine == machine else _Kept(machine=machine)
+        return _File(machine=machine)
+    return file if file.machine == machine else _File(machine=machine)
 
 
-def _best_of(one: Rates, other: Rates) -> Rates:
-    best = {kind: dict(rates) for kind, rates in one.items()}
-    for kind, rates in other.items():
-        own = best.setdefault(kind, {})
-        own |= {name: max(rate, own.get(name, 0.0)) for name, rate in rates.items()}
+def _best_of(first: Rates, second: Rates) -> Rates:
+    best = {kind: dict(rates) for kind, rates in first.items()}
+    for kind, rates in second.items():
+        so_far = best.setdefault(kind, {})
+        so_far |= {name: max(rate, so_far.get(name, 0.0)) for name, rate in rates.items()}
     return best

@@ -4,14 +4,15 @@ import os
 
 
 def usable_cores() -> list[int]:
-    """Numbers of the cores that this process is allowed to run on: of a node that binds nobody, as many as SLURM gave the job."""
-    every = _allowed()
-    given = [os.environ.get(name, "") for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE")]
-    return every[: next((int(count) for count in given if count.isdecimal() and int(count)), None)]
+    """Returns the numbers of the allowed cores, at most as many as SLURM gave the job."""
+    allowed = _allowed()
+    counts = [os.environ.get(name, "") for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE")]
+    limit = next((int(text) for text in counts if text.isdecimal() and int(text)), None)
+    return allowed[:limit]
 
 
 def use_cores(count: int) -> list[int]:
-    """Bind this process to the first `count` of its cores (0: all). Thread variables do not bind XLA; affinity does."""
+    """Binds this process to its first `count` cores (0: all): XLA ignores thread variables."""
     cores = usable_cores()[: count or None]
     if len(cores) < len(_allowed()):
         os.sched_setaffinity(0, cores)
@@ -19,8 +20,6 @@ def use_cores(count: int) -> list[int]:
 
 
 def _allowed() -> list[int]:
-    return (
-        sorted(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else list(range(os.cpu_count() or 1))
-    )
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""Which machine this is: the part of a record that says on which hardware its numbers were measured."""
+"""The machine: the part of a record that names the hardware of its measurements."""
 
 import hashlib
 import json
@@ -14,12 +14,15 @@ from .cores import usable_cores
 from .nvml import answer, device_count, handle_of
 
 MANY_SIGNS = 4
-"""Boards that nobody gave a number have one of few signs."""
+"""Distinct characters: placeholders of boards without a serial number have fewer."""
 
 
 def machine_facts() -> dict[str, Any]:
-    """CPU, memory in bytes, GPUs and system. `hash` covers what timings depend on, not the kernel's release or a container;
-    `node` is this very machine of that kind."""
+    """Returns CPU, memory in bytes, GPUs and system.
+
+    `hash` covers everything that timings depend on, without the kernel's release and a container;
+    `node` identifies this machine among those of its kind.
+    """
     facts = {
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(logical=False),
@@ -41,8 +44,10 @@ def machine_facts() -> dict[str, Any]:
 
 
 def _node(container: bool, root: Path = Path("/")) -> dict[str, str]:
-    """`node`: this machine as a hash that tells it from others and nothing else, and in `node_of` what it is a hash of: the same
-    after a reboot, unless that is `boot_id`. Names and files of a container are those of an image. Empty where nothing is known.
+    """Returns `node`, an anonymous hash of this machine, and its source as `node_of`.
+
+    The hash survives a reboot unless its source is `boot_id`. A container's name and machine-id
+    are those of its image and do not count. Empty if nothing is known.
     """
     places = [
         root / "etc/machine-id",
@@ -50,21 +55,19 @@ def _node(container: bool, root: Path = Path("/")) -> dict[str, str]:
         root / "proc/sys/kernel/random/boot_id",
     ]
     for place in places[container:]:
-        with suppress(
-            OSError, UnicodeDecodeError
-        ):  # most may read what is the board's own, not all
+        with suppress(OSError, UnicodeDecodeError):  # the board's own may need root
             if len(set(text := place.read_text().strip())) > MANY_SIGNS:
                 named = f"{'' if container else platform.node()} {text}"
-                return {
-                    "node": hashlib.sha256(named.encode()).hexdigest()[:12],
-                    "node_of": place.name,
-                }
+                digest = hashlib.sha256(named.encode()).hexdigest()[:12]
+                return {"node": digest, "node_of": place.name}
     return {}
 
 
 def machine_kind(machine: Mapping[str, Any]) -> str:
-    """One name, 12 hexadecimal digits, for all machines with the same CPU, threads, GPUs and GiB of memory: a driver, a kernel
-    and a MiB more make no other."""
+    """Returns 12 hexadecimal digits for all machines with equal CPU, threads, GPUs and GiB.
+
+    Drivers, kernels and single MiB do not count.
+    """
     gpus = [gpu["name"] for gpu in machine["gpus"]]
     facts = [
         machine["cpu"],
@@ -76,14 +79,14 @@ def machine_kind(machine: Mapping[str, Any]) -> str:
 
 
 def machine_label(machine: Mapping[str, Any]) -> str:
-    """The facts of a machine in one line for people."""
+    """Returns the facts of a machine in one line."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
     cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"
     return ", ".join([*gpus, cpu, f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
 
 
 def current_load() -> dict[str, Any]:
-    """How busy the machine is now: load averages, free memory in bytes, CPU clock in MHz and its governor (None if unknown)."""
+    """Returns load averages, free bytes, and CPU clock in MHz and governor (None if unknown)."""
     frequency = psutil.cpu_freq()
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     return {
@@ -105,12 +108,12 @@ def _cpu_model() -> str:
 
 
 def _gpus() -> list[dict[str, Any]]:
-    """Facts of each NVIDIA GPU that the driver knows; empty without a driver."""
+    """Returns facts of each NVIDIA GPU; empty without a driver."""
     return [_gpu(handle) for handle in map(handle_of, range(device_count())) if handle is not None]
 
 
 def _gpu(handle: Any) -> dict[str, Any]:
-    """Name, memory in bytes and driver of a GPU. What the driver refuses to tell is None or empty."""
+    """Returns name, memory in bytes and driver; a refused answer is None or empty."""
     import pynvml
 
     return {
@@ -121,7 +124,7 @@ def _gpu(handle: Any) -> dict[str, Any]:
 
 
 def busy_warning(load: float, cores: int) -> list[str]:
-    """A sentence where more programs ran or waited in the last minute than this process has cores, before a run."""
+    """Returns a sentence if more programs ran or waited in the last minute than there are cores."""
     if load <= cores:
         return []
     what = "times will be doubtful, and proofs may run out of time"
@@ -131,17 +134,19 @@ def busy_warning(load: float, cores: int) -> list[str]:
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:
-    """Sentences on what to change or expect before measuring here, from `machine_facts` and `current_load`."""
+    """Returns advice before measuring, from `machine_facts` and `current_load`."""
     sentences = []
     if load["load_average"][0] > 0.5:
         waiting = f"{load['load_average'][0]:.1f}"
         where = f"ran or waited for one of {machine['usable_threads']} threads"
         sentences.append(
-            f"in the last minute {waiting} programs on average {where}: times will be noisy, compare ratios only"
+            f"in the last minute {waiting} programs on average {where}: times will be noisy, "
+            "compare ratios only"
         )
     if load["governor"] not in (None, "performance"):
         sentences.append(
-            f"the CPU frequency governor is {load['governor']!r}; 'performance' gives steadier times"
+            f"the CPU frequency governor is {load['governor']!r}; "
+            "'performance' gives steadier times"
         )
     if not machine["gpus"]:
         sentences.append("no NVIDIA driver answers: only the CPU can be measured")

@@ -1,4 +1,4 @@
-"""Watches the machine while a worker measures: its clocks, what other programs computed, and the state of the GPU."""
+"""Watches the machine during measurements: clocks, other programs, the GPU, disturbed slots."""
 
 import threading
 import time
@@ -9,12 +9,18 @@ from typing import Any, Self
 
 import psutil
 
-from .disturbance import Busy
 from .nvml import answer, board_of, handle_of
+
+MOST_WAITED = 1.05
+"""Wall over CPU time of a slot on one core."""
+MOST_IDLE = 0.25
+"""Share of a slot in which no thread of a worker ran: it was stopped, or waited for a core."""
+MOST_FOREIGN_CORES = 0.5
+"""Cores that other programs may use during a slot on several: the system counts 10 ms steps."""
 
 REASONS = "throttle_reasons"
 MOST_READINGS = 500
-"""In a record; of more, only every k-th is stored."""
+"""Readings in a record; of more, only every k-th is stored."""
 SLOWED_BY = {
     0x4: "its power limit",
     0x8: "a hardware brake",
@@ -22,15 +28,56 @@ SLOWED_BY = {
     0x40: "heat",
     0x80: "a power brake",
 }
-"""NVML's throttle reasons that make a device slower than it could be, by their bits."""
+"""NVML's throttle reasons that slow a device down, by their bits."""
+
+
+class Busy:
+    """CPU time that programs of this machine have used since this object was created."""
+
+    def __init__(self) -> None:
+        self.before = busy_seconds()
+
+    def foreign_cores(self, own_cpu: float, elapsed: float) -> float:
+        """Returns the cores used by other programs; snnbench used `own_cpu` s in `elapsed` s."""
+        return max(busy_seconds() - self.before - own_cpu, 0.0) / elapsed if elapsed > 0 else 0.0
+
+
+def busy_seconds() -> float:
+    """Returns the CPU time of all programs on all cores since boot."""
+    times = psutil.cpu_times()
+    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+
+
+def disturbance(
+    slot: dict[str, Any],
+    device_clock: str,
+    cores: int,
+    cpu: float,
+    elapsed: float,
+    foreign_cores: float,
+    slowed: bool,
+) -> str | None:
+    """Returns the disturbance of a slot on `cores` cores in words, or None.
+
+    The worker used `cpu` seconds of CPU time in the `elapsed` seconds that the harness measured.
+    `slowed`: the device slowed itself down meanwhile.
+    """
+    if slowed:
+        return "throttled"
+    if device_clock != "process":
+        return None
+    waited = cores == 1 and slot["wall"] > MOST_WAITED * slot["device"]
+    if waited or cpu < (1 - MOST_IDLE) * elapsed:
+        return "preempted"
+    return "other programs" if cores > 1 and foreign_cores > MOST_FOREIGN_CORES else None
 
 
 class Monitor:
-    """A context manager around the life of workers; afterwards `facts` holds what a record says of the machine meanwhile.
+    """A context manager around the life of workers; `facts` is the part for a record.
 
-    It calls `read` ten times a second, or less often where that would use more than 0.2 % of a core. Readings carry
-    `time.perf_counter()`, which on Linux is one clock for all processes of a machine: the report draws them beside a worker's
-    samples.
+    It calls `read` ten times a second, or less often if that would use more than 0.2 % of a core.
+    Readings carry `time.perf_counter()`, which on Linux is one clock for all processes: the report
+    draws them next to a worker's samples.
     """
 
     def __init__(self, read: Callable[[], dict[str, float]]):
@@ -58,40 +105,37 @@ class Monitor:
                 return
 
     def note_workers(self, cpu_seconds: float | None) -> None:
-        """Set `foreign_cores`: how many cores other programs used on average, all CPU time less that of the workers."""
+        """Sets the load, and the mean number of `foreign_cores` if the workers' time is known."""
         self.facts["load_average"] = load_average()
         if cpu_seconds is not None:
-            self.facts["foreign_cores"] = self._busy.foreign_cores(
-                cpu_seconds, time.monotonic() - self._begun
-            )
+            elapsed = time.monotonic() - self._begun
+            self.facts["foreign_cores"] = self._busy.foreign_cores(cpu_seconds, elapsed)
 
     def slowed_since(self, start: float) -> bool:
-        """Whether the device slowed itself down after `start` of `time.perf_counter`, or at the last reading before."""
-        recent = [int(one.get(REASONS, 0)) for one in self._readings if one["at"] >= start] or [
-            int(one.get(REASONS, 0)) for one in self._readings[-1:]
-        ]
-        return any(slowed(reasons) for reasons in recent)
+        """Returns true if a reading since `start`, or else the last one, shows a slowed device."""
+        recent = [reading for reading in self._readings if reading["at"] >= start]
+        readings = recent or self._readings[-1:]
+        return any(slowed(int(reading.get(REASONS, 0))) for reading in readings)
 
 
 def load_average() -> float:
-    """How many programs ran or waited for a core in the last minute, on average."""
+    """Returns the mean number of programs that ran or waited for a core in the last minute."""
     return psutil.getloadavg()[0]
 
 
 def reader_of(device: str) -> Callable[[], dict[str, float]]:
-    """The function that reads the state of `cpu`, `cuda` or `cuda:0`."""
+    """Returns the function that reads the state of `cpu`, `cuda` or `cuda:0`."""
     kind, _, index = device.partition(":")
     return _gpu_reader(int(index or 0)) if kind == "cuda" else _cpu_reading
 
 
 def _cpu_reading() -> dict[str, float]:
-    """The mean clock of all cores in MHz; empty where the system does not tell it."""
+    """Returns the mean clock of all cores in MHz, empty if the system does not tell it."""
     clock = psutil.cpu_freq()
     return {"mhz": clock.current} if clock and clock.current else {}
 
 
 def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
-    """A function that reads clocks, temperature, power, used memory and throttle reasons of an NVIDIA device."""
     import pynvml
 
     handle, board = handle_of(index), board_of(index)
@@ -105,32 +149,34 @@ def _gpu_reader(index: int) -> Callable[[], dict[str, float]]:
     }
 
     def read() -> dict[str, float]:
-        told = {name: answer(ask) for name, ask in questions.items()} if handle is not None else {}
-        return {name: value for name, value in told.items() if value is not None}
+        if handle is None:
+            return {}
+        values = {name: answer(ask) for name, ask in questions.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
     return read
 
 
 def condensed(readings: list[dict[str, float]]) -> dict[str, Any]:
-    """The part of `readings` that a record stores. `watched`: a list per quantity, of those readings that differ from the one
-    before, with their times in seconds under `at`; `throttle_reasons`: all of NVML's bits that were ever set."""
+    """Returns the part of `readings` that a record stores.
+
+    `watched` has a list per quantity, of readings that differ from the one before, and their times
+    in seconds as `at`; `throttle_reasons` has all of NVML's bits that were ever set.
+    """
     changed = [
         now
         for before, now in zip([{}, *readings], readings, strict=False)
         if {**before, "at": 0} != {**now, "at": 0}
     ]
     stored = changed[:: -(-len(changed) // MOST_READINGS) or 1]
-    watched = {
-        key: [round(reading[key], 4) for reading in stored]
-        for key in (stored[0] if stored else ())
-        if key != REASONS
-    }
+    names = [name for name in (stored[0] if stored else ()) if name != REASONS]
+    reasons = (int(reading.get(REASONS, 0)) for reading in readings)
     return {
-        "watched": watched,
-        REASONS: reduce(or_, (int(reading.get(REASONS, 0)) for reading in readings), 0),
+        "watched": {name: [round(reading[name], 4) for reading in stored] for name in names},
+        REASONS: reduce(or_, reasons, 0),
     }
 
 
 def slowed(reasons: int) -> list[str]:
-    """Why a device ran slower than it could, in words, from NVML's throttle reasons."""
+    """Returns the causes of a slow device in words, from NVML's throttle reasons."""
     return list(dict.fromkeys(word for bit, word in SLOWED_BY.items() if reasons & bit))

@@ -1,7 +1,7 @@
-"""Questions to NVIDIA's driver, each of which it may refuse: what is refused is unknown, and ends nothing.
+"""Queries of NVIDIA's driver; a refused query gives None and is no error.
 
-The driver counts all GPUs of a machine; frameworks count those that CUDA_VISIBLE_DEVICES names, in its order. Here they have the
-numbers of frameworks: 0 is `cuda:0`.
+The driver numbers all GPUs of a machine; frameworks number those in CUDA_VISIBLE_DEVICES, in its
+order. This module uses the numbers of frameworks: 0 is `cuda:0`.
 """
 
 import os
@@ -13,7 +13,7 @@ Question = Callable[[], Any]
 
 
 def answer(ask: Question) -> Any:
-    """What `ask` gives, or None where the driver or this version of it refuses."""
+    """Returns the result of `ask`, or None if the driver or its version refuses."""
     import pynvml
 
     try:
@@ -23,8 +23,10 @@ def answer(ask: Question) -> Any:
 
 
 def visible_devices() -> list[str] | None:
-    """The GPUs that frameworks may use, as CUDA_VISIBLE_DEVICES names them: by index, or by `GPU-…` or `MIG-…`. None: all of
-    them. As for CUDA, what comes behind a name that is none does not count."""
+    """Returns the entries of CUDA_VISIBLE_DEVICES: indices, `GPU-…` or `MIG-…`. None means all.
+
+    As in CUDA, an invalid entry ends the list.
+    """
     text = os.environ.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return None
@@ -38,8 +40,10 @@ def visible_devices() -> list[str] | None:
 
 
 def handle_of(index: int) -> Any:
-    """The device `cuda:index`, after the library was started; None where there is none. Of a part of a GPU (MIG) it is that part,
-    which tells its memory, and neither clocks nor power."""
+    """Initialises the library and returns the handle of `cuda:index`, or None.
+
+    A part of a GPU (MIG) reports its memory, and neither clocks nor power: see `board_of`.
+    """
     import pynvml
 
     answer(pynvml.nvmlInit)  # without it the next question is refused
@@ -62,7 +66,7 @@ def handle_of(index: int) -> Any:
 
 
 def board_of(index: int) -> Any:
-    """The whole GPU of which `cuda:index` is a part: it tells clocks and power. Mostly that is the same."""
+    """Returns the whole GPU of `cuda:index`, which reports clocks and power."""
     import pynvml
 
     handle = handle_of(index)
@@ -72,17 +76,15 @@ def board_of(index: int) -> Any:
 
 
 def device_count() -> int:
-    """Of those that frameworks may use."""
+    """Returns the number of GPUs that frameworks may use."""
     names = visible_devices()
-    return (
-        len(_all())
-        if names is None
-        else sum(handle_of(index) is not None for index in range(len(names)))
-    )
+    if names is None:
+        return len(_all())
+    return sum(handle_of(index) is not None for index in range(len(names)))
 
 
 def _all() -> list[Any]:
-    """The handles of all GPUs of the machine, in the driver's order."""
+    """Returns the handles of all GPUs of the machine, in the driver's order."""
     import pynvml
 
     answer(pynvml.nvmlInit)

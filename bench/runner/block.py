@@ -13,8 +13,8 @@ from ..executors.events import senseless
 from ..executors.executor import CannotStart
 from ..executors.launch import Outcome, not_started
 from ..machine.energy import meter_of
+from ..machine.memory import Room
 from ..machine.monitor import Monitor, load_average, reader_of
-from ..machine.room import Room
 from .judge import Judge, passed
 from .launcher import Launcher
 from .live_set import LiveSet, Member

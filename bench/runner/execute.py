@@ -26,7 +26,7 @@ from ..experiment.order import comparison_groups, shuffled
 from ..experiment.pruning import dominated
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
-from ..machine.job import memory_for_workers
+from ..machine.memory import memory_for_workers
 from ..machine.monitor import load_average
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best

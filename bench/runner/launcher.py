@@ -11,7 +11,7 @@ from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, Surroundings, launch
 from ..executors.variables import compiler_caches, worker_environment
 from ..experiment.measure import Measure
-from ..machine.job import memory_for_one_more
+from ..machine.memory import memory_for_one_more
 from ..proof.free_run import is_whole
 from ..proof.problem import problem_id
 from ..records.store import ResultFolder

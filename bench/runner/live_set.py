@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from ..executors.launch import Launched, Outcome
 from ..experiment.measure import Measure
 from ..machine.cores import usable_cores
-from ..machine.disturbance import Busy, disturbance
 from ..machine.energy import EnergyMeter, energy_of_step
-from ..machine.monitor import Monitor
+from ..machine.monitor import Busy, Monitor, disturbance
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
 from ..records.leaving import beyond

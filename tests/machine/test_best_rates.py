@@ -8,7 +8,7 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnbench.machine import best_rates as room
+from snnbench.machine import best_rates as module
 from snnbench.machine.best_rates import best_rates, rates_file
 
 SLOW = {"copy_bytes_per_s": {"1048576": 9e9}, "matmul_flops_per_s": {"fp32": 2e10, "bf16": 7e9}}
@@ -20,13 +20,18 @@ BEST = {
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SNNBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def rates(measured, machine="0f1e", device="cpu", threads=2, keep=True):
     return best_rates(machine, device, threads, measured, keep)
+
+
+def stored(machine, rate):
+    rates = {"cpu, 2 threads": {"matmul_flops_per_s": {"fp32": rate}}}
+    return json.dumps({"version": 1, "machine": machine, "rates": rates}).encode()
 
 
 def test_a_slow_moment_does_not_lower_what_was_measured_before():
@@ -43,14 +48,14 @@ def test_every_machine_device_and_number_of_threads_has_its_own():
     assert rates({}) == FAST
 
 
-def test_what_is_not_to_be_kept_counts_once():
+def test_rates_that_are_not_stored_count_once():
     rates(SLOW)
     assert rates(FAST, keep=False) == BEST
     assert rates({}) == SLOW
 
 
 @pytest.mark.parametrize("wrong", [float("inf"), float("nan"), 0.0, -1.0, 1e19])
-def test_a_rate_that_no_device_has_is_left_out(wrong):
+def test_an_impossible_rate_is_dropped(wrong):
     assert rates({"matmul_flops_per_s": {"fp32": 2e10, "bf16": wrong}}) == {
         "matmul_flops_per_s": {"fp32": 2e10}
     }
@@ -63,9 +68,9 @@ def test_a_rate_that_no_device_has_is_left_out(wrong):
         b"\xff\xfe",
         b"[]",
         b'{"version": 2, "machine": "0f1e", "rates": {}}',
-        b'{"version": 1, "machine": "another", "rates": {"cpu, 2 threads": {"matmul_flops_per_s": {"fp32": 9e15}}}}',
-        b'{"version": 1, "machine": "0f1e", "rates": {"cpu, 2 threads": {"matmul_flops_per_s": {"fp32": 1e300}}}}',
-        b'{"version": 1, "machine": "0f1e", "rates": {"cpu, 2 threads": {"matmul_flops_per_s": {"fp32": "fast"}}}}',
+        stored("another", 9e15),
+        stored("0f1e", 1e300),
+        stored("0f1e", "fast"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_ignored_and_replaced(content):
@@ -85,17 +90,17 @@ def test_a_damaged_or_foreign_file_is_ignored_and_replaced(content):
 def test_no_content_of_the_file_is_an_error(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("rates") / "rates.json"
     path.write_bytes(content)
-    assert room._read(path, "0f1e").rates == {}
+    assert module._read(path, "0f1e").rates == {}
 
 
-def test_where_nothing_can_be_written_the_measured_rates_count(own_cache):
-    own_cache.write_text("a file where the folder should be")
+def test_measured_rates_count_if_nothing_can_be_written(cache):
+    cache.write_text("a file where the folder should be")
     assert rates(SLOW) == SLOW
 
 
-def test_a_file_that_another_process_holds_is_left_alone(monkeypatch):
+def test_a_file_that_another_process_locks_stays_untouched(monkeypatch):
     rates(SLOW)
-    monkeypatch.setattr(room, "LONGEST_WAIT", 0.0)
+    monkeypatch.setattr(module, "LONGEST_WAIT", 0.0)
     with FileLock(rates_file("0f1e").with_suffix(".lock")):
         assert rates(FAST) == BEST
     assert rates({}, keep=False) == SLOW

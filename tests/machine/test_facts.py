@@ -1,4 +1,4 @@
-"""Which machine it is: an identity that stays, where there is one, and what it is of."""
+"""The identity of a machine, which survives reboots if the machine has one."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_container_s_machine_is_the_same_after_a_reboot_and_in_another_image(t
     assert node(tmp_path, product_uuid="another-board")["node"] != first["node"]
 
 
-def test_outside_of_containers_the_system_s_own_number_counts(tmp_path):
+def test_outside_containers_the_machine_id_counts(tmp_path):
     assert node(tmp_path, container=False)["node_of"] == "machine-id"
 
 
@@ -37,11 +37,11 @@ def test_outside_of_containers_the_system_s_own_number_counts(tmp_path):
     "nothing",
     [None, "", "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"],
 )
-def test_what_lasts_until_the_next_reboot_says_so(tmp_path, nothing):
+def test_an_identity_until_the_next_reboot_says_so(tmp_path, nothing):
     assert node(tmp_path, product_uuid=nothing)["node_of"] == "boot_id"
 
 
-def test_where_nothing_is_known_nothing_is_said(tmp_path):
+def test_without_a_source_there_is_no_identity(tmp_path):
     assert node(tmp_path, product_uuid=None, boot_id=None) == {}
 
 

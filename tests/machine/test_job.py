@@ -1,5 +1,4 @@
-"""What a job may use: the cores and the memory that SLURM or a cgroup give it, less what
-snnbench needs itself."""
+"""Cores and memory of a job, limited by SLURM or a cgroup, less the part of snnbench itself."""
 
 import os
 import subprocess
@@ -8,10 +7,9 @@ import sys
 import pytest
 
 from snnbench.common.mistakes import ConfigError
-from snnbench.machine import job
+from snnbench.machine import memory
 from snnbench.machine.cores import usable_cores
-from snnbench.machine.job import job_limit, memory_for_one_more, memory_for_workers
-from snnbench.machine.room import Room
+from snnbench.machine.memory import Room, job_limit, memory_for_one_more, memory_for_workers
 
 VARIABLES = (
     *("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"),
@@ -21,10 +19,10 @@ MIB, GIB = 1 << 20, 1 << 30
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch):
+def no_limits(monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(job, "_of_cgroups", lambda root: [])
+    monkeypatch.setattr(memory, "_of_cgroups", lambda root: [])
 
 
 def groups(root, lines, limits):
@@ -65,7 +63,7 @@ def groups(root, lines, limits):
         (["0::/job_7"], {}, None),
     ],
 )
-def test_the_limit_of_a_cgroup_and_of_those_above_it(tmp_path, monkeypatch, lines, limits, limit):
+def test_the_limit_of_a_cgroup_and_of_its_ancestors(tmp_path, monkeypatch, lines, limits, limit):
     monkeypatch.undo()
     assert job_limit(groups(tmp_path, lines, limits)) == limit
 
@@ -80,19 +78,19 @@ def test_the_limit_of_a_cgroup_and_of_those_above_it(tmp_path, monkeypatch, line
         ({"SLURM_MEM_PER_CPU": "300", "SLURM_CPUS_ON_NODE": "3"}, 900 * MIB),
     ],
 )
-def test_the_limit_that_slurm_was_asked_for(monkeypatch, variables, limit):
+def test_the_limit_of_slurm(monkeypatch, variables, limit):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert job_limit() == limit
 
 
 def test_the_smallest_limit_counts(monkeypatch):
-    monkeypatch.setattr(job, "_of_cgroups", lambda root: [700 * MIB, 600 * MIB])
+    monkeypatch.setattr(memory, "_of_cgroups", lambda root: [700 * MIB, 600 * MIB])
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "650")
     assert job_limit() == 600 * MIB
 
 
-def test_workers_leave_the_harness_its_part_of_the_job(monkeypatch):
+def test_the_harness_has_a_reserve_in_the_job(monkeypatch):
     assert memory_for_workers(16 * GIB, 10 * GIB) == 9 * GIB
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "1536")
     assert memory_for_workers(16 * GIB, 10 * GIB) == int(0.9 * GIB)
@@ -108,7 +106,7 @@ def test_a_job_that_is_too_small_is_refused_before_anything_runs(monkeypatch):
         memory_for_workers(16 * GIB, 10 * GIB)
 
 
-def test_what_runs_already_is_taken_from_the_next_one(monkeypatch):
+def test_running_workers_reduce_the_memory_of_the_next(monkeypatch):
     assert memory_for_one_more(7 * GIB) == 7 * GIB, "without a job there is nothing to share"
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "1536")
     room = Room("cpu")
@@ -126,7 +124,8 @@ def test_what_runs_already_is_taken_from_the_next_one(monkeypatch):
 
 
 def bound_to(**variables):
-    program = "from snnbench.machine.cores import use_cores; import os; print(*use_cores(0), '|', *os.sched_getaffinity(0))"
+    program = "import os; from snnbench.machine.cores import use_cores; "
+    program += "print(*use_cores(0), '|', *os.sched_getaffinity(0))"
     ended = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, **variables},
@@ -137,10 +136,10 @@ def bound_to(**variables):
     return [sorted(map(int, part.split())) for part in ended.stdout.split("|")]
 
 
-def test_a_node_without_binding_gives_the_cores_of_the_job(monkeypatch):
-    every = usable_cores()
-    assert bound_to() == [every, every]
-    assert bound_to(SLURM_CPUS_ON_NODE="1") == [every[:1], every[:1]]
-    assert bound_to(SLURM_CPUS_ON_NODE="97") == [every, every]
-    assert bound_to(SLURM_CPUS_PER_TASK="1", SLURM_CPUS_ON_NODE="2") == [every[:1], every[:1]]
-    assert bound_to(SLURM_CPUS_PER_TASK="none") == [every, every]
+def test_the_job_limits_the_cores_if_the_node_does_not(monkeypatch):
+    cores = usable_cores()
+    assert bound_to() == [cores, cores]
+    assert bound_to(SLURM_CPUS_ON_NODE="1") == [cores[:1], cores[:1]]
+    assert bound_to(SLURM_CPUS_ON_NODE="97") == [cores, cores]
+    assert bound_to(SLURM_CPUS_PER_TASK="1", SLURM_CPUS_ON_NODE="2") == [cores[:1], cores[:1]]
+    assert bound_to(SLURM_CPUS_PER_TASK="none") == [cores, cores]

@@ -1,5 +1,4 @@
-"""A driver that refuses a question: its answer is empty, and nothing ends. GPUs have the numbers
-that frameworks give them."""
+"""A query that the driver refuses is no error; GPUs have the numbers of frameworks."""
 
 from types import SimpleNamespace
 
@@ -8,41 +7,52 @@ import pytest
 
 from snnbench.cli import doctor
 from snnbench.machine.facts import machine_facts, machine_label
+from snnbench.machine.memory import Room
 from snnbench.machine.monitor import Monitor, reader_of
 from snnbench.machine.nvml import device_count, handle_of
-from snnbench.machine.room import Room
 
 ANSWERS = {
-    "nvmlInit": None, "nvmlDeviceGetCount": 1, "nvmlDeviceGetHandleByIndex": 7, "nvmlDeviceGetName": "GPU 97",
-    "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=97 << 30, free=90 << 30, used=7 << 30), "nvmlSystemGetDriverVersion": "1.2",
-    "nvmlDeviceGetClockInfo": 1980, "nvmlDeviceGetTemperature": 41, "nvmlDeviceGetPowerUsage": 97000,
+    "nvmlInit": None,
+    "nvmlDeviceGetCount": 1,
+    "nvmlDeviceGetHandleByIndex": 7,
+    "nvmlDeviceGetName": "GPU 97",
+    "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=97 << 30, free=90 << 30, used=7 << 30),
+    "nvmlSystemGetDriverVersion": "1.2",
+    "nvmlDeviceGetClockInfo": 1980,
+    "nvmlDeviceGetTemperature": 41,
+    "nvmlDeviceGetPowerUsage": 97000,
     "nvmlDeviceGetCurrentClocksEventReasons": 4,
-}  # fmt: skip
-"""By question, of a device that tells everything."""
-TOLD = {"name": "GPU 97", "memory_bytes": 97 << 30, "driver": "1.2"}
+}
+"""By query, of a driver that refuses nothing."""
+KNOWN = {"name": "GPU 97", "memory_bytes": 97 << 30, "driver": "1.2"}
 EMPTY = {"name": "NVIDIA GPU", "memory_bytes": None, "driver": ""}
 
 
 @pytest.fixture
 def driver(monkeypatch):
     def refusing(refused, error=pynvml.NVMLError_NotSupported):
-        def raises(*given):
+        def raises(*_):
             raise error()
 
         for name, answer in ANSWERS.items():
-            said = raises if name == refused else lambda *given, answer=answer: answer
-            monkeypatch.setattr(pynvml, name, said)
+            result = raises if name == refused else lambda *_, answer=answer: answer
+            monkeypatch.setattr(pynvml, name, result)
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return refusing
 
 
-def test_a_driver_that_tells_everything(driver):
+def test_a_driver_that_refuses_nothing(driver):
     driver(None)
-    assert machine_facts()["gpus"] == [TOLD]
+    assert machine_facts()["gpus"] == [KNOWN]
     assert reader_of("cuda")() == {
-        "mhz": 1980, "memory_mhz": 1980, "celsius": 41, "watts": 97.0, "memory_bytes": 7 << 30, "throttle_reasons": 4
-    }  # fmt: skip
+        "mhz": 1980,
+        "memory_mhz": 1980,
+        "celsius": 41,
+        "watts": 97.0,
+        "memory_bytes": 7 << 30,
+        "throttle_reasons": 4,
+    }
     assert Room("cuda").for_one_more
 
 
@@ -50,13 +60,13 @@ def test_a_driver_that_tells_everything(driver):
     "error", [pynvml.NVMLError_NoPermission, pynvml.NVMLError_FunctionNotFound, AttributeError]
 )
 @pytest.mark.parametrize("refused", ANSWERS)
-def test_each_question_may_be_refused(driver, refused, error):
+def test_each_query_may_be_refused(driver, refused, error):
     driver(refused, error)
     facts = machine_facts()
     assert machine_label(facts) and len(facts["gpus"]) == (
         refused not in ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex")
     )
-    assert all(gpu[name] in (EMPTY[name], TOLD[name]) for gpu in facts["gpus"] for name in TOLD)
+    assert all(gpu[name] in (EMPTY[name], KNOWN[name]) for gpu in facts["gpus"] for name in KNOWN)
     with Monitor(reader_of("cuda")) as monitor:
         pass
     assert "watched" in monitor.facts
@@ -65,7 +75,7 @@ def test_each_question_may_be_refused(driver, refused, error):
     )
 
 
-def test_doctor_answers_whatever_is_refused(driver, snnbench):
+def test_doctor_works_with_refused_queries(driver, snnbench):
     driver("nvmlDeviceGetMemoryInfo")
     assert doctor.machine_facts()["gpus"][0]["memory_bytes"] is None
     answer = snnbench("doctor")
@@ -73,12 +83,12 @@ def test_doctor_answers_whatever_is_refused(driver, snnbench):
 
 
 BOARDS = ["GPU-aa970000-0000", "GPU-aa410000-0000", "GPU-bb370000-0000"]
-"""Of a machine with three; the driver's handles are their indices."""
+"""UUIDs of three GPUs; the driver's handles are their indices."""
 
 
 @pytest.fixture
 def three(driver, monkeypatch):
-    """A machine with three GPUs, of which the last is taken apart."""
+    """A machine with three GPUs; the last is partitioned."""
     driver(None)
 
     def at(index):
@@ -126,10 +136,8 @@ def test_gpus_have_the_numbers_of_frameworks(three, monkeypatch, variable, devic
     "variable, celsius, free",
     [("1,0", 40, 1 << 30), ("0,1", 41, 2 << 30), ("0,MIG-cc", 42, 4 << 30)],
 )
-def test_the_gpu_that_is_watched_is_the_one_that_computes(
-    three, monkeypatch, variable, celsius, free
-):
-    """Of a part of a GPU the clocks are the whole one's, and the memory is its own."""
+def test_the_watched_gpu_is_the_computing_one(three, monkeypatch, variable, celsius, free):
+    """A part of a GPU has the clocks of the whole and its own memory."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
     assert reader_of("cuda:1")()["celsius"] == celsius
-    assert Room("cuda:1").at_first == free
+    assert Room("cuda:1").initial == free

@@ -8,4 +8,4 @@ from support.workers import Clock
 def clock(monkeypatch):
     Clock.now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: Clock.now)
-    monkeypatch.setattr("snnbench.machine.disturbance.busy_seconds", lambda: 0.0)
+    monkeypatch.setattr("snnbench.machine.monitor.busy_seconds", lambda: 0.0)
