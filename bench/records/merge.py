@@ -1,4 +1,5 @@
-"""Result folders become one folder: every readable record, the plan, the environments, and the experiment if all share one."""
+"""Merges result sets into one folder: all readable records, the plan, the environments, and the
+experiment if all sets share one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,14 +7,15 @@ from typing import Any
 
 from ..common.mistakes import ConfigError
 from ..common.texts import clean
+from ..schema import Environment
 from .bundle import StoredSet
 from .record import Record
-from .store import ResultFolder
+from .store import ResultFolder, SetPlan
 
 
 @dataclass
 class Merged:
-    """The name of the merged set, sentences about files that could not be read, and further remarks for the user."""
+    """The name of the merged set, a sentence for each file that cannot be read, and remarks."""
 
     name: str
     unreadable: list[str] = field(default_factory=list)
@@ -21,22 +23,27 @@ class Merged:
 
 
 def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
-    """Write what `folders` hold into `out`, which may be an earlier merge of them: it is made anew. A kill leaves all of their
-    records there or none. Raises ConfigError, also where `out` has a record that none of them has."""
+    """Writes the records of all `folders` into `out`, which may be an earlier merge of them.
+
+    A kill leaves all of the records there or none. Raises ConfigError if a folder is missing, and
+    if `out` has a record that no folder has.
+    """
     for folder in folders:
         folder.must_exist()
     out.make()
     merged = Merged(" + ".join(dict.fromkeys(folder.name for folder in folders)))
     newest: dict[tuple[str, int, str], tuple[Record, StoredSet]] = {}
-    planned: dict[str, str] = {}
+    planned: dict[str, str] = {}  # each shard knows the whole plan: the report names missing cases
+    environments: dict[str, Environment] = {}
+    experiments: list[dict[str, Any]] = []
     for folder in folders:
-        names, no_plan = (
-            folder.read_planned()
-        )  # each shard knows the whole plan: the report names what it misses
-        records, damaged = folder.read_records()
-        merged.unreadable += [*damaged, *no_plan]
+        (records, damaged), (names, no_plan) = folder.read_records(), folder.read_planned()
+        (facts, refused), (values, no_values) = folder.read_environments(), folder.read_experiment()
+        merged.unreadable += [*damaged, *no_plan, *refused, *no_values]
         merged.remarks += [] if records or damaged else [f"{folder}: no records there"]
         planned |= names
+        environments |= facts
+        experiments += [values] if isinstance(values, dict) and values not in experiments else []
         for record in records:
             key = (record.case_id, record.block, record.done_key)
             earlier, source = newest.get(key, (record, folder))
@@ -44,68 +51,50 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
                 merged.remarks.append(
                     f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts"
                 )
-            newest[key] = max(
-                (earlier, source),
-                (record, folder),
-                key=lambda one: (one[0].started_at, one[0].attempt),
-            )
-    there, unreadable = out.read_records()
-    if unreadable or any((one.case_id, one.block, one.done_key) not in newest for one in there):
+            newest[key] = max((earlier, source), (record, folder), key=_started)
+    present, unreadable = out.read_records()
+    if unreadable or any(
+        (each.case_id, each.block, each.done_key) not in newest for each in present
+    ):
         raise ConfigError(f"{out}: has records already, of something else; choose another --out")
     merged.remarks += _several_versions([record for record, _ in newest.values()])
+    if len(experiments) == 1:
+        merged.name = _name(experiments[0]) or merged.name
+    elif experiments:
+        merged.remarks.append(
+            f"the folders are of different experiments: {out} has their records and no {out.experiment.name}"
+        )
+    experiment = experiments[0] if len(experiments) == 1 else None
     with out.writing() as scratch:
         whole = ResultFolder(scratch)
         whole.copy_records((record, source.text_of(record)) for record, source in newest.values())
-        for folder in folders:
-            environments, refused = folder.read_environments()
-            merged.unreadable += refused
-            for facts in environments.values():
-                whole.write_environment(facts)
-        if planned:
-            whole.write_planned(planned)
-        _merge_experiments(folders, whole, out, merged)
+        whole.write_plan(SetPlan(experiment, planned or None, [*environments.values()]))
         out.take(whole)
     return merged
 
 
+def _started(stored: tuple[Record, StoredSet]) -> tuple[str, int]:
+    return stored[0].started_at, stored[0].attempt
+
+
 def _several_versions(records: list[Record]) -> list[str]:
-    """A remark if a framework, or snnbench, comes in several versions."""
+    """Returns a remark if a framework, or snnbench, comes in several versions."""
     versions: dict[str, set[str]] = {}
     for record in records:
         versions.setdefault("snnbench", set()).add(record.snnbench)
         versions.setdefault(record.case["framework"], set()).add(
             record.adapter["version"] or "unknown"
         )
-    several = [
+    several = "; ".join(
         f"{name} {', '.join(sorted(known))}"
         for name, known in sorted(versions.items())
         if len(known) > 1
-    ]
+    )
     return (
-        [
-            f"several versions are merged: {'; '.join(several)} (the report names a framework's apart)"
-        ]
+        [f"several versions are merged: {several} (the report names a framework's apart)"]
         if several
         else []
     )
-
-
-def _merge_experiments(
-    folders: Sequence[StoredSet], whole: ResultFolder, out: ResultFolder, merged: Merged
-) -> None:
-    """Shards of one run share an experiment. Records of several experiments cannot be measured again with one of them."""
-    found = []
-    for folder in folders:
-        values, refused = folder.read_experiment()
-        merged.unreadable += refused
-        found += [values] if isinstance(values, dict) and values not in found else []
-    if len(found) == 1:
-        whole.write_experiment(found[0])
-        merged.name = _name(found[0]) or merged.name
-    elif found:
-        merged.remarks.append(
-            f"the folders are of different experiments: {out} has their records and no {out.experiment.name}"
-        )
 
 
 def _name(values: dict[str, Any]) -> str:

@@ -1,10 +1,11 @@
-"""A result folder: where everything lies in it, and how it is written and read."""
+"""A result folder: the place of each of its files, and how they are written and read."""
 
 import gc
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,21 @@ PLANNED = TypeAdapter(dict[CaseId, Text])
 ANYTHING = TypeAdapter[Any](Any)
 
 MARK = "Results of snnbench: records/, problems/, plots/, results.*, report.html and *.json are its own, and may be replaced.\n"
-EARLIER_MARK = MARK.replace("results.*", "results.csv")
+
+
+@dataclass(frozen=True)
+class SetPlan:
+    """The files of a result folder beside its records, as JSON has them.
+
+    `planned` names the planned cases by their ids, those of other shards included, so that a
+    missing case is noticed. With `is_part`, it adds to the names that the folder has. A file whose
+    content is None is not written.
+    """
+
+    experiment: Mapping[str, Any] | None = None
+    planned: Mapping[str, str] | None = None
+    environments: Sequence[Mapping[str, Any]] = ()
+    is_part: bool = False
 
 
 @contextmanager
@@ -39,35 +54,27 @@ def uncollected() -> Iterator[None]:
 
 
 class ResultFolder:
-    """One folder of results. Its records are read once, when they are first asked for; what is written later counts as read.
+    """One folder of results. Its records are read once, at the first question, and kept up to date.
 
-    `records/`, `experiment.json`, `planned.json` and `environment-HASH.json` are what a run leaves. `results.csv` and
-    `report.html` are made from them, and deleting them loses nothing. `problems/` keeps the oracle's free runs. `.snnbench`
-    marks the folder as ours: files of these names may be replaced. Others of the user may lie beside them.
+    A run leaves `records/`, `experiment.json`, `planned.json` and `environment-HASH.json`. From
+    them `results.csv` and `report.html` are made, which can be deleted. `problems/` keeps the
+    oracle's free runs. `.snnbench` marks the folder: files with these names may be replaced. Other
+    files of the user stay as they are.
 
-        folder = ResultFolder(Path("results/quickstart"))
+        folder = ResultFolder(Path("results/local/quickstart"))
         records, unreadable = folder.read_records()
     """
 
     def __init__(self, path: Path):
         self.path, self.marker = path, path / ".snnbench"
-        self.records, self.experiment, self.planned = (
-            path / "records",
-            path / "experiment.json",
-            path / "planned.json",
-        )
+        self.records, self.plots = path / "records", path / "plots"
+        self.experiment, self.planned = path / "experiment.json", path / "planned.json"
         self.running = path / "running.json"  # see running.py
-        self.table, self.page, self.plots = (
-            path / "results.csv",
-            path / "report.html",
-            path / "plots",
-        )
+        self.table, self.page = path / "results.csv", path / "report.html"
         self.parquet = path / "results.parquet"
-        self._finished: dict[Path, bytes] = {}
-        self.problems = (
-            path.resolve() / "problems"
-        )  # workers are given it, whatever their current folder
+        self.problems = path.resolve() / "problems"  # a worker's current folder is another
         self.scratch: Path | None = None
+        self._finished: dict[Path, bytes] = {}
 
     def __str__(self) -> str:
         return str(self.path)
@@ -77,38 +84,42 @@ class ResultFolder:
         """The name of the set."""
         return self.path.resolve().name
 
+    @property
+    def environments(self) -> list[Path]:
+        """The files of the environments, by name."""
+        return sorted(self.path.glob("environment-*.json"))
+
     def record_path(self, case_id: str, block: int, done_key: str) -> Path:
         return self.records / file_name(case_id, block, done_key)
 
     def must_exist(self) -> None:
-        """Raises ConfigError where no results can be read from."""
+        """Raises ConfigError if there is no such folder."""
         if not self.path.is_dir():
-            why = (
-                "it is a file; name the result folder that it is in"
-                if self.path.exists()
-                else "there is no such folder"
+            is_file = "it is a file; name the result folder that it is in"
+            raise ConfigError(
+                f"{self}: {is_file if self.path.exists() else 'there is no such folder'}"
             )
-            raise ConfigError(f"{self}: {why}")
 
     def must_be_of(self, name: str) -> None:
-        """Raises ConfigError where an experiment of another name was measured: its plan and its settings would be replaced."""
+        """Raises ConfigError if the folder holds an experiment of another name."""
         values = self.read_experiment()[0]
-        there = values.get("name") if isinstance(values, dict) else None
-        if isinstance(there, str) and there != anonymous(name):
+        present = values.get("name") if isinstance(values, dict) else None
+        if isinstance(present, str) and present != anonymous(name):
             raise ConfigError(
-                f"{self}: holds the experiment {shown(there)}, not {shown(name)}; choose another --out"
+                f"{self}: holds the experiment {shown(present)}, not {shown(name)}; choose another --out"
             )
 
     def make(self) -> None:
-        """Make the folder if it is not there, and mark it. Raises ConfigError where nothing could be written, and where files
-        that would be replaced are not ours."""
+        """Makes the folder, if it is missing, and marks it.
+
+        Raises ConfigError if it cannot be written to, and if it has files of other origin that
+        would be replaced.
+        """
         try:
             if self.path.exists() and not self.path.is_dir():
                 raise ConfigError(f"{self}: cannot be a result folder: it is a file")
             for part in self.path.parts:
-                Path(
-                    part
-                ).exists()  # raises OSError for a name that is too long, before folders above it are made
+                Path(part).exists()  # raises OSError for a name that is too long
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{self}: cannot be a result folder: {error.strerror}") from None
@@ -116,62 +127,118 @@ class ResultFolder:
             raise ConfigError(f"{self}: cannot be written to; choose another --out")
         if self._is_ours():
             return
-        ours = (
-            self.records,
-            self.experiment,
-            self.planned,
-            self.table,
-            self.page,
-            self.plots,
-            self.problems,
-            self.marker,
-            self.parquet,
-        )
-        if theirs := [path.name for path in (*ours, *self.environments) if os.path.lexists(path)]:
+        replaced = (self.records, self.experiment, self.planned, self.table, self.page, self.plots)
+        replaced += (self.problems, self.marker, self.parquet, *self.environments)
+        if names := [path.name for path in replaced if os.path.lexists(path)]:
             raise ConfigError(
-                f"{self}: has {', '.join(theirs)}, which snnbench did not write; choose another --out"
+                f"{self}: has {', '.join(names)}, which snnbench did not write; choose another --out"
             )
         with self.writing():
             self.write(self.marker, MARK)
 
-    @property
-    def environments(self) -> list[Path]:
-        """The files that say what each environment held."""
-        return sorted(self.path.glob("environment-*.json"))
-
     def _is_ours(self) -> bool:
-        """Whether it is marked, or holds a record: of sets made elsewhere the marker may not have come along."""
-        if self.marker.is_file() and self.marker.read_bytes() in (
-            MARK.encode(),
-            EARLIER_MARK.encode(),
-        ):
+        """Returns whether the folder is marked or holds a record; a copy may lack the marker."""
+        if self.marker.is_file() and self.marker.read_bytes() == MARK.encode():
             return True
         return any(isinstance(_content(path), Record) for path in self.records.glob("[!.]*.json"))
 
     def locked(
         self, refusal: ConfigError | None = None, wait: float = 0
     ) -> AbstractContextManager[None]:
-        """One run per folder: two would measure each other. Entering raises ConfigError if there is one for `wait` seconds."""
+        """Locks the folder: two runs would measure each other. Entering raises `refusal` if another
+        run holds the lock for `wait` seconds."""
         busy = ConfigError(
             f"{self}: another run is writing there; wait for it or choose another --out"
         )
         return exclusive(self.path / "run.lock", refusal or busy, wait)
 
     @contextmanager
+    def begin(self, plan: SetPlan) -> Iterator[Path]:
+        """Holds the folder for one run and yields a folder for temporary files.
+
+        Makes and locks the folder, writes the plan, and remembers all contents, because workers
+        could write there: see `restore`. Raises ConfigError if the folder holds another
+        experiment, cannot be written to, or is in use.
+        """
+        if plan.experiment:
+            self.must_be_of(plan.experiment["name"])
+        self.make()
+        with self.locked(), self.writing() as scratch:
+            self.write_plan(plan)
+            files = (self.marker, self.experiment, self.planned, *self.environments)
+            records = [path for path, each in self._contents.items() if isinstance(each, Record)]
+            self._finished = {
+                path: path.read_bytes() for path in (*filter(Path.is_file, files), *records)
+            }
+            yield scratch
+
+    @contextmanager
     def writing(self) -> Iterator[Path]:
-        """Have a folder of this command's own below this one, `scratch`, during the block. Whatever is written here is written
-        there first, so that a kill leaves nothing unfinished elsewhere."""
+        """Yields `scratch`, a folder below this one. Files are written there first, so that a kill
+        leaves nothing unfinished elsewhere."""
         with own_folder(self.path) as self.scratch:
             yield self.scratch
         self.scratch = None
 
     def write(self, path: Path, content: str | bytes) -> None:
-        """Write a file below this folder, whole or not at all."""
+        """Writes a file below this folder, whole or not at all."""
         write_atomically(path, content, self.scratch)
 
+    def write_plan(self, plan: SetPlan) -> None:
+        """Writes the files of a plan, without names of the user and the machine."""
+        earlier = self.read_planned()[0] if plan.is_part else {}
+        documents: dict[Path, Mapping[str, Any] | None] = {
+            self.experiment: plan.experiment,
+            self.planned: plan.planned and {**earlier, **plan.planned},
+        }
+        documents |= {
+            self.path / f"environment-{facts['hash']}.json": facts for facts in plan.environments
+        }
+        for path, values in documents.items():
+            if values is not None:
+                self.write(path, json.dumps(anonymous(dict(values)), indent=1) + "\n")
+
+    def write_record(self, record: Record) -> Path:
+        """Writes a record, without names of the user and the machine, and returns its file."""
+        path = self.record_path(record.case_id, record.block, record.done_key)
+        written = RECORD.validate_python(record.model_dump(by_alias=True), context=WRITTEN)
+        self._finished[path] = record_text(written)
+        self.write(path, self._finished[path])
+        self._contents[path] = _content(path)
+        return path
+
+    def restore(self) -> Iterator[str]:
+        """Writes remembered files again that were changed since, and yields a sentence for each.
+
+        If the whole folder was removed, which the missing marker shows, it yields one sentence.
+        """
+        changed = {
+            path: content
+            for path, content in self._finished.items()
+            if not path.is_file() or path.read_bytes() != content
+        }
+        removed = self.marker in changed and not self.marker.exists()
+        for path, content in changed.items():
+            self.write(path, content)
+            if not removed:
+                yield f"{path} was changed by another process during the run, and is restored"
+        if removed:
+            yield f"{self} was removed by another process during the run: {len(changed)} files are restored"
+
+    def copy_records(self, records: Iterable[tuple[Record, bytes]]) -> None:
+        """Writes records of other sets, with the contents of their files, into an empty folder."""
+        self.records.mkdir()
+        self._contents = {}
+        for record, content in records:
+            path = self.records / record.file_name
+            with naming(path):
+                path.write_bytes(content)
+            self._contents[path] = record
+        os.sync()
+
     def take(self, other: "ResultFolder") -> None:
-        """Move what was written into `other`, a folder on the same disk, to here. Records come last, and all at once: those that
-        are here go into `other`."""
+        """Moves the contents of `other`, a folder on the same disk, into this one. Records come
+        last and all at once; records of this folder go into `other`."""
         for path in (*other.environments, other.planned, other.experiment):
             if path.exists():
                 path.replace(self.path / path.name)
@@ -182,76 +249,9 @@ class ResultFolder:
             self.records / path.name: content for path, content in other._contents.items()
         }
 
-    def read_records(self) -> tuple[list[Record], list[str]]:
-        """All records, by name of their files, and one sentence for each file that is refused."""
-        contents = [self._contents[path] for path in sorted(self._contents, key=str)]
-        return [one for one in contents if isinstance(one, Record)], [
-            one for one in contents if isinstance(one, str)
-        ]
-
-    def text_of(self, record: Record) -> bytes:
-        """Returns the content of a record's file."""
-        return (self.records / record.file_name).read_bytes()
-
-    def copy_records(self, records: Iterable[tuple[Record, bytes]]) -> None:
-        """Writes records of other sets with the contents of their files into this folder, which has no records yet."""
-        self.records.mkdir()
-        self._contents = {}
-        for record, content in records:
-            path = self.records / record.file_name
-            with naming(path):
-                path.write_bytes(content)
-            self._contents[path] = record
-        os.sync()
-
-    def record(self, case_id: str, block: int, done_key: str) -> Record | None:
-        """One record, if it is there and can be read."""
-        content = self._contents.get(self.record_path(case_id, block, done_key))
-        return content if isinstance(content, Record) else None
-
-    def write_record(self, record: Record) -> Path:
-        """Writes a record and returns its file."""
-        path = self.record_path(record.case_id, record.block, record.done_key)
-        written = RECORD.validate_python(record.model_dump(by_alias=True), context=WRITTEN)
-        self._finished[path] = record_text(written)
-        self.write(path, self._finished[path])
-        self._contents[path] = _content(path)
-        return path
-
-    def remember(self) -> None:
-        """Keep what the folder holds now. Call before a run starts workers, which could write to it."""
-        own = [
-            path
-            for path in (self.marker, self.experiment, self.planned, *self.environments)
-            if path.is_file()
-        ]
-        records = [path for path, one in self._contents.items() if isinstance(one, Record)]
-        self._finished = {path: path.read_bytes() for path in (*own, *records)}
-
-    def restore(self) -> Iterator[str]:
-        """Write again what somebody changed since it was remembered or written, and say so in a sentence for each file; in one
-        for all of them if the folder itself was removed, which the missing marker shows."""
-        known = self._finished.items()
-        changed = {
-            path: content
-            for path, content in known
-            if not path.is_file() or path.read_bytes() != content
-        }
-        removed = self.marker in changed and not self.marker.exists()
-        for path, content in changed.items():
-            self.write(path, content)
-            if not removed:
-                yield f"{path} was changed during the run by somebody else: it is written again as it was"
-        if removed:
-            yield f"{self} was removed during the run by somebody else: {len(changed)} files are written again as they were"
-
-    def only_set(self) -> str | None:
-        """The set that all records are of; None if there are none, or records of several."""
-        sets = {record.set for record in self.read_records()[0]}
-        return sets.pop() if len(sets) == 1 else None
-
     def set_aside(self, case_id: str, block: int, done_key: str) -> str | None:
-        """If a record is there that cannot be read: keep its file beside the one that replaces it, and say so."""
+        """Renames the file of a record that cannot be read, and returns a sentence on it; None if
+        there is no such file."""
         path = self.record_path(case_id, block, done_key)
         if not isinstance(self._contents.get(path), str):
             return None
@@ -261,66 +261,68 @@ class ResultFolder:
         path.rename(aside)
         return f"{path} cannot be read: kept as {aside.name}, and measured again"
 
+    def read_records(self) -> tuple[list[Record], list[str]]:
+        """Returns all records in the order of their files, and a sentence for each refused file."""
+        contents = [self._contents[path] for path in sorted(self._contents, key=str)]
+        return (
+            [each for each in contents if isinstance(each, Record)],
+            [each for each in contents if isinstance(each, str)],
+        )
+
+    def record(self, case_id: str, block: int, done_key: str) -> Record | None:
+        """Returns a record, None if it is missing or cannot be read."""
+        content = self._contents.get(self.record_path(case_id, block, done_key))
+        return content if isinstance(content, Record) else None
+
+    def text_of(self, record: Record) -> bytes:
+        """Returns the content of a record's file."""
+        return (self.records / record.file_name).read_bytes()
+
+    def only_set(self) -> str | None:
+        """Returns the set of all records, None if there are no records or several sets."""
+        sets = {record.set for record in self.read_records()[0]}
+        return sets.pop() if len(sets) == 1 else None
+
     @cached_property
     def _contents(self) -> dict[Path, Record | str]:
-        """The record in each file, or a sentence on why it could not be read."""
+        """The record in each file, or a sentence on why it cannot be read."""
         with uncollected():
             return {path: _content(path) for path in self.records.glob("[!.]*.json")}
 
-    def write_environment(self, facts: Mapping[str, Any]) -> None:
-        """What an environment holds; its `hash` names the file."""
-        self.write(
-            self.path / f"environment-{facts['hash']}.json",
-            json.dumps(anonymous(dict(facts)), indent=1) + "\n",
-        )
-
-    def write_planned(self, names: Mapping[str, str], of_more: bool = False) -> None:
-        """Names of the planned cases by their ids, those of other shards included, so that none goes missing unseen. `of_more`:
-        they are a part of a plan, and what the folder knows of the plan stays."""
-        earlier = self.read_planned()[0] if of_more else {}
-        self.write(self.planned, json.dumps(anonymous({**earlier, **names}), indent=1) + "\n")
-
-    def write_experiment(self, values: Mapping[str, Any]) -> None:
-        """What is measured here, as JSON has it."""
-        self.write(self.experiment, json.dumps(anonymous(dict(values)), indent=1) + "\n")
-
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
-        """Names by case id, none where no run has left any, and a sentence if the file is refused."""
-        names, refused = self._read(PLANNED, self.planned)
+        """Returns the names of the planned cases by id, and a sentence if the file is refused."""
+        names, refused = _read(PLANNED, self.planned)
         return names or {}, refused
 
     def read_experiment(self) -> tuple[Any, list[str]]:
-        """What experiment.json holds, of whatever version of snnbench, None if there is none, and a sentence if it is no JSON."""
-        return self._read(ANYTHING, self.experiment)
+        """Returns the content of experiment.json, of any version of snnbench, None if there is no
+        such file, and a sentence if it is no JSON."""
+        return _read(ANYTHING, self.experiment)
 
     def read_environments(self) -> tuple[dict[str, Environment], list[str]]:
-        """What the environments held, by their hashes, and a sentence for each file that is refused."""
+        """Returns the environments by their hashes, and a sentence for each refused file."""
         known, refused = dict[str, Environment](), list[str]()
         for path in self.environments:
-            facts, why = self._read(ENVIRONMENT, path)
+            facts, sentences = _read(ENVIRONMENT, path)
             if facts and path.name != f"environment-{facts['hash']}.json":
-                why = [
-                    str(
-                        clean(
-                            f"{path} cannot be read: it holds what belongs into environment-{facts['hash']}.json"
-                        )
-                    )
-                ]
+                reason = f"it holds what belongs into environment-{facts['hash']}.json"
+                sentences = [str(clean(f"{path} cannot be read: {reason}"))]
             elif facts:
                 known[facts["hash"]] = facts
-            refused += why
+            refused += sentences
         return known, refused
 
-    def _read(self, kind: TypeAdapter[Any], path: Path) -> tuple[Any, list[str]]:
-        """What a file holds, None where it is missing or refused; if it is refused, a sentence."""
-        try:
-            return (read_as(kind, path), []) if path.exists() else (None, [])
-        except (ValueError, OSError) as error:
-            return None, [str(clean(f"{path} cannot be read: {error}"))]
+
+def _read(kind: TypeAdapter[Any], path: Path) -> tuple[Any, list[str]]:
+    """Returns the content of a file, None if it is missing or refused; a sentence if refused."""
+    try:
+        return (read_as(kind, path), []) if path.exists() else (None, [])
+    except (ValueError, OSError) as error:
+        return None, [str(clean(f"{path} cannot be read: {error}"))]
 
 
 def record_text(record: Record) -> bytes:
-    """Returns the content of a record's file: one line per field, so that samples do not fill pages."""
+    """Returns the content of a record's file: one line per field, so that samples stay compact."""
     lines = [
         f"{json.dumps(key)}: {json.dumps(value)}"
         for key, value in record.model_dump(by_alias=True).items()
@@ -329,7 +331,7 @@ def record_text(record: Record) -> bytes:
 
 
 def _content(path: Path) -> Record | str:
-    """A record, or a sentence; of a file that has many faults it names the first, and where it is."""
+    """Returns the record in a file, or a sentence on its first fault."""
     try:
         record = read_as(RECORD, path)
         if path.name != record.file_name:

@@ -32,7 +32,7 @@ from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_the_best
 from ..records.record import RECORD, Record
 from ..records.running import DIED_TWICE, Running
-from ..records.store import ResultFolder
+from ..records.store import ResultFolder, SetPlan
 from ..schema import understood
 from .block import Block, Ended
 from .done import Done, reasons
@@ -66,32 +66,26 @@ def execute(
     tell: Callable[[str], None],
     say: Callable[[str], None],
 ) -> tuple[bool, list[str]]:
-    """Runs the cases of the plan's shard; writes their records into `folder`, which must exist.
+    """Runs the cases of the plan's shard; writes their records into `folder`.
 
     `show` is called for every ended case, `tell` with words on what happens in between, `say` with
     sentences on a busy machine and on what is measured again. With `fresh`, finished cases are
     measured again. Returns whether the run was interrupted, and a sentence for every file that
-    another process changed during the run and that was restored. Raises ConfigError if another run
-    is writing into the folder.
+    another process changed during the run and that was restored. Raises ConfigError if the folder
+    cannot be used: see `ResultFolder.begin`.
     """
+    adapters = plan.experiment.adapters
+    digests = {case.adapter.reference: case.adapter.source_sha256 for case in plan.cases}
+    set_plan = SetPlan(
+        plan.experiment.model_dump(mode="json", exclude={"slurm"})
+        | {"adapters": [without_folder(reference) for reference in adapters]}
+        | {"adapter_sources": [digests.get(reference) for reference in adapters]},
+        {planned.id: full_name(planned.case) for planned in plan.cases},
+        [*{planned.home.hash: planned.home.facts for planned in plan.cases}.values()],
+        is_part=plan.selected,
+    )
     # Workers write and compile on this node: the folder may lie on a slow, shared disk.
-    with folder.locked(), folder.writing() as inside, own_folder(node_folder(inside)) as scratch:
-        adapters = [without_folder(reference) for reference in plan.experiment.adapters]
-        digests = {case.adapter.reference: case.adapter.source_sha256 for case in plan.cases}
-        sources = {
-            "adapter_sources": [digests.get(reference) for reference in plan.experiment.adapters]
-        }
-        folder.write_experiment(
-            plan.experiment.model_dump(mode="json", exclude={"slurm"})
-            | {"adapters": adapters}
-            | sources
-        )
-        folder.write_planned(
-            {planned.id: full_name(planned.case) for planned in plan.cases}, of_more=plan.selected
-        )
-        for home in {planned.home.hash: planned.home for planned in plan.cases}.values():
-            folder.write_environment(home.facts)
-        folder.remember()
+    with folder.begin(set_plan) as inside, own_folder(node_folder(inside)) as scratch:
         interrupted = False
         try:
             runner = Runner(plan, folder, scratch, fresh, tell)

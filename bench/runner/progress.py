@@ -165,11 +165,8 @@ def ending_of(finished: Finished) -> str:
 def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> bool:
     """Runs a plan, shows its progress on `console`, and returns whether it was interrupted.
 
-    The folder is made if it is not there; see `execute`. Raises ConfigError if the folder holds
-    another experiment.
+    Raises ConfigError if the folder cannot be used: see `ResultFolder.begin`.
     """
-    folder.must_be_of(plan.experiment.name)
-    folder.make()
     measure = plan.experiment.measure
     try:
         total = len(plan.mine) * measure.sure_blocks

@@ -13,7 +13,7 @@ from snnbench.community.bundle import bundle_of, text_of
 from snnbench.community.scrub import FIELDS, INSIDE, harmless, placeless, scrubbed
 from snnbench.records.bundle import BundleFile
 from snnbench.records.record import RECORD, Record
-from snnbench.records.store import ResultFolder
+from snnbench.records.store import ResultFolder, SetPlan
 from snnbench.schema import Adapter, Environment, Machine, Monitored
 
 SECRETS = ("secretuser", "vault9", "alice@example.org", "10.0.0.7", "hunter2", "/srv/data")
@@ -67,14 +67,8 @@ def telling(status="ok", **fields):
 )
 def test_a_bundle_says_nothing_of_whose_it_is(tmp_path, somebody, status):
     folder = folder_of(tmp_path / "secretuser", [telling(status)])
-    folder.write_experiment(
-        {
-            "name": "mine",
-            "adapters": ["/home/secretuser/a.py:A"],
-            "data": {"folder": "/srv/data"},
-            "seed": 0,
-        }
-    )
+    experiment = {"name": "mine", "adapters": ["/home/secretuser/a.py:A"], "seed": 0}
+    folder.write_plan(SetPlan({**experiment, "data": {"folder": "/srv/data"}}))
     text = text_of(bundle_of(folder, note="on vault9 of secretuser")[0])
     for word in SECRETS:
         assert word not in text.lower(), (word, text)

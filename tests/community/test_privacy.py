@@ -7,7 +7,7 @@ from support.hostile import places, with_value
 from support.synthetic import record
 
 from snnbench.records.record import Record
-from snnbench.records.store import ResultFolder
+from snnbench.records.store import ResultFolder, SetPlan
 
 HOME, USER = "/home/jürgen.s", "jürgen.s"
 PLANTED = f'"{HOME}/lib" of {USER}: file://{HOME}/x, /tmp/pytest-of-{USER}/ and {HOME!a}'
@@ -78,11 +78,13 @@ def test_no_field_of_a_record_keeps_home_or_user(tmp_path):
 
 def test_nor_does_any_other_file(tmp_path):
     folder = ResultFolder(tmp_path)
-    folder.write_environment(
-        {"name": "default", "packages": {"torch": PLANTED}, "python": PLANTED, "hash": "abc"}
+    folder.write_plan(
+        SetPlan(
+            {"adapters": [f"{HOME}/mine.py:Mine", PLANTED]},
+            {"id": PLANTED},
+            [{"name": "default", "packages": {"torch": PLANTED}, "python": PLANTED, "hash": "abc"}],
+        )
     )
-    folder.write_planned({"id": PLANTED})
-    folder.write_experiment({"adapters": [f"{HOME}/mine.py:Mine", PLANTED]})
     assert len(list(tmp_path.iterdir())) == 3
     assert not [path for path in tmp_path.iterdir() if names_somebody(path.read_text())]
     assert json.loads(folder.experiment.read_text())["adapters"][0].startswith("~/mine.py:Mine")

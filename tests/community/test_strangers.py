@@ -16,7 +16,7 @@ from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import USUAL_PHASES, Case
 from snnbench.records.compare import compare_sets
 from snnbench.records.merge import merge_folders
-from snnbench.records.store import ResultFolder
+from snnbench.records.store import ResultFolder, SetPlan
 from snnbench.report.files import read_results, write_report
 from snnbench.report.tables.csv import csv_text
 from snnbench.report.tables.markdown import markdown_text
@@ -33,7 +33,7 @@ def real_set(folder: Path) -> dict[str, Path]:
         if path.name[:16] not in ids:
             path.unlink()
     (environment,) = folder.glob("environment-*.json")
-    ResultFolder(folder).write_planned({one: "a case" for one in ids})
+    ResultFolder(folder).write_plan(SetPlan(planned=dict.fromkeys(ids, "a case")))
     files = {
         "environment": folder / environment.name,
         "planned": folder / "planned.json",

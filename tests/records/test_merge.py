@@ -7,7 +7,7 @@ from support.synthetic import blocks, record
 
 from snnbench.records.merge import merge_folders
 from snnbench.records.rows import comparison_group
-from snnbench.records.store import ResultFolder
+from snnbench.records.store import ResultFolder, SetPlan
 from snnbench.report.files import read_results
 
 KEYS = {"m1": "1" * 12, "m2": "2" * 12}
@@ -30,7 +30,9 @@ def folders(tmp_path):
                         one.model_copy(update={"done_key": KEYS[machine]})
                     )
         (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
-        ResultFolder(tmp_path / machine).write_environment({**ENVIRONMENT, "hash": machine})
+        ResultFolder(tmp_path / machine).write_plan(
+            SetPlan(environments=[{**ENVIRONMENT, "hash": machine}])
+        )
     return [ResultFolder(tmp_path / "m1"), ResultFolder(tmp_path / "m2")]
 
 

@@ -11,7 +11,7 @@ from support.trees import tree
 from snnbench.common.files import write_atomically
 from snnbench.common.mistakes import ConfigError
 from snnbench.records.record import Record
-from snnbench.records.store import EARLIER_MARK, MARK, ResultFolder
+from snnbench.records.store import MARK, ResultFolder, SetPlan
 
 RECORD = GOLDEN / "record-2.json"
 
@@ -69,12 +69,11 @@ def test_a_folder_with_files_of_our_names_that_are_not_ours_is_refused(tmp_path,
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("mark", [MARK, EARLIER_MARK])
-def test_a_marked_folder_is_ours(tmp_path, mark):
-    (tmp_path / ".snnbench").write_text(mark)
+def test_a_marked_folder_is_ours(tmp_path):
+    (tmp_path / ".snnbench").write_text(MARK)
     (tmp_path / "results.csv").write_text("framework")
     ResultFolder(tmp_path).make()
-    assert (tmp_path / ".snnbench").read_text() == mark
+    assert (tmp_path / ".snnbench").read_text() == MARK
 
 
 def test_a_folder_that_holds_a_record_is_ours_without_its_marker(tmp_path):
@@ -200,38 +199,48 @@ def test_one_run_writes_at_a_time(tmp_path):
 def test_a_part_of_a_plan_adds_to_what_the_folder_knows(tmp_path):
     folder, (a, b, c) = ResultFolder(tmp_path), (letter * 16 for letter in "abc")
     assert folder.read_planned() == ({}, [])
-    folder.write_planned({a: "case a", b: "case b"})
-    folder.write_planned({b: "case B"}, of_more=True)
+    folder.write_plan(SetPlan(planned={a: "case a", b: "case b"}))
+    folder.write_plan(SetPlan(planned={b: "case B"}, is_part=True))
     assert folder.read_planned() == ({a: "case a", b: "case B"}, [])
-    folder.write_planned({b: "case b"})
+    folder.write_plan(SetPlan(planned={b: "case b"}))
     assert folder.read_planned() == ({b: "case b"}, [])
     folder.planned.write_text("[]")
     names, (sentence,) = folder.read_planned()
     assert not names and sentence.endswith("it must be an object, in braces")
-    folder.write_planned({c: "case c"}, of_more=True)
+    folder.write_plan(SetPlan(planned={c: "case c"}, is_part=True))
     assert folder.read_planned() == ({c: "case c"}, [])
 
 
-def test_a_folder_that_somebody_removes_is_written_again_and_told_in_one_sentence(tmp_path):
+def test_a_folder_that_is_removed_during_a_run_is_restored_with_one_sentence(tmp_path):
     folder = ResultFolder(tmp_path / "set")
-    folder.make()
-    folder.write_experiment({"name": "a"})
-    folder.write_planned({"0" * 16: "torch"})
-    folder.write_environment({"hash": "e"})
-    folder.remember()
-    folder.write_record(record())
+    plan = SetPlan({"name": "a"}, {"0" * 16: "torch"}, [{"hash": "e"}])
+    with folder.begin(plan):
+        folder.write_record(record())
     before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
     shutil.rmtree(folder.path)
     folder.write_record(record("jax"))
     assert list(folder.restore()) == [
-        f"{folder} was removed during the run by somebody else: 5 files are written again as they were"
+        f"{folder} was removed by another process during the run: 5 files are restored"
     ]
+    del before[folder.path / "run.lock"]
     assert (
         before.items()
         <= {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}.items()
     )
     folder.planned.write_text("{}")
     assert list(folder.restore()) == [
-        f"{folder.planned} was changed during the run by somebody else: it is written again as it was"
+        f"{folder.planned} was changed by another process during the run, and is restored"
     ]
     assert list(folder.restore()) == []
+
+
+def test_a_run_begins_in_a_folder_of_its_own_experiment_alone(tmp_path):
+    folder, plan = ResultFolder(tmp_path / "set"), SetPlan({"name": "a"}, {"0" * 16: "torch"})
+    with folder.begin(plan) as scratch, pytest.raises(ConfigError, match="another run is writing"):
+        assert folder.path in scratch.parents and folder.marker.read_text() == MARK
+        with ResultFolder(folder.path).begin(plan):
+            raise AssertionError("two runs in one folder")
+    before = tree(folder.path)
+    with pytest.raises(ConfigError, match="holds the experiment 'a', not 'b'"):
+        folder.begin(SetPlan({"name": "b"}, {})).__enter__()
+    assert tree(folder.path) == before
