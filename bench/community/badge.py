@@ -17,7 +17,8 @@ PROVED = "proved"
 OTHER_EQUATIONS = ("current_decay", "learned_decay", "adaptation")
 """Optional fields of a neuron that make it another neuron."""
 NEVER_TRIED = ("ok", "env_error", "pruned", "interrupted")
-"""Statuses without a proof that tell nothing: not installed, left out, stopped, or no proof asked."""
+"""Statuses without a proof that tell nothing: not installed, left out, stopped, or no proof
+asked."""
 
 
 def verdict_of(endings: Collection[str]) -> str:

@@ -1,8 +1,8 @@
-"""A bundle: the results of one folder as one text file for others, the same bytes from the same records everywhere.
+"""Bundles: the results of one folder as a text file with the same bytes from the same records.
 
-Every line is a JSON object with its keys in order. The first says whose it is and has the hash of all else; the second
-has the experiment and the plan; the third what many records have in common, by hashes; then come results as they are published,
-and records, both in the order of their case ids.
+Every line is a JSON object with sorted keys. The first names the submitter and has the hash of the
+rest; the second has the experiment and the plan; the third has values that records share, by
+hashes; results and records follow, in the order of their case ids.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from .scrub import harmless, leaks, scrubbed, scrubbed_experiment
 
 LICENCE = "CC-BY-4.0"
 MOST_BYTES, MOST_RECORDS = 5_000_000, 5000
-"""Of a bundle. Longer runs are several: shards."""
+"""Limits of a bundle. Longer runs are bundled in shards."""
 DIGITS = 6
-"""Of a published number: what one library computes differently from the next is less."""
+"""Digits of a published number; libraries differ in less."""
 
 
 @dataclass
 class Bundle:
-    """What a bundle file holds. `results` are the figures that it claims, `records` what they rest on."""
+    """The content of a bundle file: `results` are claims, `records` their evidence."""
 
     header: dict[str, Any]
     experiment: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """The hash of the whole content, by which bundles are told apart."""
+        """The hash of the whole content, which identifies the bundle."""
         return str(self.header["sha256"])
 
     @property
@@ -49,19 +49,22 @@ class Bundle:
 
 
 def bundle_of(folder: StoredSet, by: str = "", note: str = "") -> tuple[Bundle, list[str]]:
-    """Returns the public part of a result set, and a sentence for each file that cannot be read. Raises ConfigError if there
-    are no records or too many, and for a private word in a name that cannot be changed."""
+    """Returns the public part of a result set, and a sentence for each file that cannot be read.
+    Raises ConfigError if there are no records or too many, and for a private word in a name that
+    cannot be changed."""
     folder.must_exist()
     records, unreadable = folder.read_records()
     if not records:
         raise ConfigError(f"{folder}: no records there")
     if len(records) > MOST_RECORDS:
         raise ConfigError(
-            f"{folder}: has {len(records)} records, and a bundle at most {MOST_RECORDS}; bundle its shards"
+            f"{folder}: has {len(records)} records, and a bundle at most {MOST_RECORDS}; "
+            "bundle its shards"
         )
     if words := sorted({word for record in records for word in leaks(record)}):
         raise ConfigError(
-            f"{folder}: the name of an adapter says whose machine this is ({', '.join(words)}); rename it"
+            f"{folder}: the name of an adapter says whose machine this is "
+            f"({', '.join(words)}); rename it"
         )
     planned, refused = folder.read_planned()
     experiment, refused_too = folder.read_experiment()
@@ -84,7 +87,7 @@ def bundle_of(folder: StoredSet, by: str = "", note: str = "") -> tuple[Bundle, 
 
 
 def header_of(bundle: Bundle) -> dict[str, Any]:
-    """The first line, which says in short what the other lines hold."""
+    """Returns the first line, a summary of the others."""
     machines = {machine_of(record): record.machine for record in bundle.records}
     header = {
         "snnbench_bundle": FORMAT,
@@ -99,28 +102,29 @@ def header_of(bundle: Bundle) -> dict[str, Any]:
 
 
 def hash_of(header: Mapping[str, Any], body: str) -> str:
-    """SHA-256 of all that a bundle says: its first line, without the hash itself, and the lines that follow."""
+    """Returns the SHA-256 of the first line without the hash itself and of the lines below it."""
     first = line({name: value for name, value in header.items() if name != "sha256"})
     return hashlib.sha256((first + body).encode(errors="replace")).hexdigest()
 
 
 def text_of(bundle: Bundle) -> str:
-    """The file. Raises ConfigError if it is too large."""
+    """Returns the text of the file. Raises ConfigError if it is too large."""
     text = "".join([line(bundle.header), *_body(bundle)])
     if len(text) > MOST_BYTES:
         raise ConfigError(
-            f"a bundle of {len(text) / 1e6:.1f} MB: {MOST_BYTES / 1e6:g} MB are allowed; bundle shards of the run"
+            f"a bundle of {len(text) / 1e6:.1f} MB: {MOST_BYTES / 1e6:g} MB are allowed; "
+            "bundle shards of the run"
         )
     return text
 
 
 def line(value: dict[str, Any]) -> str:
-    """One line of a bundle: there is one way to write a value."""
+    """Returns one line of a bundle in the only permitted spelling."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def results_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The figures that a bundle claims, of each row with a time: seconds of a step with their interval, ranks, ratio, bytes."""
+    """Returns the claims of rows with a time: step seconds with interval, ratio and ranks."""
     return sorted(
         (_result(row) for row in rows if "step" in row.estimates), key=lambda result: line(result)
     )
@@ -166,7 +170,7 @@ def _body(bundle: Bundle) -> list[str]:
 
 
 def record_values(record: Record) -> dict[str, Any]:
-    """A record as a bundle writes it."""
+    """Returns a record as a bundle writes it."""
     return {
         "schema": record.schema_version,
         **record.model_dump(by_alias=True, exclude_defaults=True),
@@ -178,7 +182,8 @@ def _place(record: Record) -> tuple[str, int, str]:
 
 
 def bundle_files(paths: Sequence[Path]) -> list[Path]:
-    """The files that `paths` name, of a folder all bundles below it. Raises ConfigError for a path that names none."""
+    """Returns the named files, and all bundles below named folders. Raises ConfigError for a path
+    without any."""
     found: dict[Path, None] = {}
     for path in paths:
         own = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]

@@ -1,4 +1,5 @@
-"""What of a record leaves the house: allowed fields, and texts without paths, addresses and names of people or machines."""
+"""The public part of a record: allowed fields, and texts without paths, addresses and names of
+people or machines."""
 
 import os
 import platform
@@ -15,7 +16,7 @@ from ..records.record import Record
 from ..schema.facts import KnownFacts
 
 OWN_WORDS = ("ok", "unsupported", "pruned", "timeout", "interrupted", "implausible", "check_failed")
-"""Statuses whose reasons snnbench or an adapter wrote. The others quote errors of anybody."""
+"""Statuses whose reasons snnbench or an adapter wrote; the others quote errors."""
 LEFT_OUT = "its words are left out"
 
 FIELDS = (
@@ -24,7 +25,7 @@ FIELDS = (
     "signal", "adapter", "environment", "machine", "measure", "monitor", "started_at", "duration_s", "overhead_s",
     "git_commit", "distributed",
 )  # fmt: skip
-"""Of a record; `traceback` and `stderr_tail` stay at home."""
+"""Public fields of a record; `traceback` and `stderr_tail` are never exported."""
 INSIDE = {
     "adapter": ("name", "version", "reference", "source_sha256", "closure"),
     "environment": ("name", "hash", "python", "devices", "image"),
@@ -50,9 +51,9 @@ FREE = (
     *("reason", "findings", "loosened", "warnings", "memory_meaning", "disturbed", "unknown"),
     *("native", "backend", "product", "output_dtype", "state_dtype"),
 )
-"""Fields with texts for people, which somebody's own adapter may have written."""
+"""Fields with free text, possibly from a third-party adapter."""
 EXPERIMENT = ("name", "seed", "exclude", "grid", "measure")
-"""Of `experiment.json`: files of adapters, images and folders of data are somebody's own."""
+"""Public fields of `experiment.json`, without a user's adapters, images and data folders."""
 
 _PRIVATE = (
     (re.compile(r"(?<![\w.+-])[\w.+-]+:[^\s:@/]+@(?=[\w-])"), "<login>@"),
@@ -66,7 +67,7 @@ _PRIVATE = (
     ),
     (re.compile(r"(?<![\w:/.<])~[/\\][^\s'\",;:)]*"), "<path>"),
 )
-"""A version such as 0.0.0.0.14 is no address, and `and/or` is no path."""
+"""Private patterns. A version such as 0.0.0.0.14 is no address, and `and/or` is no path."""
 _NO_BRACKETS = str.maketrans("", "", "<>")
 _ERROR = re.compile(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?=: |$)")
 _PART = re.compile(r" ?\((?:its words are left out, )?in part '(\w+)'\)$")
@@ -77,18 +78,18 @@ _TOLD = re.compile(
     r"|[\w.-]+ is not installed(?: in environment [\w.-]+)?"
     r"|needs an environment of its own: [\w ,.():'+-]+)$"
 )
-"""What snnbench itself says of a worker that failed."""
+"""Reasons that snnbench itself gives for a failed worker."""
 
 
 def scrubbed_experiment(values: Any) -> dict[str, Any]:
-    """What a bundle says of an experiment; empty where there is none."""
+    """Returns the public part of an experiment, empty if there is none."""
     known = values if isinstance(values, Mapping) else {}
     kept = {name: known[name] for name in EXPERIMENT if name in known}
     return kept | ({"name": harmless(str(kept["name"]))} if "name" in kept else {})
 
 
 def harmless(text: str) -> str:
-    """A text for people without names of the user and the machine, paths and addresses.
+    """Returns the text without names of the user and the machine, paths and addresses.
 
     >>> harmless("cannot open /home/alice/spikes.npy, ask alice@example.org")
     'cannot open <path>, ask <address>'
@@ -97,7 +98,7 @@ def harmless(text: str) -> str:
 
 
 def placeless(text: str) -> str:
-    """A text without paths and addresses, the same on every machine.
+    """Returns the text without paths and addresses, the same on every machine.
 
     >>> placeless("version 0.0.0.0.14 at 10.0.0.7")
     'version 0.0.0.0.14 at <address>'
@@ -108,7 +109,7 @@ def placeless(text: str) -> str:
 
 
 def private_words() -> tuple[str, ...]:
-    """What the machine and its user are called here: the account, its home folder, the host."""
+    """Returns the private names here: the account, its home folder, the host."""
     named = [os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME")]
     named += [
         Path(os.environ.get("HOME", "/")).name,
@@ -125,8 +126,8 @@ def private_words() -> tuple[str, ...]:
 
 
 def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str, Any]:
-    """The fields of a record that a bundle holds, as JSON has them, with texts made harmless by `clean`; what is as usual is left
-    out."""
+    """Returns the public fields of a record as JSON values, with free texts cleaned by `clean` and
+    without defaults."""
     given = record.model_dump(by_alias=True, exclude_defaults=True)
     kept = {name: given[name] for name in FIELDS if given.get(name) is not None}
     for name, known in INSIDE.items():
@@ -148,7 +149,8 @@ def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str
 
 
 def leaks(record: Record) -> list[str]:
-    """Private words that a bundle would hold in names of somebody's own adapter, which are a part of what was measured."""
+    """Returns private words in names of a third-party adapter, which belong to what was
+    measured."""
     adapter, case = record.adapter, record.typed_case
     if adapter["reference"] in OWN.values():
         return []
@@ -164,7 +166,7 @@ def leaks(record: Record) -> list[str]:
 
 
 def _tell_less(ended: dict[str, Any], status: str) -> None:
-    """Of what failed, the kind of error and the part stay: its words may be anybody's."""
+    """Keeps the kind of error and the part of a failure, and drops its words."""
     reason = ended.get("reason")
     if not reason or status in OWN_WORDS or _TOLD.match(reason):
         return
@@ -174,7 +176,7 @@ def _tell_less(ended: dict[str, Any], status: str) -> None:
 
 
 def _texts(value: Any, key: str, clean: Callable[[str], str]) -> Any:
-    """`value` of the field `key` with its free texts made harmless, however deep they lie."""
+    """Returns `value` of the field `key` with all free texts cleaned."""
     if isinstance(value, str):
         return clean(value) if key in FREE else value
     if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Records → table, CSV and one HTML file."""
+"""Turns records into tables, CSV and one HTML file."""

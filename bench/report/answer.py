@@ -1,4 +1,5 @@
-"""One comparison group in a few sentences: who is fastest, by how much, with what memory, and how sure that is."""
+"""The answer on one comparison group in a few sentences: fastest case, margin, memory,
+certainty."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,13 +9,12 @@ from ..records.rows import Row
 from .coverage import FLAGS
 
 OURS = ("fused", "frames")
-"""This project's own frameworks: its kernels and its loading of data."""
+"""This project's own frameworks: its kernels and its data loading."""
 MOST_OF_A_REASON = 160
-"""Characters."""
 
 
 def answer(rows: Sequence[Row]) -> list[str]:
-    """Sentences on cases that are ranked together, and on those that are missing there and why."""
+    """Returns sentences on the ranked cases and on the missing ones with their reasons."""
     ranked = sorted(
         (row for row in rows if row.standing),
         key=lambda row: row.standing.place if row.standing else 0,
@@ -40,14 +40,15 @@ def _name(row: Row) -> str:
 
 
 def is_level(row: Row) -> bool:
-    """Whether it is not shown to be slower than the best of its group."""
+    """Returns whether the case is not shown to be slower than the best of its group."""
     return row.standing is not None and row.standing.best == 1
 
 
 def fastest(
     best: Row, level: Sequence[Row], name: Callable[[Row], str] = _name, most: int | None = None
 ) -> str:
-    """Who is fastest, or that it is not decided between `best` and those that are `level` with it, of which `most` are named."""
+    """Returns the sentence on the fastest case, or on a tie with the `level` ones, of which `most`
+    are named."""
     time = best.estimates["step"]
     between = (
         f" ({units.seconds_between(time.low, time.high)})"
@@ -55,12 +56,18 @@ def fastest(
         else ""
     )
     word = "an epoch" if best.delivers else "a step"
-    figures = f"{units.seconds(time.seconds)} {word}{between}{'' if best.delivers else f', with {_memory(best)}'}"
+    figures = (
+        f"{units.seconds(time.seconds)} "
+        f"{word}{between}{'' if best.delivers else f', with {_memory(best)}'}"
+    )
     if not level:
         return f"The fastest is {name(best)}: {figures}."
     rivals = [f"{name(row)} ({_ratio(row)} times as long)" for row in level[:most]]
     more = [f"{len(level) - len(rivals)} more"] if len(level) > len(rivals) else []
-    return f"Not decided: {name(best)} took {figures}, and is not shown to be faster than {', '.join([*rivals, *more])}."
+    return (
+        f"Not decided: {name(best)} took {figures}, and is not shown to be faster than "
+        f"{', '.join([*rivals, *more])}."
+    )
 
 
 def _ratio(row: Row) -> str:
@@ -87,7 +94,8 @@ def _left(rows: Sequence[Row]) -> list[str]:
 
 
 def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
-    """Who needs less memory than the fastest; figures of another meaning are another quantity."""
+    """Returns a sentence on a case with less memory than the fastest, by the same meaning of
+    memory."""
     alike = [row for row in others if row.first.memory_meaning == best.first.memory_meaning]
     sizes = [(size, row) for row in alike if (size := row.most_memory("peak")) is not None]
     least = min(sizes, key=lambda one: one[0], default=None)
@@ -106,11 +114,14 @@ def _sure(best: Row, level: Sequence[Row], others: int) -> str:
     flags = list(dict.fromkeys(flag for row in (best, *level) for flag in row.quality))
     doubts = f"; to be doubted: {', '.join(FLAGS[flag][0] for flag in flags)}" if flags else ""
     blocks = f"{len(best.records)} sets of fresh processes"
-    return f"How sure: 95 % intervals over {blocks}; of twenty such tables one may hold a wrong verdict{doubts}."
+    return (
+        f"How sure: 95 % intervals over {blocks}; of twenty such tables one may hold a wrong "
+        f"verdict{doubts}."
+    )
 
 
 def _missing(rows: Sequence[Row]) -> list[str]:
-    """Who is in no rank, and why: those that cannot compute the network by their names alone."""
+    """Returns sentences on unranked cases; unsupported ones are only named."""
     failed = [row for row in rows if row.status not in ("ok", "unsupported")]
     cannot = [row for row in rows if row.status == "unsupported"]
     sentences = [f"Missing: {'; '.join(map(_failure, failed))}."] if failed else []
@@ -127,4 +138,7 @@ def _failure(row: Row) -> str:
         if row.status == "timeout" and load is not None and cores
         else ""
     )
-    return f"{_name(row)} ({row.status}: {cut(row.reason or 'no reason is known', MOST_OF_A_REASON)}{busy})"
+    return (
+        f"{_name(row)} ({row.status}: "
+        f"{cut(row.reason or 'no reason is known', MOST_OF_A_REASON)}{busy})"
+    )

@@ -1,4 +1,4 @@
-"""A comparison in words, as Markdown for pull requests, and as JUnit's XML for CI."""
+"""A comparison in words: sentences, Markdown for pull requests and JUnit XML for CI."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,11 +18,12 @@ TIMES = {
     "paired": "times of variants in one run",
 }
 Cells = tuple[str, str, str, str, str]
-"""One row below COLUMNS: the last is the verdict alone, without what would decide it."""
+"""One row below COLUMNS; the last cell is the bare verdict."""
 
 
 def rows(comparison: Comparison) -> list[tuple[Cells, str]]:
-    """What has changed or may have, each with a note; where all times are unsure for one reason, `summary` says so."""
+    """Returns definite and possible changes with notes; `summary` covers an uncertainty of all
+    times."""
     found = [
         ((one.case, one.what, one.base, one.new, one.verdict), "") for one in comparison.findings
     ]
@@ -32,7 +33,7 @@ def rows(comparison: Comparison) -> list[tuple[Cells, str]]:
 
 
 def summary(comparison: Comparison) -> Iterator[str]:
-    """Sentences: what was compared, how it was measured, what is in doubt and what would decide it."""
+    """Returns sentences: what was compared and how, the doubts, and what would decide them."""
     found = Counter(one.verdict for one in comparison.findings)
     times = Counter(one.verdict for one in comparison.changes)
     base, new = comparison.names
@@ -67,13 +68,13 @@ def summary(comparison: Comparison) -> Iterator[str]:
 
 
 def more_blocks(comparison: Comparison) -> int:
-    """The most that a comparison needs which more blocks would decide; 0 if there is none."""
+    """Returns the largest number of further blocks that would decide a comparison, or 0."""
     return max((one.more_blocks or 0 for one in comparison.of("ambiguous", "unsure")), default=0)
 
 
 def command(comparison: Comparison) -> str:
-    """What measures the further blocks, of phases that not every block has too: a run goes on where an earlier one with the same
-    settings ended."""
+    """Returns the command that measures the further blocks, for phases that not every block has
+    too; a run with the same settings resumes an earlier one."""
     there = min(comparison.base.blocks[1], comparison.new.blocks[1])
     undecided = [
         (one, one.more_blocks) for one in comparison.of("ambiguous", "unsure") if one.more_blocks
@@ -85,7 +86,7 @@ def command(comparison: Comparison) -> str:
 
 
 def markdown_text(comparison: Comparison) -> str:
-    """A table of what has changed or may have, and the sentences below it."""
+    """Returns a table of definite and possible changes, and the sentences below it."""
     table = rows(comparison)
     lines = [line(COLUMNS), line([":--"] * len(COLUMNS))] if table else []
     lines += [
@@ -97,8 +98,8 @@ def markdown_text(comparison: Comparison) -> str:
 
 
 def junit_text(comparison: Comparison) -> str:
-    """One test per comparison of a time, per finding and per case of one side only. Worse and slower have failed; what is not
-    known was skipped."""
+    """Returns one test for each time, finding and one-sided case: worse and slower fail, unknown is
+    skipped."""
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", name="snnbench compare")
     for finding in comparison.findings:

@@ -1,4 +1,4 @@
-"""Which case ended how, and why: what varies between cases, and the map of framework variants by conditions."""
+"""The endings of cases: conditions that vary, and the map of variants by conditions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ..schema import Machine
 
 @dataclass(frozen=True)
 class Axis:
-    """What may differ between comparison groups: the heading of its column, the words for a value, and the unit of a number."""
+    """A condition of comparison groups: heading, words for a value, and unit of a number."""
 
     head: str
     say: Callable[[Any], str] = str
@@ -58,15 +58,15 @@ AXES = {
     "ranks": Axis("ranks", lambda value: f"{value} ranks", unit="count"),
     "seed": Axis("seed", lambda value: f"seed {value}", unit="count"),
 }
-"""Fields of a case, in the order in which they are named; any other field goes by its own name."""
+"""Conditions among the fields of a case, in order; any other field goes by its own name."""
 
 CASE_FIELDS = [field.name for field in fields(Case)]
 CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT))]
-"""Every field of a case that does not belong to the framework."""
+"""Fields of a case that do not belong to the framework."""
 
 
 def axis_of(name: str) -> Axis:
-    """The heading of the field `name` of a case, and the words for its values."""
+    """Returns the condition of the field `name` of a case."""
     words = name.replace("_", " ")
     return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
 
@@ -93,9 +93,9 @@ KINDS = {
     **dict.fromkeys(RESULTS, "limit"),
     **{"unsupported": "not-run", "pruned": "not-run", "ok": "ok"},
 }
-"""Colour of a status."""
+"""Colour classes of statuses."""
 REFUSED = ("check_failed", "implausible")
-"""Statuses of a network or a time that is wrong: nothing of it is shown."""
+"""Statuses of wrong networks or times, whose figures are not shown."""
 UNRANKED = "ok, not ranked"
 OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {
@@ -120,7 +120,10 @@ FLAGS = {
     ),
     "phases_disagree": (
         "phases disagree",
-        "a step took surely less than its own forward or backward: the machine changed, or a whole step compiles better",
+        (
+            "a step took surely less than its own forward or backward: the machine changed, or a "
+            "whole step compiles better"
+        ),
     ),
     "interrupted": (
         "interrupted",
@@ -131,7 +134,7 @@ FLAGS = {
 
 
 class Conditions:
-    """The comparison groups of some rows, in order, and how to name each by what tells it from the others."""
+    """The comparison groups of rows, in order, and names from what distinguishes each group."""
 
     def __init__(self, rows: list[Row]):
         machines = {machine_of(row.first): row.first.machine for row in rows}
@@ -157,29 +160,31 @@ class Conditions:
         return parts | {"threads": threads, "machine": machine} | loosened
 
     def parts(self, row: Row) -> dict[str, str]:
-        """Every condition of the row's group in words, by axis. An axis that means nothing for its workload is absent."""
+        """Returns the conditions of the row's group in words, by axis, without axes its workload
+        lacks."""
         return self._parts[id(row)]
 
     def varying(self, row: Row) -> list[str]:
-        """The conditions of the row's group that other groups do not share."""
+        """Returns the conditions of the row's group that other groups do not share."""
         return [self.parts(row)[axis] for axis in self.varying_axes if axis in self.parts(row)]
 
     def short(self, row: Row) -> str:
-        """What tells this row's group from the others; empty if there is one group only."""
+        """Returns the distinguishing conditions of the row's group in one text, empty for a single
+        group."""
         return " · ".join(self.varying(row))
 
     def full(self, row: Row) -> str:
-        """All conditions of the row's group; seed and machine only where they vary."""
+        """Returns all conditions of the row's group; seed and machine only if they vary."""
         left_out = {"seed", "machine"} - set(self.varying_axes)
         return " · ".join(text for axis, text in self.parts(row).items() if axis not in left_out)
 
     def name(self, row: Row) -> str:
-        """The framework variant and what tells the row's group from the others."""
+        """Returns the framework variant with the distinguishing conditions of its group."""
         return " · ".join([row.case.framework_variant, *self.varying(row)])
 
 
 def reason_of(row: Row) -> str:
-    """Why a row has no figures; empty if it has."""
+    """Returns why a row has no figures, empty if it has."""
     if row.reason or row.sound:
         return row.reason or ""
     if row.status != "ok":
@@ -194,12 +199,13 @@ def reason_of(row: Row) -> str:
 
 
 def kind_of(row: Row) -> str:
-    """The colour of a row's status; `ok` is green only where the row is ranked."""
+    """Returns the colour class of a row's status; `ok` is green only if the row is ranked."""
     return "limit" if row.status == "ok" and not row.rankable else KINDS[row.status]
 
 
 def where(row: Row) -> str:
-    """The parts of a failed case that ended with its status, and in which block: `forward, backward (block 2)`."""
+    """Returns the parts of a failed case with its status, and the block: `forward, backward (block
+    2)`."""
     if row.status == "ok":
         return ""
     guilty = [record for record in row.records if record.status == row.status]
@@ -217,8 +223,7 @@ def where(row: Row) -> str:
 
 
 def rank_of(row: Row) -> str:
-    """The ranks that a row may have, `2` or `1–3`; with `=` before it, if it is not shown to be slower than the best and others
-    are not either. Empty if it is not ranked."""
+    """Returns a row's ranks, `2` or `1–3`, with `=` if it ties with the best; empty if unranked."""
     if row.standing is None:
         return ""
     best, worst = row.standing.best, row.standing.worst
@@ -226,7 +231,8 @@ def rank_of(row: Row) -> str:
 
 
 def remarks_on(row: Row) -> str:
-    """What is flagged of a row that shows a step time, in short words, and the share of its slots that were disturbed."""
+    """Returns the flags of a row with a step time in short words, and its share of disturbed
+    slots."""
     if not row.sound:
         return ""
     share = row.disturbed_share or 0.0
@@ -237,7 +243,7 @@ def remarks_on(row: Row) -> str:
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
-    """The map (heads, lines of cells), the legend of what occurs in it, and the list of what is not ranked."""
+    """Returns the map (heads, lines of cells), its legend, and the list of unranked cases."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     for index, row in (
         (index, row) for index, group in enumerate(conditions.groups) for row in group
@@ -268,7 +274,7 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
 
 
 def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
-    """One entry for all cases of a framework variant that ended alike, each case by its condition."""
+    """Returns one entry for all cases of a variant that ended alike, with each case's condition."""
     alike = grouped(
         rows, lambda row: (row.case.framework_variant, row.status, where(row), reason_of(row))
     )

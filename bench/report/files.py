@@ -1,4 +1,4 @@
-"""Files of a report. They are derived from records, so that they can be deleted and written again."""
+"""Files of a report. They are derived from records and can be written again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ from .tables.csv import csv_text
 
 @dataclass
 class Results:
-    """Rows of one or more result folders, a sentence for each file that could not be read, what the folders are, and the names
-    of cases that they were to hold and do not. `baseline` is the framework variant that figures compare times with, or empty
-    for the fastest."""
+    """Rows of one or more result sets, sentences on unreadable files, the sets, and the names of
+    planned cases without a record. `baseline` is the variant that figures compare with; empty:
+    the fastest."""
 
     rows: list[Row]
     unreadable: list[str]
@@ -32,12 +32,12 @@ class Results:
 
     @cached_property
     def table(self) -> Table:
-        """What every writer of the report reads; computed at first use."""
+        """The data that every part of the report reads."""
         return Table(self.rows, self.baseline)
 
     @property
     def missing_in_words(self) -> list[str]:
-        """A sentence for a terminal about the missing cases, if there are any."""
+        """A sentence for a terminal about missing cases, if there are any."""
         count = len(self.missing)
         have = "cases have" if count > 1 else "case has"
         return [f"{count} planned {have} no record yet: {first_few(self.missing)}"] if count else []
@@ -91,8 +91,8 @@ def plotted(results: Results) -> list[Figure]:
 def write_plots(
     folder: ResultFolder, results: Results, figures: Sequence[Figure], choice: Choice
 ) -> Iterator[int]:
-    """Those of `figures` that are of `choice` as PNG, SVG and PDF in `plots/` of `folder`; yields how many files there will be,
-    and again after each of them how many are left."""
+    """Writes the chosen panels as PNG, SVG and PDF into `plots/` of `folder`. Yields the number of
+    files still to write, first of all files."""
     left = len(choice.panels(figures)) * len(choice.suffixes)
     yield left
     for name, content in drawn(results.table, figures, choice):

@@ -1,4 +1,4 @@
-"""Figures as files: PNG, SVG and PDF from the specifications that the page draws as well, in the width of a paper's column."""
+"""Figures as PNG, SVG and PDF in the width of a paper's column, from the page's specifications."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,23 +18,25 @@ COLUMN_WIDTH = 245
 TEXT_SIZE = 8
 PIXELS_PER_INCH = 300
 TWO_COLUMNS = 510
-"""Points: the text of a two-column paper. A map that is wider than a column is at most so wide."""
+"""Points: the text width of a two-column paper, the largest width of a map."""
 MOST_LETTERS, FEWEST_LETTERS = 100, 8
-"""Letters of a file's name about the conditions, and of a part of it that is cut."""
+"""Characters of the conditions in a file name, and of a part that is cut."""
 LETTERS = 52
-"""Letters of a title that fit into a line."""
+"""Characters of a title in one line."""
 UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 ALL = "all"
-"""In place of the ids of all figures."""
+"""Stands for the ids of all figures."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which plots are wanted, by ids of figures, phases and formats ("png"); of what is empty all. A figure that is named, or
-    every one by ALL, is wanted under all conditions; without names each is wanted under its first conditions, so that there are
-    few plots of however many cases. Panels of no phase are wanted with every phase."""
+    """A choice of plots by ids of figures, phases and formats ("png"); an empty part chooses all.
+
+    Named figures, and all with ALL, are drawn under all conditions; without names each is drawn
+    under its first conditions only. Panels without a phase belong to every phase.
+    """
 
     figures: tuple[str, ...] = ()
     phases: tuple[str, ...] = ()
@@ -45,7 +47,7 @@ class Choice:
         return [suffix for suffix in DRAWING if not self.formats or suffix[1:] in self.formats]
 
     def panels(self, figures: Iterable[Figure]) -> list[tuple[Figure, int, Panel]]:
-        """Those of `figures` that are wanted, with their numbers in the figure, from 1."""
+        """Returns the chosen panels with their numbers in the figure, from 1."""
         return [
             (figure, number, panel)
             for figure in figures
@@ -56,7 +58,7 @@ class Choice:
         ]
 
     def empty(self, figures: Sequence[Figure]) -> Iterator[str]:
-        """Of each figure that is named and has no panel why it has none, in a sentence."""
+        """Yields a sentence for each named figure without a panel: why it is empty."""
         there, known = (
             {figure.id for figure, _, _ in self.panels(figures)},
             {figure.id: figure for figure in figures},
@@ -71,14 +73,14 @@ class Choice:
                 yield f"--figure {name}: {why}"
 
     def left_out(self, figures: Sequence[Figure]) -> int:
-        """How many panels ALL would add."""
+        """Returns how many panels ALL would add."""
         return len(replace(self, figures=self.figures or (ALL,)).panels(figures)) - len(
             self.panels(figures)
         )
 
 
 def _first(figure: Figure, panel: Panel) -> Panel:
-    """The first panel of the same phase: panels stand in the order of their conditions."""
+    """Returns the first panel of the same phase, that of the first conditions."""
     return next(
         other for other in figure.panels if other.where.get("phase") == panel.where.get("phase")
     )
@@ -87,7 +89,8 @@ def _first(figure: Figure, panel: Panel) -> Panel:
 def drawn(
     table: Table, figures: Iterable[Figure], choice: Choice = Choice((ALL,))
 ) -> Iterator[tuple[str, bytes]]:
-    """Panels of `figures`, those of `choice`, as `figure-nn-conditions.png`, `.svg` and `.pdf`: names and contents."""
+    """Yields names and contents of the chosen panels as `figure-nn-conditions.png`, `.svg`,
+    `.pdf`."""
     for figure, number, panel in choice.panels(figures):
         spec = paper_spec(figure, panel, table)
         for suffix in choice.suffixes:
@@ -99,12 +102,12 @@ DRAWING: dict[str, Callable[[Spec], bytes]] = {
     ".svg": lambda spec: vl_convert.vegalite_to_svg(spec).encode(),
     ".pdf": vl_convert.vegalite_to_pdf,
 }
-"""The function that draws a whole specification, by the suffix of its file."""
+"""Functions that draw a specification, by file suffix."""
 
 
 def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
-    """A whole specification for print: the panel's data, its title, what all cases have in common and notes, small type, light
-    colours."""
+    """Returns a specification for print: data, title, common conditions, notes, small type,
+    light."""
     variants = panel.names.get("variants", [])
     values = {
         **named("light"),
@@ -130,7 +133,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
 
 
 def _slug(title: str) -> str:
-    """The parts of a panel's title, so that none is lost: where the whole is too long the longest part is cut."""
+    """Returns the parts of a panel's title for a file name; the longest part is cut if needed."""
     parts = [
         words
         for part in title.lower().split(" · ")

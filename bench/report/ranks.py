@@ -1,5 +1,5 @@
-"""How a case scales over ranks: what so many ranks take beside one. Two numbers of ranks are never in one ranking; here each
-stands beside one rank of the same framework."""
+"""Scaling over ranks: several ranks against one rank of the same framework. Different numbers of
+ranks are never ranked together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,14 +25,15 @@ HEAD = (
     "predicted",
 )
 AGREES = 0.15
-"""How far a measured step may be from what is predicted."""
+"""Relative deviation allowed between a measured and a predicted step."""
 FARTHEST = 64
-"""Ranks up to which a prediction is drawn."""
+"""Largest number of ranks of a drawn prediction."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """A framework variant on one rank and on several: `strong`, of a case of one size, or weak, of one that grows with them."""
+    """A variant on one rank and on several: `strong` scaling of one size, or weak scaling of a size
+    that grows with the ranks."""
 
     strong: bool
     parallel: str
@@ -46,7 +47,7 @@ class Scaling:
         return " · ".join(filter(None, (kind, f"{self.parallel} parallel", self.conditions)))
 
     def speed_up(self, entry: Entry) -> float | None:
-        """Work in a second over that of one rank."""
+        """Returns the work per second relative to one rank."""
         if not (self.alone.shows("step") and entry.shows("step")):
             return None
         work = 1 if self.strong else ranks_of(entry)
@@ -54,7 +55,7 @@ class Scaling:
 
     @property
     def prediction(self) -> Prediction | None:
-        """From the terms that the first of its cases with several ranks measured; of one size only."""
+        """The prediction from the terms of the first case with several ranks; of one size only."""
         return (
             next(filter(None, (predicted_of(entry.row) for entry in self.together)), None)
             if self.strong
@@ -67,7 +68,7 @@ def ranks_of(entry: Entry) -> int:
 
 
 def scalings(table: Table) -> list[Scaling]:
-    """Everything that was measured on one rank and on several, strong scaling first."""
+    """Returns everything measured on one rank and on several, strong scaling first."""
     return [*_found(table, True), *_found(table, False)]
 
 
@@ -86,12 +87,12 @@ def _found(table: Table, strong: bool) -> Iterator[Scaling]:
 
 
 def _line(entry: Entry, size: str) -> tuple[str, float]:
-    """Cases of one line are alike in this: of weak scaling, in the part of a rank."""
+    """Returns what cases of one line share; in weak scaling the part of a rank."""
     return entry.variant, getattr(entry.row.case, size) / ranks_of(entry) if size else 0.0
 
 
 def lines_of(scaling: Scaling) -> list[list[str]]:
-    """The cells below HEAD, one rank first."""
+    """Returns the cells below HEAD, one rank first."""
     prediction, lines = scaling.prediction, []
     for entry in (scaling.alone, *scaling.together):
         ranks, speed_up = ranks_of(entry), scaling.speed_up(entry)
@@ -118,7 +119,7 @@ def predicted(prediction: Prediction, ranks: int) -> str:
 
 
 def notes_of(scaling: Scaling) -> list[str]:
-    """What is predicted of the best number of ranks, and of what; where measured steps are far from it."""
+    """Returns notes on the predicted best number of ranks and on deviating measurements."""
     if (prediction := scaling.prediction) is None:
         return []
     name, (middle, least, most) = scaling.alone.variant, prediction.optimum
@@ -129,11 +130,12 @@ def notes_of(scaling: Scaling) -> list[str]:
         if abs(apart) > AGREES:
             more = f"{abs(apart):.0%} {'longer' if apart > 0 else 'shorter'}"
             notes.append(
-                f"{name}: the step of {ranks_of(entry)} ranks is {more} than predicted, not within {AGREES:.0%}"
+                f"{name}: the step of {ranks_of(entry)} ranks is {more} than predicted, not "
+                f"within {AGREES:.0%}"
             )
     return notes
 
 
 def by_title(table: Table) -> dict[str, list[Scaling]]:
-    """What stands in one table, by its title."""
+    """Returns the scalings of each table by its title."""
     return grouped(scalings(table), lambda scaling: scaling.title)

@@ -1,4 +1,4 @@
-"""All cases of a report with everything that is computed of them, once, for whoever writes a part of it."""
+"""All cases of a report with everything computed from them, once, for all of its parts."""
 
 import re
 from collections.abc import Container, Sequence
@@ -18,11 +18,12 @@ from .coverage import Conditions
 
 STEP = re.compile(r"\bstep\b")
 MOST_TOGETHER = 100
-"""Cases, about: so many processes are alive at once."""
+"""Approximate number of cases whose processes are alive at once."""
 
 
 class Table:
-    """All cases of a report. `baseline` is a framework variant, or empty for the fastest of each group."""
+    """All cases of a report. `baseline` is a framework variant; empty: the fastest of each
+    group."""
 
     def __init__(self, rows: list[Row], baseline: str = "", metrics: Sequence[Metric] = METRICS):
         self.rows, self.baseline, self.metrics = rows, baseline, metrics
@@ -38,18 +39,18 @@ class Table:
         ]
         self.variants = sorted({entry.variant for entry in self.entries})
         self.columns = [metric.name for metric in metrics]
-        """Of results.csv, in its order."""
+        """Columns of results.csv, in order."""
         self.step = "epoch" if rows and all(row.delivers for row in rows) else "step"
-        """What a reader calls the phase `step`: a case that delivers data has epochs."""
+        """Word for the phase `step`: a case that delivers data has epochs."""
         self._contrasts: dict[tuple[Any, ...], Array] = {}
 
     def shown_in(self, *views: str) -> list[Metric]:
-        """The metrics that stand in one of `views`, from left to right."""
+        """Returns the metrics of `views`, from left to right."""
         shown = [metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())]
         return [self._in_words(metric) for metric in sorted(shown, key=attrgetter("place"))]
 
     def told_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
-        """Those of them that tell something of at least one case; ranks always stand there."""
+        """Returns those that have a value for at least one case; ranks are always included."""
         return [
             metric
             for metric in self.shown_in(*views)
@@ -57,7 +58,7 @@ class Table:
         ]
 
     def _in_words(self, metric: Metric) -> Metric:
-        """With the reader's word for a step in its heading and its hint."""
+        """Returns the metric with “epoch” for “step” in heading and hint, if it is one."""
         if self.step == "step":
             return metric
         return replace(
@@ -65,11 +66,12 @@ class Table:
         )
 
     def phase(self, name: str) -> str:
-        """What a reader calls a phase."""
+        """Returns the word for a phase."""
         return self.step if name == "step" else name
 
     def comparison_groups(self) -> list[tuple[str, list[Entry]]]:
-        """Cases that are ranked together, each group with its conditions in words, and why their ranks are undecided, if so."""
+        """Returns the groups of cases ranked together, with their conditions and the reason of
+        undecided ranks."""
         entries = {id(entry.row): entry for entry in self.entries}
         return [
             (self._title_of(rows), [entries[id(row)] for row in rows])
@@ -81,7 +83,7 @@ class Table:
         return "; ".join(filter(None, (self.conditions.full(rows[0]), *notes)))
 
     def of_groups_with(self, case_ids: Container[str]) -> "Table":
-        """The comparison groups that hold at least one of these cases."""
+        """Returns the comparison groups with at least one of these cases."""
         groups = [
             group
             for group in self.conditions.groups
@@ -95,8 +97,8 @@ class Table:
     def groups(
         self, without: tuple[str, ...] = (), native: bool = False
     ) -> list[tuple[dict[str, str], list[Entry]]]:
-        """Cases that differ in nothing but the framework and the axes in `without`, each group with its conditions. The network
-        of a tutorial is nobody else's: cases of it are in groups only if `native`, and then only these."""
+        """Returns groups of cases that differ only in the framework and the axes in `without`, with
+        their conditions. Tutorials' networks are in groups only if `native`, and then alone."""
         entries = [entry for entry in self.entries if entry.native == native]
         groups = grouped(
             entries,
@@ -105,8 +107,8 @@ class Table:
         return [(dict(parts), group) for parts, group in groups.items()]
 
     def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
-        """The times of `others` over that of `base`, as one family. Where too few slots were clean, or no block has both,
-        the ratio has no interval."""
+        """Returns the times of `others` relative to `base`, as one family. A ratio has no interval
+        if too few slots were clean or no block has both."""
         found = []
         for other, shown in zip(others, self._family(phase, base, others), strict=True):
             if np.isnan(shown.estimate):
@@ -118,8 +120,8 @@ class Table:
         return found
 
     def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
-        """Several figures ask for contrasts of the same cases, with one or the other as their base. More than MOST_TOGETHER were
-        not alive together, and all their pairs would be too many."""
+        """Returns the contrasts among `entries`, cached: several figures ask for the same ones.
+        More than MOST_TOGETHER were not alive together, and their pairs would be too many."""
         if len(others) >= MOST_TOGETHER:
             own, *logs = levels([entry.row.records for entry in (base, *others)], phase)
             return compared([seconds - own for seconds in logs])
@@ -133,8 +135,8 @@ class Table:
         )
 
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
-        """What tells these conditions from those of other groups, and the phase, between two texts; of deliveries the data set in
-        any case."""
+        """Returns the distinguishing conditions and the phase between two texts; for deliveries
+        with the data set."""
         data = (
             ["dataset"]
             if self.step == "epoch" and "dataset" not in self.conditions.varying_axes

@@ -1,4 +1,5 @@
-"""How figures look: colours that colour-blind readers and printers keep apart, in light, in dark and on paper."""
+"""Looks of figures: colours for colour-blind readers and printers, in light, in dark and on
+paper."""
 
 import re
 from typing import Any
@@ -14,8 +15,8 @@ PALETTES = {
         *("#fcd8fc", "#6c7848", "#f0f0c0", "#906078", "#b4fc84"),
     ),
 }
-"""The first three follow Okabe and Ito; a search chose the others so that they differ from each other and from the page, also for
-readers who see no red or no green."""
+"""The first three follow Okabe and Ito. A search chose the others to differ from each other and
+from the page, also without seeing red or green."""
 STAR = "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0,0.4L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
 SALTIRE = "M-0.9,-0.5L-0.5,-0.9L0,-0.4L0.5,-0.9L0.9,-0.5L0.4,0L0.9,0.5L0.5,0.9L0,0.4L-0.5,0.9L-0.9,0.5L-0.4,0Z"
 HOURGLASS, BOW = "M-0.9,-0.9L0.9,-0.9L-0.9,0.9L0.9,0.9Z", "M-0.9,-0.9L-0.9,0.9L0.9,-0.9L0.9,0.9Z"
@@ -24,7 +25,8 @@ SHAPES = (
     *(STAR, "triangle-left", SALTIRE, HOURGLASS, BOW),
 )
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 1))
-"""The numbers of colours, shapes and dashes have no common divisor, so that 132 places differ in colour or shape."""
+"""The numbers of colours, shapes and dashes have no common divisor, so 132 places look different.
+"""
 
 INKS = {
     "light": {
@@ -77,14 +79,17 @@ OWN = (
     ),
     *("rockpool-exodus", "jaxpike", "matterhorn-pytorch", "jaxsnn", "frames", "eventax"),
 )
-"""Every framework has a colour and a shape of its own, by its place here, the same in every report. The first have a colour to
-themselves as long as none of the others is there; those at a distance of so many share one, and a sibling that of its sibling."""
+"""Every framework has a colour and a shape of its own, by its place here, the same in every report.
+The first have a colour to themselves as long as none of the others is there; those at a distance of
+so many share one, and a sibling that of its sibling."""
 
 
 def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
-    """Colours in light and dark, shape and dashes of each variant of a report, the same in all its figures and, of frameworks, in
-    all reports. A variant or version has its framework's colour and a shape that no framework of this colour has; they are chosen
-    by its name, and so mostly the same in all reports too. Only where all these shapes are taken does one occur twice."""
+    """Returns colours in light and dark, shape and dashes of each variant in a report.
+
+    A framework looks the same in all reports. A variant or version has its framework's colour and a
+    shape of its own, chosen by its name; a shape repeats only if all of that colour are taken.
+    """
     cycles: dict[str, tuple[Any, ...]] = {**PALETTES, "shape": SHAPES, "dash": DASHES}
     places = _places(variants)
     return {
@@ -111,7 +116,7 @@ def _places(variants: list[str]) -> dict[str, int]:
 
 
 def named(theme: str) -> dict[str, Any]:
-    """The values of `$ink`, `$parts` … in a specification."""
+    """Returns the values of `$ink`, `$parts` … in a specification."""
     palette, inks = list(PALETTES[theme]), INKS[theme]
     return {
         **inks,
@@ -123,7 +128,7 @@ def named(theme: str) -> dict[str, Any]:
 
 
 def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, list]:
-    """The values of `$colours`, `$shapes` and `$dashes`: the styles of a panel's variants, in its order."""
+    """Returns the values of `$colours`, `$shapes` and `$dashes` for a panel's variants."""
     chosen = [known[variant] for variant in variants]
     return {
         "colours": [look[theme] for look in chosen],
@@ -133,7 +138,7 @@ def looks(variants: list[str], known: dict[str, dict], theme: str) -> dict[str, 
 
 
 def config(theme: str, size: int = 12) -> dict[str, Any]:
-    """Vega's settings; `size` is that of the text in points or CSS pixels."""
+    """Returns Vega's settings; `size` is that of the text in points or CSS pixels."""
     ink = INKS[theme]
     text = {
         "labelColor": ink["ink"],

@@ -1,4 +1,5 @@
-"""A bundle holds what is allowed and nothing else, is the same from the same records, and is as small as it was found to be."""
+"""A bundle holds what is allowed and nothing else, is the same from the same records, and is as
+small as it was found to be."""
 
 import json
 
@@ -17,7 +18,10 @@ from snnbench.records.store import ResultFolder, SetPlan
 from snnbench.schema import Adapter, Environment, Machine, Monitored
 
 SECRETS = ("secretuser", "vault9", "alice@example.org", "10.0.0.7", "hunter2", "/srv/data")
-TOLD = "cannot open /srv/data/spikes.npy for alice@example.org at 10.0.0.7, see https://me:hunter2@git.example.org on vault9"
+TOLD = (
+    "cannot open /srv/data/spikes.npy for alice@example.org at 10.0.0.7, see "
+    "https://me:hunter2@git.example.org on vault9"
+)
 
 
 @pytest.fixture
@@ -104,7 +108,8 @@ def test_there_are_the_allowed_fields_alone():
 
 
 def test_of_every_field_somebody_has_decided():
-    """A new field of a record is allowed here, or stays at home: nothing leaves, or is lost, because nobody thought of it."""
+    """A new field of a record is allowed here, or stays at home: nothing leaves, or is lost,
+    because nobody thought of it."""
     assert {*Record.model_fields} == {*FIELDS, "schema_version", "traceback", "stderr_tail"}
     home = {"environment": {"packages", "variables"}, "machine": {"kernel"}, "monitor": {"watched"}}
     kinds = {

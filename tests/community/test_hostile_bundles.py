@@ -1,4 +1,5 @@
-"""Bundles that somebody broke, by chance or on purpose: a sentence each, no traceback, no long wait."""
+"""Bundles that somebody broke, by chance or on purpose: a sentence each, no traceback, no long
+wait."""
 
 import json
 from random import Random

@@ -1,4 +1,5 @@
-"""Whose machine a result folder was written on does not stand in it, wherever a worker or a user may have put it."""
+"""Whose machine a result folder was written on does not stand in it, wherever a worker or a user
+may have put it."""
 
 import json
 
@@ -43,7 +44,8 @@ def names_somebody(text: str) -> bool:
 
 
 def test_no_field_of_a_record_keeps_home_or_user(tmp_path):
-    """The text is planted in every place of a record: where the schema takes it, home and user are replaced."""
+    """The text is planted in every place of a record: where the schema takes it, home and user are
+    replaced."""
     known = {
         **record("torch", "ok", "because").model_dump(by_alias=True),
         "traceback": "text",

@@ -1,4 +1,5 @@
-"""Files of a result folder that somebody else wrote, or spoilt: refused with a sentence, or harmless, and never a traceback."""
+"""Files of a result folder that somebody else wrote, or spoilt: refused with a sentence, or
+harmless, and never a traceback."""
 
 import json
 import math

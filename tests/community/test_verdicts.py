@@ -1,4 +1,5 @@
-"""Forged bundles: every kind of fault is planted, found and named, and what real runs left has none."""
+"""Forged bundles: every kind of fault is planted, found and named, and what real runs left has
+none."""
 
 from datetime import UTC, datetime
 
@@ -81,7 +82,8 @@ def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
 
 
 def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
-    """Where somebody else had the cores in every slot, of which none is ranked, the best rates may be much above the record's."""
+    """Where somebody else had the cores in every slot, of which none is ranked, the best rates may
+    be much above the record's."""
     part = forged.timed("fused")["parts"]["step"]
     part["floor_s"] *= 1e-3
     for slot in part["timing"]["slots"]:
@@ -137,9 +139,9 @@ def test_an_edited_processor_is_told_before_the_hash_of_the_file(quickstart, tmp
     )
     first, second = shortened(verdict.faults)
     assert first.startswith("machine: ") and first.endswith("(and 120 that follow from it)")
-    assert (
-        second
-        == "content: it is not what was bundled: the hash of its lines is not the one in the first line"
+    assert second == (
+        "content: it is not what was bundled: the hash of its lines is not the one in the "
+        "first line"
     )
 
 

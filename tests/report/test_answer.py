@@ -79,7 +79,10 @@ def test_who_is_missing_is_named_with_the_reason_and_the_load():
     cannot = [unmeasured(name, "unsupported") for name in ("sinabs", "lava-dl")]
     *_, missing, unsupported = answer(rows_of([*blocks("torch"), late, died, *cannot]))
     assert set(missing.removeprefix("Missing: ").removesuffix(".").split("; ")) == {
-        "norse (timeout: no end after 120 s, stopped in part 'proof', at a load of 15.2 on 2 cores)",
+        (
+            "norse (timeout: no end after 120 s, stopped in part 'proof', at a load of 15.2 on 2 "
+            "cores)"
+        ),
         "jax (crash: why jax is crash)",
     }
     assert unsupported == "Unsupported by lava-dl, sinabs; the table says why."

@@ -1,4 +1,5 @@
-"""How ranks scale: tables of their own, a curve that is predicted, and no ranking over numbers of ranks."""
+"""How ranks scale: tables of their own, a curve that is predicted, and no ranking over numbers of
+ranks."""
 
 import io
 import re

@@ -1,4 +1,5 @@
-"""One table for every writer: a metric is one entry, and a workload may lack an axis that others have."""
+"""One table for every writer: a metric is one entry, and a workload may lack an axis that others
+have."""
 
 import csv
 import io

@@ -30,8 +30,8 @@ def forgery(kind: str, words: str):
 
 
 class Forged:
-    """The lines of a bundle as values, each record whole; `text` writes it with counts and
-    hashes that are right again."""
+    """The lines of a bundle as values, each record whole; `text` writes it with counts and hashes
+    that are right again."""
 
     def __init__(self, text: str):
         self.header, first, shared, *others = map(json.loads, text.splitlines())

@@ -1,1 +1,1 @@
-"""A static site from bundles: what is fastest on which machine, page by page, without a server."""
+"""A static site from bundles: the fastest framework by machine, without a server."""

@@ -1,4 +1,5 @@
-"""The rows of one kind of machine as columns of short numbers: what the pages' scripts read, about sixty bytes a row."""
+"""Data of the site's scripts: the rows of one kind of machine as columns of short numbers, about
+sixty bytes a row."""
 
 import hashlib
 import json
@@ -21,9 +22,9 @@ from .source import (
 )
 
 OF_A_STEP = 6
-"""Significant digits of the time of a step: of four, rounded once more to three, some would not be those of a report."""
+"""Significant digits of a step's time; four, rounded again to three, would differ from a report."""
 TOTAL = 10_000
-"""Parts of a whole in which intervals are told."""
+"""Interval ends are written in parts of TOTAL."""
 HEADS = {
     **{
         "workload": "network",
@@ -34,19 +35,19 @@ HEADS = {
     },
     **{"threads": "cores", "loosened": "proved", "source": "measured by"},
 }
-"""How an axis is called above its choices, where the report's heading is too short."""
+"""Headings of choices, if the report's heading is too short."""
 UNRANKED = "nothing is ranked"
 ORDER = ("device", "workload", "neuron", "precision", "neurons", "time_steps", "batch")
-"""The first choices; others follow as reports name them."""
+"""The first choices; the others follow in the order of reports."""
 COLUMNS = (
     *("variant", "version", "step", "low", "high", "forward", "backward", "inference"),
     *("best", "worst", "ratio", "ratio_low", "ratio_high", "memory", "flags", "blocks"),
 )
-"""Times in microseconds, memory in KiB, ends of intervals in parts of TOTAL below and above; 0: unknown."""
+"""Columns: times in microseconds, memory in KiB, interval ends in parts of TOTAL; 0: unknown."""
 
 
 def kinds(sources: Sequence[Source]) -> dict[str, list[tuple[Source, list[Row]]]]:
-    """Kinds of machines, those with most rows first, each with the bundles and their rows of it."""
+    """Returns the kinds of machines, those with most rows first, with their bundles and rows."""
     found: dict[str, list[tuple[Source, list[Row]]]] = {}
     for source in sources:
         for kind, rows in grouped(source.rows, kind_of_row).items():
@@ -55,14 +56,14 @@ def kinds(sources: Sequence[Source]) -> dict[str, list[tuple[Source, list[Row]]]
 
 
 def label_of(entries: Sequence[tuple[Source, list[Row]]]) -> str:
-    """The machine that these rows are from, in one line for people: that of the first row."""
+    """Returns the machine's description in one line."""
     return machine_label(entries[0][1][0].first.machine)
 
 
 def data_of(
     entries: Sequence[tuple[Source, list[Row]]], confirmed: Mapping[int, int]
 ) -> dict[str, Any]:
-    """What the scripts know of one kind of machine."""
+    """Returns the data of one kind of machine."""
     variants, versions, reasons = _Numbers(), _Numbers(), _Numbers()
     names = _sources(entries)
     members = [
@@ -141,13 +142,16 @@ def data_of(
 
 
 def script(kind: str, data: Mapping[str, Any]) -> str:
-    """A file that pages load as a script: from `file://` no other kind of file can be read."""
+    """Returns a script file with the data: pages under `file:
+
+    ` can read no other kind of file.
+    """
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
     return f"snnbench.add({json.dumps(kind)},{text});\n"
 
 
 class _Numbers(dict[str, int]):
-    """Texts, each with its number: the next one where it is new."""
+    """Numbers of texts: a new text gets the next number."""
 
     def __missing__(self, text: str) -> int:
         self[text] = len(self)
@@ -155,7 +159,8 @@ class _Numbers(dict[str, int]):
 
 
 def _sources(entries: Sequence[tuple[Source, list[Row]]]) -> dict[tuple[str, tuple[str, str]], str]:
-    """What each bundle is called, and each machine of one that has several of this kind."""
+    """Returns a name for each bundle, and for each machine of a bundle with several of this
+    kind."""
     named: dict[tuple[str, tuple[str, str]], str] = {}
     for source, rows in entries:
         for machine in dict.fromkeys(machine_of(row.first) for row in rows):
@@ -175,7 +180,7 @@ def _about(source: Source) -> dict[str, Any]:
 
 
 def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
-    """Every condition of a group in words, with its number where it is one."""
+    """Returns every condition of a group in words, with its number if it is one."""
     found: dict[str, tuple[str, float | None]] = {}
     for name in CONDITIONS:
         if name in row.axes:
@@ -194,7 +199,7 @@ def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
 
 
 def _axes(conditions: Sequence[Mapping[str, tuple[str, float | None]]]) -> list[dict[str, Any]]:
-    """The axes of the groups with their values; those with one value are told and not asked."""
+    """Returns the axes of the groups with their values."""
     names = [
         *ORDER,
         *(name for name in (*CONDITIONS, "threads", "loosened", "source") if name not in ORDER),
@@ -255,13 +260,13 @@ def _kibibytes(row: Row) -> float:
 
 
 def _ends(middle: float, low: float | None, high: float | None) -> tuple[int, int]:
-    """How far the ends of an interval are from its middle, in parts of TOTAL of it."""
+    """Returns the distances of an interval's ends from its middle, in parts of TOTAL."""
     if low is None or high is None:
         return 0, 0
     return round(TOTAL * (1 - low / middle)), round(TOTAL * (high / middle - 1))
 
 
 def _short(value: float, digits: int = 4) -> float:
-    """So many significant digits."""
+    """Rounds to significant digits."""
     rounded = float(f"{value:.{digits}g}")
     return int(rounded) if rounded == int(rounded) else rounded

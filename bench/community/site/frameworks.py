@@ -1,4 +1,4 @@
-"""A framework's page: what is proved of which version, what it says that it cannot do, and why something was not tried."""
+"""A framework's page: proofs by version, unsupported cases, and reasons for untried ones."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -12,29 +12,29 @@ from ..badge import DATA, NEVER_TRIED, PROVED, neuron_kind, verdict_of
 from .source import by_version, framework_of, version_of
 
 Cell = tuple[str, str, str]
-"""Words, the class of its colour, and a longer text."""
+"""Words, colour class and a longer text."""
 UNTOLD = ("not offered", "not tried")
-"""Verdicts that need no version: the framework need not be installed for them."""
+"""Verdicts without a version: the framework need not be installed for them."""
 
 
 def neuron_of(row: Row) -> str:
-    """The label of its neuron; DATA of a case that delivers data."""
+    """Returns the label of the row's neuron; DATA for a case that delivers data."""
     return row.case.neuron_label or DATA
 
 
 def neurons_of(rows: Sequence[Row]) -> list[str]:
-    """The neurons of rows, those with a name of their own first."""
+    """Returns the neurons of rows, named ones first."""
     known = {neuron_of(row) for row in rows}
     return [*(name for name in NAMED_NEURONS if name in known), *sorted(known - {*NAMED_NEURONS})]
 
 
 def endings_of(rows: Sequence[Row]) -> list[str]:
-    """How cases ended, for a verdict: what is proved stays so, whatever happened to its times."""
+    """Returns the endings of cases for a verdict: a proof stays, whatever happened to the times."""
     return [PROVED if row.proved else row.status for row in rows]
 
 
 def cell_of(rows: Sequence[Row]) -> Cell:
-    """What a table says of some cases of one neuron, in any construction."""
+    """Returns the cell on some cases of one neuron, in any construction."""
     if not rows:
         return "", "", ""
     verdict = verdict_of(endings_of(rows))
@@ -51,13 +51,13 @@ def cell_of(rows: Sequence[Row]) -> Cell:
 
 
 def by_versions(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by version, the oldest first."""
+    """Returns rows by version, the oldest first."""
     found = grouped(rows, version_of)
     return {version: found[version] for version in sorted(found, key=by_version)}
 
 
 def in_words(verdicts: Mapping[str, str]) -> str:
-    """A verdict by version, the oldest first, as one sentence.
+    """Returns the verdicts by version, the oldest first, as one sentence.
 
     >>> in_words({"0.6.4": "rejected", "0.7.0": "rejected", "0.8.1": "proved", "1.0.0": "proved"})
     'rejected ≤ 0.7.0, proved ≥ 0.8.1'
@@ -85,8 +85,8 @@ def in_words(verdicts: Mapping[str, str]) -> str:
 
 
 def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """By kind of neuron, how its cases ended with the newest version that was tried; `native` is another neuron in each
-    framework."""
+    """Returns, by kind of neuron, the endings with the newest version that was tried; `native`
+    neurons are left out, because they differ from framework to framework."""
     kinds = grouped(
         [row for row in rows if not row.case.native],
         lambda row: neuron_kind(row.first.case.get("neuron")),
@@ -95,7 +95,7 @@ def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 
 def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """What the page of a framework shows."""
+    """Returns the data of a framework's page."""
     own = [row for row in rows if framework_of(row) == name]
     plain = [row for row in own if not row.case.native]
     neurons, versions = neurons_of(plain), by_versions(plain)
@@ -121,7 +121,7 @@ def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Each reason, and how many cases of which neurons it is about."""
+    """Returns each reason with the number and variants of its cases."""
     found = []
     for reason, same in grouped(rows, reason_of).items():
         variants = sorted({row.first.typed_case.framework_variant for row in same})

@@ -1,4 +1,4 @@
-"""All files of a site, from the bundles that it shows."""
+"""All files of a site, from its bundles."""
 
 import json
 from collections.abc import Sequence
@@ -20,11 +20,12 @@ from .standings import comparisons, standings
 HERE = Path(__file__).parent
 STATIC = ("site.css", "site.js", "answer.js", "machine.js")
 MOST_MACHINES = 50
-"""Kinds on the start page: those with most cases."""
+"""Kinds of machine on the start page: those with most cases."""
 
 
 def site_files(sources: Sequence[Source]) -> dict[str, str]:
-    """The text of each file by its path in the site. At least one source must have a record."""
+    """Returns the text of each file by its path in the site. At least one source must have a
+    record."""
     templates = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -35,7 +36,10 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     rows = [row for source in sources for row in source.rows]
     by_kind, confirmed = kinds(sources), confirmations(sources)
     names = in_order(framework_of(row) for row in rows)
-    counts = f"{len(rows)} cases of {len(names)} frameworks on {len(by_kind)} kind{'s' * (len(by_kind) > 1)} of machine"
+    counts = (
+        f"{len(rows)} cases of {len(names)} frameworks on {len(by_kind)} "
+        f"kind{'s' * (len(by_kind) > 1)} of machine"
+    )
     shared = {"version": __version__, "counts": counts, "meanings": MEANINGS}
 
     def page(template: str, here: str, **values: Any) -> str:
@@ -93,7 +97,8 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
 
 
 def _labels(entries: Sequence[Sequence[tuple[Source, list[Row]]]]) -> list[str]:
-    """A label of each kind; where two are alike, such as two with other threads, a number tells them apart."""
+    """Returns a label for each kind; numbers distinguish equal ones, such as other numbers of
+    threads."""
     labels = list[str]()
     for one in entries:
         label = label_of(one)

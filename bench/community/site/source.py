@@ -1,4 +1,4 @@
-"""The bundles that a site shows: their rows, whose they are, and who else found the same."""
+"""The bundles of a site: their rows, submitters and confirmations."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,21 @@ from ...report.theme import OWN as COLOURED
 from ..bundle import Bundle
 
 MARKS = {**dict.fromkeys(OURS, "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}
-"""What is this project's own, its kernels and its loops: a reader should know who measured whom."""
+"""Labels of this project's kernels and loops: readers should know that it measured itself."""
 MEANINGS = {
     "ours": "this project’s own",
-    "plain loop": "this project’s own loop over time steps, in the array library alone: what a framework is compared with",
+    "plain loop": (
+        "this project’s own loop over time steps, in the array library alone: what a framework is "
+        "compared with"
+    ),
 }
 AGREE = 1.25
-"""A time of somebody else on a machine of the same kind confirms one if it is within this factor."""
+"""Largest factor between the times of two submitters that confirm each other."""
 
 
 @dataclass
 class Source:
-    """A bundle that was verified. Rows of different bundles are never ranked together."""
+    """A verified bundle. Rows of different bundles are never ranked together."""
 
     bundle: Bundle
 
@@ -40,28 +43,28 @@ class Source:
 
     @cached_property
     def date(self) -> str:
-        """The day of its newest record."""
+        """The day of the newest record."""
         return max(record.started_at for record in self.bundle.records)[:10]
 
 
 def kind_of_row(row: Row) -> str:
-    """The kind of its machine: see `machine_kind`."""
+    """Returns the kind of the row's machine: see `machine_kind`."""
     return machine_kind(row.first.machine)
 
 
 def framework_of(row: Row) -> str:
-    """The framework's own name, without what tells rows of a report apart."""
+    """Returns the framework's name without the version of a report."""
     return str(row.first.case["framework"]).partition("@")[0]
 
 
 def version_of(row: Row) -> str:
-    """The framework's version; empty if it is not known."""
+    """Returns the framework's version, empty if unknown."""
     return row.first.adapter["version"] or ""
 
 
 def undecided(group: Sequence[Row]) -> str:
-    """Why nobody of a comparison is shown to be the fastest; empty if somebody is. Times of which so much was disturbed say
-    nothing, also where nobody else is there."""
+    """Returns why no case of a comparison is shown to be the fastest, empty if one is. Disturbed
+    times decide nothing, even without a rival."""
     leading = [row for row in group if row.standing and row.standing.best == 1]
     notes = [
         row.standing.note.replace(": ", ", ")
@@ -74,12 +77,12 @@ def undecided(group: Sequence[Row]) -> str:
 
 
 def mark_of(framework: str) -> str:
-    """`ours`, `plain loop`, or nothing for who is somebody else's."""
+    """Returns `ours`, `plain loop`, or an empty text for other frameworks."""
     return MARKS.get(framework, "")
 
 
 def in_order(frameworks: Iterable[str]) -> list[str]:
-    """The known ones first, in the order of their colours in reports."""
+    """Returns the frameworks, built-in ones first, in the order of their colours in reports."""
     return sorted(
         set(frameworks),
         key=lambda name: (COLOURED.index(name) if name in COLOURED else len(COLOURED), name),
@@ -87,7 +90,7 @@ def in_order(frameworks: Iterable[str]) -> list[str]:
 
 
 def by_version(text: str) -> tuple[bool, Version, str]:
-    """A key that sorts versions; what is none comes first."""
+    """Returns a key that sorts versions; invalid ones come first."""
     try:
         return True, Version(text), text
     except InvalidVersion:
@@ -95,7 +98,7 @@ def by_version(text: str) -> tuple[bool, Version, str]:
 
 
 def slug(name: str) -> str:
-    """A part of a file's name: for a usual name that name.
+    """Returns a part of a file name: a plain name itself.
 
     >>> slug("rockpool-jax"), slug("../Évil")
     ('rockpool-jax', 'vil-2d68a1')
@@ -107,7 +110,8 @@ def slug(name: str) -> str:
 
 
 def confirmations(sources: Sequence[Source]) -> dict[int, int]:
-    """How many others, by their handles, found the time of a row on a machine of the same kind, by `id` of the row."""
+    """Returns how many other submitters confirm a row on a machine of the same kind, by `id` of the
+    row."""
     known: dict[tuple[str, ...], list[tuple[str, Row]]] = {}
     for source in sources:
         for row in source.rows:

@@ -1,5 +1,6 @@
-"""How a framework stands against others. Only comparisons that hold the same variants and versions are summarised together: a
-ratio to the fastest of ten frameworks and one to a plain loop are different quantities."""
+"""A framework's standing against others. Only comparisons of the same variants and versions are
+summarised together: ratios to the fastest of ten frameworks and to a plain loop are different
+quantities."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -10,12 +11,13 @@ from ...records.rows import Row, comparison_group, grouped
 from .source import Source, by_version, framework_of, in_order, kind_of_row, undecided, version_of
 
 Held = frozenset[tuple[str, str, str]]
-"""Framework, variant and version of each case that a comparison ranks."""
+"""Framework, variant and version of each ranked case of a comparison."""
 MOST_NAMED = 3
 
 
 def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
-    """Who is ranked in the comparison of each row, by `id` of the row. Rows of undecided comparisons are left out."""
+    """Returns the ranked cases of each row's comparison, by `id` of the row, without undecided
+    comparisons."""
     found: dict[int, Held] = {}
     for source in sources:
         for group in grouped(
@@ -29,8 +31,8 @@ def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
 
 
 def standings(rows: Sequence[Row], held: Mapping[int, Held]) -> list[dict[str, Any]]:
-    """A line for each variant and version of one framework on a kind of machine, and for each set of others beside it. What is
-    not decided is counted, and nothing more."""
+    """Returns a line for each variant and version of a framework, kind of machine and set of
+    rivals. Undecided comparisons are only counted."""
     ranked = [row for row in rows if row.standing]
     lines = [
         _line(kind, own, beside, same)
@@ -74,7 +76,7 @@ def _line(
 
 
 def _against(name: str, held: Held) -> tuple[str, str]:
-    """The others in few words, and each variant and version of them."""
+    """Returns the rivals in few words, and each variant and version of them."""
     others = in_order(framework for framework, _, _ in held if framework != name)
     named = others if len(others) <= MOST_NAMED + 1 else others[:MOST_NAMED]
     more = len(others) - len(named)

@@ -55,7 +55,8 @@ MACHINES = "machine"
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: `kind` is one of KINDS, `where` a case or a line, `text` the error and the right value.
+    """One fault: `kind` is one of KINDS, `where` a case or a line, `text` the error and the right
+    value.
 
     Faults with the same non-empty `cause`, such as a machine that records share, follow from it.
     """
@@ -81,7 +82,8 @@ def cause_of(name: str, values: Mapping[str, Any]) -> str:
 
 
 def folded(faults: Sequence[Fault]) -> list[tuple[Fault, int]]:
-    """Returns one fault for each cause, with the number of further faults; the largest number first."""
+    """Returns one fault for each cause, with the number of further faults; the largest number
+    first."""
     caused: dict[str, list[Fault]] = {}
     for number, fault in enumerate(faults):
         caused.setdefault(fault.cause or f"{number}", []).append(fault)

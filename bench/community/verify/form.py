@@ -1,4 +1,4 @@
-"""The text of a bundle file becomes a Bundle, as far as it is one; every line that is not as snnbench writes it is named."""
+"""Reads the text of a bundle file; every line that is not in snnbench's spelling is named."""
 
 import hashlib
 import json
@@ -67,15 +67,16 @@ FIRST_WORDS = {
     "proof.passed:": "verdict",
     "proof.passed": "verdict",
 }
-"""How a refused record's sentence begins, and the kind of fault that it tells."""
+"""Kinds of faults by the first word of a refused record's sentence."""
 
 
 class NoBundle(Exception):
-    """The file cannot be read as a bundle at all."""
+    """The file cannot be read as a bundle."""
 
 
 def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
-    """The bundle in `text` and the faults of its form; records that cannot be read are left out. Raises NoBundle."""
+    """Returns the bundle in `text` and the faults of its form, without unreadable records. Raises
+    NoBundle."""
     header_line, _, body = text.partition("\n")
     try:
         header: dict[str, Any] = understood(HEADER, _parsed(header_line))
@@ -97,7 +98,10 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
             Fault(
                 "content",
                 "",
-                "it is not what was bundled: the hash of its lines is not the one in the first line",
+                (
+                    "it is not what was bundled: the hash of its lines is not the one in the "
+                    "first line"
+                ),
             )
         )
     shared: dict[str, Any] = {name: {} for name in SHARED}
@@ -131,7 +135,7 @@ def _no_number(name: str) -> Any:
 
 
 def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> Iterator[Fault]:
-    """Put what a line says into `bundle`. Raises ValueError for a line that says nothing."""
+    """Puts the content of a line into `bundle`. Raises ValueError for a line without a meaning."""
     value = _parsed(written)
     if not isinstance(value, dict):
         raise ValueError("is no object, in braces")
@@ -159,7 +163,8 @@ def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> 
         yield from _take_record(bundle, shared, number, value["record"])
     else:
         raise ValueError(
-            f"holds neither a plan, nor what is shared, nor a result, nor a record, but {shown(sorted(value))}"
+            "holds neither a plan, nor what is shared, nor a result, nor a record, but "
+            f"{shown(sorted(value))}"
         )
 
 
@@ -183,7 +188,10 @@ def _take_record(
         yield Fault(
             "form",
             where,
-            f"{_first_difference(values, record_values(record))} is not spelled as snnbench spells it",
+            (
+                f"{_first_difference(values, record_values(record))} is not spelled as snnbench "
+                "spells it"
+            ),
         )
     elif (public := scrubbed(record, placeless)) != values:
         yield Fault(
@@ -194,7 +202,7 @@ def _take_record(
 
 
 def _first_difference(given: Any, right: Any) -> str:
-    """The path of the first field in which two records differ."""
+    """Returns the path of the first field in which two records differ."""
     if isinstance(given, dict) and isinstance(right, dict):
         for key in {**given, **right}:
             if given.get(key) != right.get(key):

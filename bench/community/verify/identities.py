@@ -1,4 +1,4 @@
-"""Who measured what on which machine: ids, keys, hashes and versions of one record."""
+"""Checks of ids, keys, hashes and versions of one record."""
 
 import hashlib
 import json
@@ -21,11 +21,14 @@ PYTHON = re.compile(r"^(CPython|PyPy|GraalVM) 3\.\d+\.\d+\S*$")
 
 
 def identities(record: Record, where: str) -> Iterator[Fault]:
-    """What is wrong with a record's key, its machine and its versions."""
+    """Yields the faults of a record's key, machine and versions."""
     others = [*_machine(record, where), *_versions(record, where)]
     right = done_key(record.measure, record.adapter, record.environment, record.machine)
     if record.done_key != right:
-        text = f"done_key = {record.done_key!r}: that of its own versions, files and settings is {right}"
+        text = (
+            f"done_key = {record.done_key!r}: that of its own versions, files and settings is "
+            f"{right}"
+        )
         yield Fault(
             "done key",
             where,
@@ -41,7 +44,10 @@ def _machine(record: Record, where: str) -> Iterator[Fault]:
     if machine["hash"] != (
         own := hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     ):
-        text = f"it was not measured on the machine that stands there ({machine['cpu']}): machine.hash = {machine['hash']!r}, and"
+        text = (
+            f"it was not measured on the machine that stands there ({machine['cpu']}): "
+            f"machine.hash = {machine['hash']!r}, and"
+        )
         yield Fault(
             "machine",
             where,

@@ -1,4 +1,4 @@
-"""What a record says of its proof, against the numbers of the proof and the limits of its case."""
+"""Checks of a record's proof against its numbers and the limits of its case."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ SIZES = ("time_steps", "batch", "neurons", "precision", "input")
 
 
 def proofs(record: Record, where: str) -> Iterator[Fault]:
-    """What is wrong with a record's status and its proof."""
+    """Yields the faults of a record's status and proof."""
     yield from _status(record, where)
     if record.proof:
         yield from _verdict(record, where)
@@ -68,8 +68,8 @@ def _verdict(record: Record, where: str) -> Iterator[Fault]:
 
 
 def _stages(record: Record, where: str) -> Iterator[Fault]:
-    """Of a case in fixed point the adapter says in which construction it is proved first: only the last stage is known. Of other
-    versions of snnbench the stages and limits may be others."""
+    """Yields the faults of a proof's stages. In fixed point only the last stage is known, because
+    the adapter chooses the first construction; other versions of snnbench may have other stages."""
     assert record.proof
     case, loosened = record.typed_case, record.proof.get("loosened") or []
     if record.snnbench != __version__:
@@ -134,5 +134,8 @@ def _numbers(
         ):  # what rounding decides there may be unseen of a gradient
             allowed += MOST_UNSEEN
         if error is None or error > allowed:
-            text = f"stage {name!r}: the error of the gradient of {key} is {error}: at most {allowed:.3g} pass"
+            text = (
+                f"stage {name!r}: the error of the gradient of {key} is {error}: at most "
+                f"{allowed:.3g} pass"
+            )
             yield Fault("tolerance", where, text)

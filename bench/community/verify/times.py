@@ -19,11 +19,13 @@ NANOSECOND = 2e-9
 """Seconds by which rounding may move a median or quartile."""
 WRONG_CLOCK = timedelta(days=1)
 LEAST_FLOOR = 1 / 50
-"""Share of a floor by the record's own ceilings: the machine's best rates were up to 14 times higher."""
+"""Share of a floor by the record's own ceilings: the machine's best rates were up to 14 times
+higher."""
 
 
 def least_seconds(slot: Slot) -> float:
-    """Returns a lower bound of a slot's calls: their sum, or one from median and quartile if not all are kept."""
+    """Returns a lower bound of a slot's calls: their sum, or one from median and quartile if not
+    all are kept."""
     return (
         sum(slot.samples)
         if slot.calls <= MOST_SAMPLES
@@ -32,7 +34,8 @@ def least_seconds(slot: Slot) -> float:
 
 
 def times(record: Record, where: str, now: datetime) -> Iterator[Fault]:
-    """Yields the faults of a record's slots, duration and floors; `now` is the time of verification."""
+    """Yields the faults of a record's slots, duration and floors; `now` is the time of
+    verification."""
     if datetime.fromisoformat(record.started_at) > now + WRONG_CLOCK:
         yield Fault("moment", where, f"started_at = {record.started_at!r}: that is in the future")
     total = 0.0
@@ -49,7 +52,10 @@ def times(record: Record, where: str, now: datetime) -> Iterator[Fault]:
             total += least_seconds(slot)
         yield from _floor(record, phase, place)
     if total > record.duration_s:
-        text = f"its calls took {total:.3g} s at least, and its process lived for {record.duration_s:.3g} s"
+        text = (
+            f"its calls took {total:.3g} s at least, and its process lived for "
+            f"{record.duration_s:.3g} s"
+        )
         yield Fault("elapsed", where, text)
 
 
@@ -84,7 +90,10 @@ def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
     slots: list[dict[str, Any]] = [slot.model_dump(by_alias=True) for slot in part.timing.slots]
     seconds, allowed = shortest(slots, part.timing.device_clock), ALLOWED[case.device.split(":")[0]]
     if seconds < allowed * part.floor_s:
-        text = f"{seconds:.3e} s is below {allowed:g} of its floor of {part.floor_s:.3e} s: that is implausible"
+        text = (
+            f"{seconds:.3e} s is below {allowed:g} of its floor of {part.floor_s:.3e} s: that is "
+            "implausible"
+        )
         yield Fault("floor", where, text)
     rates = record.ceilings
     if case.native or not rates.get("bytes_per_s"):
@@ -97,12 +106,16 @@ def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
     )
     undisturbed = [slot for slot in part.timing.slots if not slot.disturbed]
     if part.floor_s < LEAST_FLOOR * computed and undisturbed:  # a busy machine's ceilings are low
-        text = f"floor_s = {part.floor_s:.3e}: its own ceilings give {computed:.3e} s, and no machine is 50 times faster"
+        text = (
+            f"floor_s = {part.floor_s:.3e}: its own ceilings give {computed:.3e} s, and no "
+            "machine is 50 times faster"
+        )
         yield Fault("floor", where, text)
 
 
 def overlaps(records: Sequence[Record]) -> Iterator[Fault]:
-    """Yields a fault for each live set with overlapping slots: they are timed in turns, on one clock."""
+    """Yields a fault for each live set with overlapping slots: they are timed in turns, on one
+    clock."""
     sets: dict[tuple[str, int, str], list[tuple[float, float, str]]] = {}
     for record in records:
         if record.live_set:

@@ -22,13 +22,15 @@ from .times import overlaps, times
 from .whole import planned_of, unrecorded, whole
 
 MOST_LAYERS = 1000
-"""Limit of a network that is built for its tolerances: a forged case of millions would fill the memory."""
+"""Limit of a network that is built for its tolerances: a forged case of millions would fill the
+memory."""
 FAILURES = ("error", "crash", "import_error", "build_error")
 
 
 @dataclass
 class Verdict:
-    """The result for one file: `faults` are reasons to reject it, `remarks` help a maintainer decide."""
+    """The result for one file: `faults` are reasons to reject it, `remarks` help a maintainer
+    decide."""
 
     path: Path
     bundle: Bundle
@@ -110,12 +112,18 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
         yield f"third-party adapters, known by their hash only: {', '.join(sorted(third_party))}"
     if others := Counter(record.snnbench for record in records if record.snnbench != __version__):
         counts = ", ".join(f"{count} of {version}" for version, count in sorted(others.items()))
-        yield f"records of other versions of snnbench, with stages and limits unknown to {__version__}: {counts}"
+        yield (
+            "records of other versions of snnbench, with stages and limits unknown to "
+            f"{__version__}: {counts}"
+        )
     if (version := bundle.header["snnbench"]) != __version__:
         yield f"the bundle was written by snnbench {version}, and this is {__version__}"
     first = [record for record in records if not record.block and record.timing("step")]
     if few := sum(record.measure["blocks"] < FEWEST_BLOCKS for record in first):
-        yield f"{few} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: no rank of them is decided finely"
+        yield (
+            f"{few} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: no rank "
+            "of them is decided finely"
+        )
     if failed := Counter(record.status for record in records if record.status in FAILURES):
         counts = ", ".join(f"{count} {status}" for status, count in sorted(failed.items()))
         yield f"failures: {counts}"

@@ -1,4 +1,5 @@
-"""Checks of a bundle as a whole: its plan, its blocks, early stops, and the claims that its records give."""
+"""Checks of a bundle as a whole: its plan, its blocks, early stops, and the claims that its records
+give."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -88,7 +89,8 @@ def _plan(bundle: Bundle) -> Iterator[Fault]:
 
 
 def unrecorded(bundle: Bundle) -> list[str]:
-    """Returns the names of planned cases without a record; a shard has all cases of a comparison or none."""
+    """Returns the names of planned cases without a record; a shard has all cases of a comparison or
+    none."""
     recorded = {record.case_id for record in bundle.records}
     return [name for case, name in planned_of(bundle).items() if case not in recorded]
 
@@ -100,7 +102,8 @@ def unrecorded_beside_others(bundle: Bundle) -> list[str]:
 
 
 def _comparison(name: str) -> str:
-    """Returns a case's full name without the framework's variant: equal for all cases of a comparison."""
+    """Returns a case's full name without the framework's variant: equal for all cases of a
+    comparison."""
     return name.partition(" ")[2]
 
 
@@ -174,7 +177,10 @@ def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
             seen = [live_set[slot.in_pass] for slot in slots]
             if bound != record.measure.get("leave_beyond") or number not in beyond(seen, bound):
                 where = f"{full_name(record.typed_case)}, block {record.block + 1}"
-                text = f"stopped early as {bound:g} times as slow as the fastest, which its passes do not show"
+                text = (
+                    f"stopped early as {bound:g} times as slow as the fastest, which its passes "
+                    "do not show"
+                )
                 yield Fault("blocks", where, text)
 
 

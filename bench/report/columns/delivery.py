@@ -1,4 +1,4 @@
-"""Figures of cases that deliver data. Their step is an epoch; what its caches cost to make is their build."""
+"""Columns of cases that deliver data: their step is an epoch, their build makes the caches."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def _batches_per_s(row: Row) -> float | None:
 
 
 def _waiting_share(row: Row) -> float | None:
-    """Of an epoch whose batches are waited for, and then trained on, one after the other."""
+    """Returns the share of waiting in an epoch that waits for each batch and then trains on it."""
     waits, trains = _fact(row, "epoch_wait_s"), _fact(row, "epoch_train_s")
     return waits / (waits + trains) if waits is not None and trains else None
 
@@ -25,7 +25,7 @@ def _waiting_share(row: Row) -> float | None:
 def _told(
     name: str, column: str, unit: str, head: str, hint: str, views: str, place: int
 ) -> Metric:
-    """A fact that the worker told."""
+    """Returns the metric of a fact that the worker reported."""
     return Metric(column, lambda row: _fact(row, name), unit, head, hint, views, place)
 
 

@@ -1,4 +1,4 @@
-"""What a metric is: a figure of a case, its column in results.csv, and how the page and the ranking tables show it."""
+"""Metrics: a metric is a column of results.csv and its form in the page and the ranking tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,20 +13,21 @@ from ..coverage import REFUSED
 STEP_FIRST = ("step", "forward", "backward", "optimizer", "inference")
 """The phases in the order of a reader's interest."""
 VIEWS = {"times": "Times", "memory": "Memory", "start": "Start and limits", "proof": "Proof"}
-"""Views of the page's table, and how each is called there."""
+"""Headings of the page's table views."""
 EVERY = " ".join(VIEWS)
 SUMMARY = "summary"
 """The ranking tables of the terminal and of Markdown."""
 REMARKS = "remarks"
-"""The heading of what is flagged of a row."""
+"""Heading of a row's flags."""
 NATIVES = "natives"
-"""The same for native neurons, which differ from framework to framework, so that there is nothing to rank."""
+"""The unranked tables of native neurons."""
 NATIVES_IN_MARKDOWN = "natives-markdown"
-"""Columns of these that only Markdown has: a terminal shows them below the table."""
+"""Columns of these tables in Markdown only; a terminal shows them below the table."""
 
 
 def part_column(part: str, unit: str) -> str:
-    """The column of a stage's seconds (unit `s`) or of a kind of memory's bytes (`bytes`) of a step.
+    """Returns the column of a stage's seconds (`s`) or of a memory kind's bytes (`bytes`) in a
+    step.
 
     >>> part_column("conv, norm and neuron", "s")
     'step_conv_norm_and_neuron_s'
@@ -36,7 +37,8 @@ def part_column(part: str, unit: str) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A case: its place among the lines of results.csv, its row, the value of every metric, and its conditions in words."""
+    """A case: its line in results.csv, its row, the value of every metric, its conditions in
+    words."""
 
     index: int
     row: Row
@@ -49,7 +51,7 @@ class Entry:
 
     @cached_property
     def timed(self) -> frozenset[str]:
-        """Phases whose time is worth showing: they went well, the network is the right one, and nothing was refused."""
+        """Phases with a presentable time: successful, of a proved network, not rejected."""
         row, phases = self.row, PHASES if self.row.proved and self.row.status not in REFUSED else ()
         return frozenset(
             p for p in phases if row.phase_status(p) == "ok" and self.values[f"{p}_s"] is not None
@@ -59,7 +61,7 @@ class Entry:
         return phase in self.timed
 
     def weighs(self, phase: str) -> bool:
-        """Whether the memory of a phase is worth showing, timed or not."""
+        """Returns whether the memory of a phase is presentable, timed or not."""
         row = self.row
         return (
             row.proved
@@ -69,12 +71,12 @@ class Entry:
 
     @property
     def network(self) -> bool:
-        """Whether it has the sizes of a network, not of layers of one width."""
+        """True for a network with sizes of its own, false for layers of one width."""
         return not {"width", "image", "classes"}.isdisjoint(self.row.axes)
 
     @property
     def native(self) -> bool:
-        """The neuron of a framework's own tutorial: another network in each framework, never compared."""
+        """True for the neuron of a framework's tutorial, which is never compared."""
         return self.row.case.native
 
 
@@ -91,20 +93,22 @@ UNITS: dict[str, Callable[[Any], str]] = {
     "per_s": lambda value: f"{value:,.0f}",
     "times": units.ratio,
 }
-"""How a value in a unit is written for people. Words have none."""
+"""Functions that write a value, by unit. Texts have no unit."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of results.csv. Times are in seconds, memory in bytes, shares between 0 and 1; an unknown value is None.
+    """A column of results.csv in seconds, bytes or shares from 0 to 1; None if unknown.
 
-    `views` are the tables that show it, by their names and with a space between, under the heading `head` with `hint` as its
-    explanation; smaller `place`s stand further left. `format` makes the text of its cell, where `unit` does not say how. A metric
-    with `axis` is a condition: the page shows it only where it differs between cases, and another one only where a case has it.
+    `views` names the tables that show it, separated by spaces, under the heading `head` with the
+    explanation `hint`; smaller `place`s stand further left. `format` writes a cell if `unit` does
+    not suffice. A metric with `axis` is a condition, which the page shows if it varies; other
+    metrics are shown if a case has them.
 
-    Example, a column of results.csv that the page shows in its view “Memory”:
+    Example of a column that the page shows in its view “Memory”:
 
-        Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, unit="bytes", head="process", views="memory")
+    Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes", "process",
+    views="memory")
     """
 
     name: str
@@ -119,23 +123,23 @@ class Metric:
 
     @property
     def number(self) -> bool:
-        """Whether its cells are aligned to the right."""
+        """True for cells aligned to the right."""
         return self.unit != ""
 
     @cached_property
     def page_classes(self) -> str:
-        """The views of the page's table that show it, and `number` if it is one."""
+        """CSS classes of the cells: the page's views, and `number`."""
         return " ".join(
             [view for view in VIEWS if view in self.views.split()] + ["number"] * self.number
         )
 
     def text(self, entry: Entry) -> str:
-        """The text of its cell for `entry`; empty where nothing is known or may be shown."""
+        """Returns the text of the cell, empty if the value is unknown or not presentable."""
         if self.format is not None:
             return self.format(entry)
         value = entry.values[self.name]
         return "" if value is None else UNITS[self.unit](value)
 
     def short_text(self, entry: Entry) -> str:
-        """As `text`, in the ranking tables: there only a proved case without any fault has times."""
+        """Returns the text in ranking tables, where only a proved case without faults has times."""
         return "" if self.unit == "s" and not entry.row.sound else self.text(entry)

@@ -1,8 +1,5 @@
-"""Every metric of a case, each described once.
-
-A new metric is one entry of METRICS: with a name and a value it is a column of results.csv; with a heading and views it stands
-in these tables too.
-"""
+"""All metrics of a case. An entry of METRICS with a name and a value is a column of results.csv; a
+heading and views add it to these tables."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -38,7 +35,8 @@ from .work import WORK
 
 
 def _case_metric(name: str) -> Metric:
-    """A field of the case; empty for a workload to which it means nothing."""
+    """Returns the metric of a field of the case; its value is empty if the workload lacks the
+    field."""
 
     def value(row: Row) -> Any:
         return row.case.neuron_label if name == "neuron" else row.axes.get(name)
@@ -52,7 +50,7 @@ def _case_metric(name: str) -> Metric:
 
 
 def _neuron_metric(name: str) -> Metric:
-    """A field of the neuron's specification, which a native neuron does not have."""
+    """Returns the metric of a field of the neuron, which a native neuron lacks."""
     return Metric(f"neuron_{name}", lambda row: getattr(row.case.neuron, name, None))
 
 
@@ -61,7 +59,8 @@ def _estimated(phase: str, name: str) -> Callable[[Row], float | None]:
 
 
 def _phase_metrics(phase: str) -> list[Metric]:
-    """The time of a phase with its 95 % interval, what explains it, the hardware's least, and how the phase ended."""
+    """Returns a phase's metrics: time, 95 % interval, its explanation, hardware floor and
+    status."""
     place, step = 200 + 10 * STEP_FIRST.index(phase), phase == "step"
     views = "times" if phase in ("inference", "optimizer") else f"times {SUMMARY} {NATIVES}"
 
@@ -114,7 +113,8 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
 
 def _memory_metric(phase: str, kind: str, head: str) -> Metric:
-    """Bytes of a phase: the most in use at once, or beyond arguments and outputs. Shown only of a proved network."""
+    """Returns the metric of a phase's bytes: peak, or beyond arguments and outputs; shown if
+    proved."""
     name = f"{phase}_{kind}_memory_bytes"
 
     def weighed(entry: Entry) -> str:
@@ -135,7 +135,7 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
 
 
 def _kept_memory(phase: str) -> Metric:
-    """Bytes that stay in use from call to call."""
+    """Returns the metric of the bytes that stay in use between calls."""
     return Metric(
         f"{phase}_kept_memory_bytes",
         lambda row: row.first.memory.get(phase, {}).get("kept_bytes"),
@@ -146,7 +146,7 @@ def _kept_memory(phase: str) -> Metric:
 def _of_items(
     name: str, samples: Callable[[Row], float | None], unit: str, head: str, hint: str
 ) -> Metric:
-    """Something of a whole step that users count in samples; shown where a case trains with a loss."""
+    """Returns a metric of a step counted in samples; shown if the case trains with a loss."""
 
     def text(entry: Entry) -> str:
         value = entry.values[name] if entry.shows("step") and entry.row.case.loss else None
@@ -156,7 +156,7 @@ def _of_items(
 
 
 def _samples_per_s(row: Row) -> float | None:
-    """A step trains on one batch; where data is delivered it is an epoch of several."""
+    """Returns samples per second: of a batch, or of an epoch's batches where data is delivered."""
     batches = row.first.facts.get("batches") if row.delivers else 1
     return (
         batches * row.case.batch / row.estimates["step"].seconds
@@ -172,7 +172,7 @@ def _epoch_s(row: Row) -> float | None:
 
 
 def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Metric:
-    """Seconds of a stage of the step, or bytes of a kind of memory at its peak."""
+    """Returns the metric of a stage's seconds, or of a memory kind's bytes at the peak."""
     return Metric(
         part_column(name, unit),
         lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None,
@@ -181,14 +181,14 @@ def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Met
 
 
 def _learned(name: str, value: Callable[[Any], Any], **shown: Any) -> Metric:
-    """Something of the curve that a case with a loss was trained along."""
+    """Returns a metric of the training curve of a case with a loss."""
     return Metric(
         name, lambda row: value(row.first.learning) if row.first.learning else None, **shown
     )
 
 
 def _of_later_phase(phase: str) -> list[Metric]:
-    """All columns of a phase that results.csv did not have from the start."""
+    """Returns the columns of a phase that was added to results.csv later."""
     warm = Metric(
         f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s"
     )
@@ -199,28 +199,28 @@ def _of_later_phase(phase: str) -> list[Metric]:
 
 
 def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
-    """What belongs to a comparison group and to no case."""
+    """Returns the metric of a condition that is no field of the case."""
     return Metric(
         name, value, "", name, "", EVERY, place, format=lambda entry: entry.parts[name], axis=True
     )
 
 
 def _fact(name: str, unit: str = "", head: str = "", views: str = "", place: int = 0) -> Metric:
-    """What the worker reported of a case in its first block."""
+    """Returns a fact of the first block as the worker reported it."""
     return Metric(
         name, lambda row: row.first.facts.get(name), unit, head, HINTS.get(name, ""), views, place
     )
 
 
 def _of_proof(name: str, unit: str, head: str, place: int, views: str = "proof") -> Metric:
-    """A figure of the proof at the case's own size."""
+    """Returns a value of the proof at the case's own size."""
     return Metric(
         name, lambda row: row.own_size.get(name), unit, head, HINTS.get(name, ""), views, place
     )
 
 
 def _part(name: str) -> Metric:
-    """Seconds of a part of the first block, the only cold one: its compiler cache is empty."""
+    """Returns seconds of a part of the first block, the only one with an empty compiler cache."""
     hint = HINTS.get(f"{name}_s", "")
     return Metric(
         f"{name}_s",
@@ -265,7 +265,7 @@ LATER, LATEST, OF_RANKS = (
 """Fields of a case whose columns stand last."""
 NEURON = [field.name for field in fields(NeuronSpec)]
 EVERY_NEURON = NEURON.index("max_spikes") + 1
-"""So many of its fields every neuron has: they stand at the front, others behind what came before them."""
+"""Number of fields that every neuron has; their columns stand in front."""
 
 METRICS: tuple[Metric, ...] = (
     *map(
@@ -445,4 +445,4 @@ METRICS: tuple[Metric, ...] = (
     *map(_case_metric, OF_RANKS),
     *OF_THEM,
 )
-"""In the order of results.csv, which people's scripts read."""
+"""The metrics in the order of results.csv, which users' scripts read."""

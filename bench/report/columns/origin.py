@@ -1,4 +1,4 @@
-"""Columns of results.csv that say what a row is: whom it is ranked with, how it was proved, and what it was made of."""
+"""Columns on the origin of a row: its comparison group, its proof, its machine and libraries."""
 
 import hashlib
 from typing import Any
@@ -7,12 +7,12 @@ from ...records.rows import Row, comparison_group
 from .metric import Metric
 
 LIBRARIES = ("torch", "jax", "numpy")
-"""Of arrays: a framework rests on the first of these that is among its packages."""
+"""Array libraries: a framework rests on the first one among its packages."""
 
 
 def _group(row: Row) -> str:
-    """The same for all rows of a table that are ranked together, and for no others. The neuron counts by its label, which stays
-    as it is when specifications learn of more."""
+    """Returns the same hash for rows that are ranked together. The neuron counts by its label,
+    which new fields of a specification do not change."""
     parts = [
         ("neuron", row.case.neuron_label) if part[0] == "neuron" else part
         for part in map(_pair, comparison_group(row))
@@ -25,7 +25,7 @@ def _pair(part: Any) -> tuple[Any, ...]:
 
 
 def proved(row: Row) -> bool | None:
-    """Unknown of a native neuron, which is held against no oracle."""
+    """Returns whether the row is proved; None for a native neuron, which has no oracle."""
     return row.proved if row.first.proof and not row.case.native else None
 
 

@@ -26,4 +26,5 @@ def _best_ranks(row: Row) -> float | None:
 
 
 OF_THEM = (Metric("rank_wait_s", _rank_wait, "s"), Metric("best_ranks", _best_ranks, "count"))
-"""The seconds of a step that a rank waits for states of others, on average; how many ranks are predicted to be best."""
+"""The seconds of a step that a rank waits for states of others, on average; how many ranks are
+predicted to be best."""

@@ -1,4 +1,5 @@
-"""Columns of results.csv that stand beside times: what the network asks for, whoever computes it, and the energy of a step."""
+"""Columns of results.csv that stand beside times: what the network asks for, whoever computes it,
+and the energy of a step."""
 
 from statistics import median
 from typing import Any
@@ -8,7 +9,8 @@ from .metric import Metric
 
 
 def _counted(name: str) -> Any:
-    """Something that the oracle counted in a forward; unknown of a native neuron, which no oracle stands for."""
+    """Something that the oracle counted in a forward; unknown of a native neuron, which no oracle
+    stands for."""
 
     def value(row: Row) -> int | None:
         return (

@@ -1,4 +1,5 @@
-"""The report's figures: one file each, a pure function from the cases of a report to what is drawn."""
+"""The report's figures: one file each, a pure function from the cases of a report to what is
+drawn."""
 
 from ..table import Table
 from .breakdown import kinds, stages

@@ -1,4 +1,4 @@
-"""Where a step spends its time, by stage, and its memory, by kind: one bar for each case that was taken apart."""
+"""A step's time by stage and its memory by kind: one bar for each case that was taken apart."""
 
 from typing import Any
 
@@ -21,9 +21,11 @@ from .spec import (
 )
 
 TEXTS = {
-    "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a framework computes as one stays "
+    "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a "
+    "framework computes as one stays "
     "one. Compiled steps have no stages.",
-    "bytes": "In use when most is. Feature maps: the input, and what forward leaves to backward or hands out. Workspace: all "
+    "bytes": "In use when most is. Feature maps: the input, and what forward leaves to backward or "
+    "hands out. Workspace: all "
     "else that was allocated.",
 }
 
@@ -44,13 +46,13 @@ def kinds(table: Table) -> Figure:
 def stacked(
     table: Table, name: str, title: str, text: str, fields: dict[str, str], words: str
 ) -> Figure:
-    """A bar for each case that was taken apart. `words` tells an amount: SECONDS or MEBIBYTES."""
+    """Returns a figure of stacked bars, in the units of `words`: SECONDS or MEBIBYTES."""
     panels = taken_apart(table, fields, 1.0 if words == SECONDS else 2.0**-20)
     return Figure(name, title, text, _spec(list(fields), words), panels, MISSING)
 
 
 def taken_apart(table: Table, fields: dict[str, str], size: float = 1.0) -> list[Panel]:
-    """Panels of proved cases that have values in columns of `fields`: their parts by name, times `size`, the least sum first."""
+    """Returns panels of proved cases with values in the columns `fields`, the least sum first."""
     panels = []
     for where, group in table.groups():
         sums = {

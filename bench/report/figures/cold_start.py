@@ -1,4 +1,4 @@
-"""Cold start: what passes before the first result, and after how many calls a slow start has paid off."""
+"""Cold start: time before the first result, and calls until a slow start is amortised."""
 
 from math import ceil, inf
 from typing import Any
@@ -22,8 +22,10 @@ from .spec import (
 )
 
 TEXT = (
-    "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is all tracing and compiling of "
-    "the case's own network, that of warm-up included. To the right: the sum, and after how many steps, or epochs where data is "
+    "Seconds from an empty process and an empty compiler cache to the first result. “Compile” "
+    "is all tracing and compiling of "
+    "the case's own network, that of warm-up included. To the right: the sum, and after how "
+    "many steps, or epochs where data is "
     "delivered, a framework has made up for starting later than the quickest starter of all."
 )
 FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
@@ -66,7 +68,7 @@ def _parts(entry: Entry) -> list[float | None]:
 
 
 def _total(entry: Entry) -> float | None:
-    """Seconds to the first result; None where a part is unknown."""
+    """Returns the seconds to the first result, None if a part is unknown."""
     known = [part for part in _parts(entry) if part is not None]
     return sum(known) if len(known) == len(PARTS) else None
 

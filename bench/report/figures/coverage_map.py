@@ -1,4 +1,5 @@
-"""The coverage map for print: which case ended how. On the page it is a table, which a screen reader can walk through."""
+"""The coverage map for print: how each case ended. The page has a table for screen readers
+instead."""
 
 from typing import Any
 
@@ -7,7 +8,10 @@ from ..table import Table
 from .figure import Figure, Panel
 from .spec import THERE, Spec, by_variant, drawing, layer, nominal
 
-TEXT = "How each case ended; #1 is the fastest step of its column, #=1–3 shares the first three ranks with others."
+TEXT = (
+    "How each case ended; #1 is the fastest step of its column, #=1–3 shares the first three "
+    "ranks with others."
+)
 WORDS = {
     "ok": "proved and measured",
     "limit": "ran out, or not ranked",
@@ -16,7 +20,7 @@ WORDS = {
     "not-run": "not to be had, or not tried",
 }
 MOST = 8
-"""Conditions of one map: so many are as wide as two columns of a paper."""
+"""Conditions of one map, as wide as two columns of a paper."""
 COLOURS = ("#bfe6d8", "#f7dfae", "#eed6e3", "#f0c3a4", "#e3e5e8")
 
 
@@ -38,7 +42,7 @@ def coverage_map(table: Table) -> Figure:
 
 
 def _panel(table: Table, columns: list[list[dict[str, Any]]], first: int) -> Panel:
-    """The map of MOST of the conditions, from the `first` on."""
+    """Returns the map of MOST conditions from the `first` on."""
     shown = columns[first : first + MOST]
     title = (
         f"conditions {first + 1} to {first + len(shown)} of {len(columns)}"

@@ -1,4 +1,4 @@
-"""How recordings become batches: where an epoch goes, what it keeps in memory, and when a cache has paid off."""
+"""Delivery of recordings as batches: parts of an epoch, memory of caches, and when they pay off."""
 
 from math import ceil, inf
 from typing import Any
@@ -34,20 +34,28 @@ from .spec import (
 
 STAGES = {"waiting for batches": "epoch_wait_s", "training on them": "epoch_train_s"}
 STAGES_TEXT = (
-    "An epoch taken apart, once in the first block: each batch is waited for, then trained on. A dot is the time of one of the "
-    "two in the whole epoch; the axis is logarithmic, so that milliseconds can be read beside seconds. To the right: both times. "
+    "An epoch taken apart, once in the first block: each batch is waited for, then trained "
+    "on. A dot is the time of one of the "
+    "two in the whole epoch; the axis is logarithmic, so that milliseconds can be read beside "
+    "seconds. To the right: both times. "
     "In an epoch that is timed as a whole the two may overlap."
 )
-STAGES_KEY = "To the right: the time waiting for batches, then the time training on them, if there is a network."
+STAGES_KEY = (
+    "To the right: the time waiting for batches, then the time training on them, if there is a "
+    "network."
+)
 KEPT = {"disk": "data_disk_bytes", "host": "data_host_bytes", "device": "data_device_bytes"}
 KEPT_TEXT = (
-    "The bytes that an epoch is delivered from, and where they lie: files that it reads, arrays in the host's memory or on the "
+    "The bytes that an epoch is delivered from, and where they lie: files that it reads, "
+    "arrays in the host's memory or on the "
     "device. Right is faster, down is leaner."
 )
 EPOCHS = (1, 2, 5, 10, 20, 50, 100)
 PAYS_TEXT = (
-    "Seconds to build what a strategy keeps, once, and to deliver so many epochs. Where two lines cross the cache of the lower "
-    f"one has paid off. Behind a name: the time with {EPOCHS[-1]} epochs. Imports and the slower first epoch, which a cold start "
+    "Seconds to build what a strategy keeps, once, and to deliver so many epochs. Where two "
+    "lines cross the cache of the lower "
+    f"one has paid off. Behind a name: the time with {EPOCHS[-1]} epochs. Imports and the "
+    "slower first epoch, which a cold start "
     "has, are left out."
 )
 NONE = "No case delivers data."
@@ -67,10 +75,13 @@ def epoch_stages(table: Table) -> Figure:
 
 
 def _stages_spec() -> Spec:
-    """Dots on a logarithmic axis: of a stacked bar of seconds nobody sees the milliseconds."""
+    """Returns dots on a logarithmic axis: a stacked bar of seconds would hide milliseconds."""
     parts = list(STAGES)
     told = [
-        f"(isValid(datum['{part}']) ? '{' · ' * (part != parts[0])}' + {text_of(part, SECONDS)} : '')"
+        (
+            f"(isValid(datum['{part}']) ? '{' · ' * (part != parts[0])}' + "
+            f"{text_of(part, SECONDS)} : '')"
+        )
         for part in parts
     ]
     transform: list[Spec] = [
@@ -103,7 +114,7 @@ def break_even(table: Table) -> Figure:
 
 
 def _deliveries(table: Table) -> list[tuple[dict[str, str], list[Entry]]]:
-    """The timed cases that deliver data, group by group."""
+    """Returns the timed cases that deliver data, by group."""
     timed = (
         (where, [one for one in group if one.values["batches_per_s"]])
         for where, group in table.groups()
@@ -112,12 +123,13 @@ def _deliveries(table: Table) -> list[tuple[dict[str, str], list[Entry]]]:
 
 
 def _bytes(entry: Entry) -> dict[str, int]:
-    """What the entry keeps, by place."""
+    """Returns the bytes that a case keeps, by place."""
     return {place: entry.values[name] for place, name in KEPT.items() if entry.values[name]}
 
 
 def _count(rate: float) -> str:
-    """
+    """Writes a rate with three digits.
+
     >>> _count(1774.3), _count(9.6321)
     ('1,770', '9.63')
     """
@@ -194,12 +206,19 @@ def _pays(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
 
 
 def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
-    """After how many epochs `entry` has made up for a longer build than that of the `first`; `shown` compares their epochs."""
+    """Returns the epochs until `entry` makes up for a longer build than that of `first`, which
+    `shown` compares."""
     after = paid_off_after(_seconds(entry, 0) - _seconds(first, 0), first.values["step_s"], shown)
     if after == inf:
-        return f"{entry.variant} never catches up with {first.variant}, which builds faster and delivers faster."
+        return (
+            f"{entry.variant} never catches up with {first.variant}, which builds faster and "
+            "delivers faster."
+        )
     if after is None:
-        return f"{entry.variant} is not shown to deliver faster than {first.variant}, which builds faster."
+        return (
+            f"{entry.variant} is not shown to deliver faster than {first.variant}, which builds "
+            "faster."
+        )
     epochs = max(1, ceil(after))
     return (
         f"{entry.variant} is ahead of {first.variant} after {epochs:,} epoch{'s' * (epochs > 1)}."

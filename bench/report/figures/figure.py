@@ -1,4 +1,4 @@
-"""What every figure is made of: panels of points, and a figure that draws its panels alike."""
+"""Parts of every figure: panels of points, and figures that draw their panels alike."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +13,19 @@ from ..table import Table
 
 @dataclass
 class Panel:
-    """One drawing. A point is what is not in results.csv, `row` (the case's line there) and, by `fields`, columns of it."""
+    """One drawing. A point has the values that are not in results.csv, the line `row` of its case
+    there, and by `fields` columns of it."""
 
     title: str
     where: dict[str, str]
     points: list[dict[str, Any]]
     fields: dict[str, str] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
-    """What stands for `$name` in the figure's specification."""
+    """Values of `$name` in the figure's specification."""
     notes: list[str] = field(default_factory=list)
 
     def data(self, table: Table) -> list[dict[str, Any]]:
-        """The points with everything that is drawn of them."""
+        """Returns the points with all values that are drawn."""
         return [
             self._whole(point, table.entries[point["row"]]) if "row" in point else point
             for point in self.points
@@ -40,7 +41,8 @@ class Panel:
 
 @dataclass
 class Figure:
-    """Panels that share a Vega-Lite specification, in which a text `$name` is replaced by the panel's (or theme's) value."""
+    """Panels of one Vega-Lite specification, in which `$name` stands for a panel's or the theme's
+    value."""
 
     id: str
     title: str
@@ -48,9 +50,9 @@ class Figure:
     spec: dict[str, Any]
     panels: list[Panel]
     missing: str = ""
-    """Why there is nothing to show, in one sentence."""
+    """A sentence on why there is nothing to show."""
     key: str = ""
-    """What its marks are, in short: said below the title where a panel stands alone, without `text`."""
+    """A short legend below the title of a panel that stands alone, without `text`."""
 
 
 def panel_of(
@@ -64,7 +66,7 @@ def panel_of(
     notes: Sequence[str] = (),
     **names: Any,
 ) -> Panel:
-    """A panel of `entries` under the title of their conditions: a point and, of each variant, a line for each, in their order."""
+    """Returns a panel of `entries` titled by their conditions, with a line for each variant."""
     points = points or [{"row": entry.index} for entry in entries]
     names = {"variants": list(dict.fromkeys(entry.variant for entry in entries)), **names}
     return Panel(table.title(where, before, behind), where, points, fields, names, list(notes))
@@ -73,8 +75,8 @@ def panel_of(
 def by_phase(
     table: Table, without: tuple[str, ...] = (), has: Callable[[Entry, str], bool] = Entry.shows
 ) -> list[tuple[str, dict[str, str], list[Entry]]]:
-    """Groups of comparable cases for each phase, of those that have a time, or else what is asked; the phase is one of the
-    conditions."""
+    """Returns groups of comparable cases for each phase with a time, or with `has`; the phase is
+    one of the conditions."""
     return [
         (phase, where | {"phase": phase}, having)
         for where, group in table.groups(without)
@@ -84,15 +86,18 @@ def by_phase(
 
 
 def paid_off_after(later: float, seconds: float, shown: Comparison) -> float | None:
-    """After how many calls who starts so many seconds `later` than another, whose call takes so many `seconds`, has made up for
-    it: infinitely many if it is surely slower, None if that is not decided. `shown` compares their calls."""
+    """Returns the number of calls after which a start `later` by so many seconds is amortised.
+
+    `seconds` is the other's time of a call, and `shown` compares the calls. The result is infinite
+    for a surely slower case and None if undecided.
+    """
     if shown.low > 0:
         return inf
     return later / (seconds * (1 - shown.ratio[0])) if shown.high < 0 else None
 
 
 def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:
-    """The fastest first: of a step that is told by the ranking, of others by their times."""
+    """Returns the entries, the fastest first: by the ranking for a step, else by time."""
 
     def place(entry: Entry) -> tuple[float, float]:
         standing = entry.row.standing if phase == "step" else None
@@ -104,7 +109,7 @@ def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:
 def by_meaning(
     table: Table, has: Callable[[Entry, str], bool] = Entry.shows
 ) -> Iterator[tuple[str, dict[str, str], str, list[Entry]]]:
-    """The groups of `by_phase` with a known memory, split by the meaning of that number: only one quantity is compared."""
+    """Yields the groups of `by_phase` with known memory, split by the meaning of that number."""
     for phase, where, group in by_phase(table, has=has):
         weighed = [entry for entry in group if entry.values[f"{phase}_peak_memory_bytes"]]
         for meaning, same in grouped(
@@ -114,12 +119,12 @@ def by_meaning(
 
 
 def short(value: float, digits: int = 4) -> float:
-    """So many digits: a pixel needs no more than four."""
+    """Rounds to significant digits: a pixel needs no more than four."""
     return float(f"{value:.{digits}g}")
 
 
 def substituted(spec: Any, values: dict[str, Any]) -> Any:
-    """`spec` with every text `$name` replaced by `values["name"]`."""
+    """Returns `spec` with every text `$name` replaced by `values["name"]`."""
     if isinstance(spec, dict):
         return {key: substituted(item, values) for key, item in spec.items()}
     if isinstance(spec, list):

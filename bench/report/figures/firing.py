@@ -1,4 +1,4 @@
-"""Time over the firing rate of the input: who gains from zeros, and which product a kernel took."""
+"""Time over the firing rate of the input: gains from zeros, and the kernels' choice of product."""
 
 from typing import Any
 
@@ -24,8 +24,10 @@ from .spec import (
 )
 
 TEXT = (
-    "The share of ones in the input, the same numbers for every framework. A flat line multiplies with zeros and ones alike; one "
-    "that falls to the left leaves zeros out. Where a kernel chooses between products, what it took is named."
+    "The share of ones in the input, the same numbers for every framework. A flat line "
+    "multiplies with zeros and ones alike; one "
+    "that falls to the left leaves zeros out. Where a kernel chooses between products, what "
+    "it took is named."
 )
 
 

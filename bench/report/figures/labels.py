@@ -1,4 +1,4 @@
-"""Direct labels: in a column beside a plot, each at the height of its point, and apart where they would overlap."""
+"""Labels beside a plot, each at the height of its point, and moved apart to avoid overlaps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from .spec import COLOUR, COLOUR_AND_SHAPE, Spec, layer, log_axis
 LINE = 14
 """Height of a label, and the least distance of two."""
 HEIGHT = 300
-"""Of a plot; more labels than fit make it higher."""
+"""Height of a plot; more labels than fit increase it."""
 DIGITS = 5
-"""Of a place: a tenth of a pixel on the shortest axis, and less to carry in a page."""
+"""Digits of a place: a tenth of a pixel on the shortest axis."""
 MARGIN = 0.05
-"""Of the axis above and below what is drawn, in shares of its length."""
+"""Share of the axis above and below the drawn values."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """The ends of a logarithmic y axis, the height of the plot in pixels, and the place on that axis of each label."""
+    """Ends of a logarithmic y axis, height of the plot in pixels, and the label places on the
+    axis."""
 
     domain: tuple[float, float]
     height: int
@@ -30,12 +31,12 @@ class Column:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What stands for `$domain` and `$tall` in a specification."""
+        """Values of `$domain` and `$tall` in a specification."""
         return {"domain": list(self.domain), "tall": self.height}
 
 
 def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
-    """Places of labels for points at these `heights` of an axis that shows all of `drawn`, each as near as the others let it.
+    """Returns label places near the `heights` of points, on an axis that shows all of `drawn`.
 
     >>> column({"a": 1.0, "b": 1.0}, [1.0, 10.0]).height
     300
@@ -58,14 +59,14 @@ def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
 
 
 def along(field: str, title: str, labels: str, base: int = 10) -> Spec:
-    """The y axis of a plot with labels: exactly as long as `column` has it."""
+    """Returns the y axis of a plot with labels, exactly as long as `column` computed it."""
     axis = log_axis(field, title, labels, base, domain="$domain", channel="y")
     return {**axis, "scale": {**axis["scale"], "padding": 0}}
 
 
 def labelled(x: Spec, y: Spec) -> list[Spec]:
-    """Layers of the labels: for each point with a `place` its mark again, a line to it, and its `text`, or `brief` where there is
-    little room."""
+    """Returns layers of the labels: mark, leader line, and `text` or `brief` of each point with a
+    `place`."""
     at, place = "isValid(datum.place)", {**y, "field": "place"}
     leader = {
         "x": x,

@@ -1,4 +1,4 @@
-"""Launch-bound or not: is the time spent on issuing work rather than on the work?"""
+"""Launch-bound or not: does the time go into issuing work rather than into the work?"""
 
 from math import inf
 from operator import attrgetter
@@ -11,16 +11,19 @@ from .figure import Figure, by_phase, panel_of, short
 from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 
 TEXT = (
-    "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much to issue: at most (≤) the time "
-    "with the fewest. What is left of that, if the work grows no slower than N, is the least (≥). Yes: 80 % of the time or more; "
-    "no: under 50 %. A question mark: the interval of what decided reaches over that limit. On a GPU the time until "
+    "Does a call's time go into issuing work rather than into the work? Fewer neurons are as "
+    "much to issue: at most (≤) the time "
+    "with the fewest. What is left of that, if the work grows no slower than N, is the least "
+    "(≥). Yes: 80 % of the time or more; "
+    "no: under 50 %. A question mark: the interval of what decided reaches over that limit. "
+    "On a GPU the time until "
     "the call came back decides (“back”): from 90 % on, the device waits for Python."
 )
 BOUND, NOT_BOUND, RETURNED = 0.8, 0.5, 0.9
-"""Shares of the time that issuing takes: from the first on it is launch-bound, below the second not; and of the return."""
+"""Shares of issuing: launch-bound from the first on, not below the second; and of the return."""
 FILLED = {"yes": 0.55, "partly": 0.22, "no": 0.04, "unclear": 0.0}
 Share = tuple[float, float, float]
-"""A share and its interval; without one, three times the share."""
+"""A share and its interval; without an interval, three times the share."""
 
 
 def launch(table: Table) -> Figure:
@@ -38,12 +41,16 @@ def launch(table: Table) -> Figure:
             fields = {"neurons": "neurons", "seconds": f"{phase}_s"}
             height = 48 if any(point["returned"] for point in points) else 34
             panels.append(panel_of(table, where, group, fields, points, row=height))
-    missing = "On a CPU only the times at another size could tell, and no framework was measured at two numbers of neurons."
+    missing = (
+        "On a CPU only the times at another size could tell, and no framework was measured at two "
+        "numbers of neurons."
+    )
     return Figure("launch", "Launch-bound or not", TEXT, _spec(), panels, missing)
 
 
 def _point(entry: Entry, line: list[Entry], ratios: dict[int, Share], phase: str) -> dict[str, Any]:
-    """`line`: the same framework's entries, of the fewest neurons first; `ratios`: of the others' times over that first one's."""
+    """Returns the point of `entry`. `line` has the framework's entries, the fewest neurons first,
+    and `ratios` their times relative to the first."""
     values, small = entry.values, line[0]
     enqueue = values[f"{phase}_enqueue_s"]
     returned = (
@@ -84,7 +91,8 @@ def _inverse(share: Share) -> Share:
 
 
 def _least(line: list[Entry], ratios: dict[int, Share]) -> Share | None:
-    """The least share of issuing in the time with the fewest neurons: all of it that does not grow with N to the next size."""
+    """Returns the least share of issuing in the time with the fewest neurons: the part that does
+    not grow with N."""
     if len(line) < 2:
         return None
     sizes = [entry.values["neurons"] for entry in line]
@@ -95,8 +103,8 @@ def _least(line: list[Entry], ratios: dict[int, Share]) -> Share | None:
 
 
 def verdict(most: float | None, returned: float | None, least: float | None) -> str:
-    """Launch-bound: `yes`, `partly`, `no` or `unclear`, from the most and the least that issuing may take of the time, and the
-    share of it until the call returned, which only a GPU has."""
+    """Returns `yes`, `partly`, `no` or `unclear` from the upper and lower bounds of the share of
+    issuing, and from the share until the call returned, which only a GPU has."""
     if most is not None and most < NOT_BOUND:
         return "no"
     if returned is not None:

@@ -9,8 +9,10 @@ from .figure import Figure, Panel, panel_of
 from .spec import APART, LEGENDED, Spec, calculated, dots, hint, layer, plane
 
 TEXT = (
-    "The loss of real training steps on a synthetic task, from the same parameters and on the same batches. Rounding turns a "
-    "decision of a neuron here and there, and curves part slowly from then on; another gradient, loss or optimizer parts them at "
+    "The loss of real training steps on a synthetic task, from the same parameters and on the "
+    "same batches. Rounding turns a "
+    "decision of a neuron here and there, and curves part slowly from then on; another "
+    "gradient, loss or optimizer parts them at "
     "once."
 )
 FIRST = 10
@@ -57,7 +59,7 @@ def _curve(entry: Entry) -> list[float]:
 
 
 def _agreement(curves: list[list[float]]) -> list[str]:
-    """In a sentence, how far curves are apart at most, in per cent of the first loss, over the first steps and over all."""
+    """Returns a sentence on the largest distance of curves, over the first steps and over all."""
     steps = min(map(len, curves))
     if len(curves) < 2 or not steps:
         return []
@@ -70,12 +72,15 @@ def _agreement(curves: list[list[float]]) -> list[str]:
         for count in dict.fromkeys((min(FIRST, steps), steps))
     ]
     return [
-        f"The curves are apart by at most {' and '.join(spans)} steps, in per cent of the first loss."
+        (
+            f"The curves are apart by at most {' and '.join(spans)} steps, in per cent of the "
+            "first loss."
+        )
     ]
 
 
 def _rightness(entries: list[Entry]) -> list[str]:
-    """In a sentence, the shares of new samples that are classified correctly afterwards."""
+    """Returns a sentence on the shares of new samples classified correctly afterwards."""
     shares = sorted(entry.values["accuracy"] for entry in entries)
     ends = dict.fromkeys(map(units.share, (shares[0], shares[-1])))
     return [f"After training, {' to '.join(ends)} of new samples are classified correctly."]

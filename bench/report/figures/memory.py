@@ -1,4 +1,5 @@
-"""Memory of one call: one panel for each meaning of the number, because only the same quantity may be compared."""
+"""Memory of one call: a panel for each meaning of the number, because only equal quantities
+compare."""
 
 from ..columns.metric import Entry
 from ..table import Table
@@ -20,7 +21,8 @@ from .spec import (
 )
 
 TEXT = (
-    "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which nobody can avoid. "
+    "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, "
+    "which nobody can avoid. "
     "Weighed in the first block, while nothing is timed."
 )
 KEY = "Filled: all that is in use at the worst moment. Hollow: beyond arguments and results."

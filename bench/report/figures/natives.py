@@ -1,4 +1,5 @@
-"""Tutorials' own neurons: measured, shown apart, never ranked, because each framework computes another network."""
+"""Tutorials' neurons: measured and never ranked, because each framework computes another
+network."""
 
 from ..table import Table
 from .figure import Figure, panel_of
@@ -15,8 +16,10 @@ from .spec import (
 )
 
 TEXT = (
-    "What each framework's own tutorial gives. These are different networks with different gradients: the times say what a "
-    "beginner gets, and cannot be compared. To the right: the share of neurons that fire per step, which differs as well."
+    "What each framework's own tutorial gives. These are different networks with different "
+    "gradients: the times say what a "
+    "beginner gets, and cannot be compared. To the right: the share of neurons that fire per "
+    "step, which differs as well."
 )
 
 

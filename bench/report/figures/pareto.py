@@ -1,4 +1,4 @@
-"""Time against memory: who is on the front, where less of one costs more of the other."""
+"""Time against memory, with the front on which less of one costs more of the other."""
 
 from typing import Any
 
@@ -24,12 +24,15 @@ from .spec import (
 )
 
 TEXT = (
-    "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or above it is beaten in both time "
-    "and memory. Memory figures of different meaning are other quantities and have panels of their own."
+    "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or "
+    "above it is beaten in both time "
+    "and memory. Memory figures of different meaning are other quantities and have panels of "
+    "their own."
 )
 
 EPOCHS = (
-    "Steps for as many samples as the data set has that the network was published with, and the memory of a step. Reading the "
+    "Steps for as many samples as the data set has that the network was published with, and "
+    "the memory of a step. Reading the "
     "data is no part of it. Left is faster, down is leaner, the stepped line is the front."
 )
 KEY = "Dashed line: the front, where less of one costs more of the other."
@@ -37,7 +40,10 @@ KEY = "Dashed line: the front, where less of one costs more of the other."
 
 def pareto(table: Table) -> Figure:
     panels = [_panel(table, *compared) for compared in by_meaning(table) if len(compared[-1]) > 1]
-    missing = "Nowhere were time and memory, in the same meaning, measured of two frameworks in the same conditions."
+    missing = (
+        "Nowhere were time and memory, in the same meaning, measured of two frameworks in the "
+        "same conditions."
+    )
     return Figure("pareto", "Time and memory", TEXT, _spec(), panels, missing, key=KEY)
 
 

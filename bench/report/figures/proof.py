@@ -1,4 +1,4 @@
-"""The proof in pictures: spikes that differ, gradient error and firing rate of every case, a neuron and precision at a time."""
+"""The proof in pictures: differing spikes, gradient error and firing rate of every case."""
 
 from typing import Any
 
@@ -10,9 +10,12 @@ from .figure import Figure, Panel, panel_of
 from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots
 
 TEXT = (
-    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, where one flip spreads: it is "
-    "for information and decides nothing. Gradient error is the worst of weight, bias and input, relative L2; it decides, as do "
-    "wrong decisions. The dashed line is the widest limit of the cases shown. Dots at the left edge, beside “0”, are exactly "
+    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs "
+    "free, where one flip spreads: it is "
+    "for information and decides nothing. Gradient error is the worst of weight, bias and "
+    "input, relative L2; it decides, as do "
+    "wrong decisions. The dashed line is the widest limit of the cases shown. Dots at the "
+    "left edge, beside “0”, are exactly "
     "zero; crosses are refused networks."
 )
 MEASURES = {
@@ -35,10 +38,13 @@ SIZES = (
     ),
     *("width", "image", "classes", "norm", "loss", "optimizer"),
 )
-"""Axes that a panel's cases may differ in, each dot telling its own: a panel is of one neuron and one precision."""
-OF_DATA = "What was proved has no errors to draw: delivered frames and labels equal tonic's, element by element, or they do not."
+"""Axes in which the cases of a panel may differ; a panel has one neuron and one precision."""
+OF_DATA = (
+    "What was proved has no errors to draw: delivered frames and labels equal tonic's, element by "
+    "element, or they do not."
+)
 LEAST_SPAN = 100
-"""A logarithmic axis of less is mostly noise blown up."""
+"""Least ratio of a logarithmic axis; a shorter one would magnify noise."""
 KEY = "Dashed line: the widest limit of the cases shown. 0: exactly zero. Crosses: refused."
 
 
@@ -87,7 +93,7 @@ def _panel(
 
 
 def _limit(entry: Entry) -> float:
-    """The largest relative error that any gradient of a case may have."""
+    """Returns the largest relative error permitted for any gradient of a case."""
     case = entry.row.case
     network = workload_of(case).network(case)
     biased = any("bias" in shapes for shapes in network.parameters.values())
@@ -98,7 +104,7 @@ def _limit(entry: Entry) -> float:
 
 
 def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
-    """Of the values above zero, and `more`, with a decade of room at the left for those that are zero."""
+    """Returns the range of positive values and `more`, with a decade at the left for zeros."""
     values = [*more, *(entry.values[column] for entry in group if entry.values[column] > 0)] or [
         1e-6
     ]
@@ -109,7 +115,10 @@ def _domain(column: str, group: list[Entry], more: list[float]) -> list[float]:
 
 
 def _spec() -> Spec:
-    number = "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, '.2~e')"
+    number = (
+        "datum.value >= 0.001 ? format(100 * datum.value, '.3~g') + ' %' : format(datum.value, "
+        "'.2~e')"
+    )
     x = log_axis("value", "$measure", number, domain="$domain")
     shape = {
         "condition": {"test": "datum.right", "value": "circle"},

@@ -1,4 +1,4 @@
-"""Speed-up over ranks: measured points, the ideal, and what is predicted beyond them."""
+"""Speed-up over ranks: measured points, the ideal, and predictions beyond them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,9 +10,12 @@ from .figure import Figure, Panel, short
 from .spec import LEGENDED, Spec, dots, hint, layer, log_axis, plane
 
 TEXT = (
-    "How many times as much work so many ranks do in a second as one rank of the same framework; grey: the ranks themselves. "
-    "Strong scaling is of a case of one size, weak scaling of one that grows with the ranks. Dashed curves are simulated: "
-    "predicted from Ts, F and Tc measured on one device, not measured. Ranks that share a machine's cores show that it works, "
+    "How many times as much work so many ranks do in a second as one rank of the same "
+    "framework; grey: the ranks themselves. "
+    "Strong scaling is of a case of one size, weak scaling of one that grows with the ranks. "
+    "Dashed curves are simulated: "
+    "predicted from Ts, F and Tc measured on one device, not measured. Ranks that share a "
+    "machine's cores show that it works, "
     "not how it scales."
 )
 
@@ -63,7 +66,8 @@ def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
 
 
 def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
-    """The curve that terms of one device give, against one rank in the same model."""
+    """Yields the curve predicted from one device's terms, relative to one rank in the same
+    model."""
     if (prediction := scaling.prediction) is None:
         return
     alone = prediction.middle.seconds(1)

@@ -1,4 +1,4 @@
-"""Roofline: how near a call comes to the least time that the hardware, as measured, needs for it."""
+"""Roofline: a call's time against the least time of the measured hardware."""
 
 from ..table import Table
 from .figure import Figure, by_phase, panel_of
@@ -18,10 +18,14 @@ from .spec import (
 )
 
 TEXT = (
-    "The floor is the least time for the call: bytes that must move, or products that must be computed, at the best rate "
-    "measured here, in the fastest number format. Products with spikes or zeros count nothing: nobody can be faster, and a dense "
-    "product of spikes, or one that is exact to fp32 where short formats are much faster, cannot come near it. Where the machine "
-    "was faster during the samples there is more than 100 %; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused "
+    "The floor is the least time for the call: bytes that must move, or products that must be "
+    "computed, at the best rate "
+    "measured here, in the fastest number format. Products with spikes or zeros count "
+    "nothing: nobody can be faster, and a dense "
+    "product of spikes, or one that is exact to fp32 where short formats are much faster, "
+    "cannot come near it. Where the machine "
+    "was faster during the samples there is more than 100 %; a time below 0.9 of its floor on "
+    "a GPU, 0.5 on a CPU, is refused "
     "as implausible."
 )
 KEY = "Dashed line: the floor itself, as fast as the hardware was measured to be."

@@ -1,4 +1,4 @@
-"""How time grows with neurons, time steps and batch: fitted exponents, and where the lead changes."""
+"""Growth of time with neurons, time steps and batch: fitted exponents, and changes of the lead."""
 
 from itertools import pairwise
 from typing import Any
@@ -29,10 +29,14 @@ AXES = {
     "batch": ("batch B", "B"),
 }
 TEXT = (
-    "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time at its largest size, the "
-    "exponent fitted over all sizes and, where there is room, those of the first two sizes and of the last two: where it is 1 "
-    "the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly matters yet. A dot's tooltip has the "
-    "exponent from the size before. Crosses mark where the lead changes clearly: where one of the two is surely faster at the "
+    "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the "
+    "time at its largest size, the "
+    "exponent fitted over all sizes and, where there is room, those of the first two sizes "
+    "and of the last two: where it is 1 "
+    "the time doubles with the size, where it is 2 it quadruples, near 0 the size hardly "
+    "matters yet. A dot's tooltip has the "
+    "exponent from the size before. Crosses mark where the lead changes clearly: where one of "
+    "the two is surely faster at the "
     "size before, the other at the size behind."
 )
 KEY = "Behind a name: the exponent over all sizes. Crosses: where the lead changes."
@@ -93,7 +97,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
 
 
 def _slopes(times: dict[int, float]) -> dict[int, float]:
-    """The exponent of the power law from one size to the next, by the next."""
+    """Returns the exponent of the power law from each size to the next, by the next."""
     return {
         high: short(power_law([low, high], [times[low], times[high]]), 3)
         for low, high in pairwise(times)
@@ -101,7 +105,7 @@ def _slopes(times: dict[int, float]) -> dict[int, float]:
 
 
 def _exponents(letter: str, slopes: list[float]) -> str:
-    """Local exponents in a label, the first and the last."""
+    """Returns the first and the last local exponent as a label."""
     shown = [f"{slope:z.2f}" for slope in (slopes if len(slopes) < 3 else (slopes[0], slopes[-1]))]
     return f" · {letter}^{' → '.join(shown)}" if shown else ""
 
@@ -109,8 +113,8 @@ def _exponents(letter: str, slopes: list[float]) -> str:
 def _crosses(
     table: Table, lines: dict[str, dict[int, Entry]], phase: str, letter: str
 ) -> list[dict[str, Any]]:
-    """Size, seconds and a sentence wherever the lead changes between neighbouring sizes, surely at both. Only frameworks
-    measured at both sizes can be compared."""
+    """Returns size, seconds and a sentence for each sure change of the lead between neighbouring
+    sizes, among frameworks measured at both."""
     sizes = sorted({size for line in lines.values() for size in line})
     crosses = []
     for low, high in pairwise(sizes):
@@ -141,7 +145,7 @@ def _crosses(
 
 
 def _surely(table: Table, phase: str, entries: dict[str, Entry], slower: str, faster: str) -> bool:
-    """Whether one of the `entries` of a size is surely slower than another."""
+    """Returns whether one of the `entries` of a size is surely slower than another."""
     others = {name: entry for name, entry in entries.items() if name != faster}
     shown = dict(
         zip(others, table.compared(phase, entries[faster], list(others.values())), strict=True)

@@ -11,13 +11,17 @@ from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
-    "A large dot is the median of a slot of the step or epoch, the line its middle half, small dots some of its calls, on the "
-    "edge those beyond it; by block, over the seconds since the block's first slot. Crossed out is a disturbed slot, which "
-    "does not count. Underneath is what the device's own clock says of the same slots: wall time far above it is waiting, for "
-    "Python or for a core that somebody else had. Last comes how fast the device ticked meanwhile, where the system tells."
+    "A large dot is the median of a slot of the step or epoch, the line its middle half, "
+    "small dots some of its calls, on the "
+    "edge those beyond it; by block, over the seconds since the block's first slot. Crossed "
+    "out is a disturbed slot, which "
+    "does not count. Underneath is what the device's own clock says of the same slots: wall "
+    "time far above it is waiting, for "
+    "Python or for a core that somebody else had. Last comes how fast the device ticked "
+    "meanwhile, where the system tells."
 )
 MOST_CALLS = 20_000
-"""In the whole report. Where there are more, every k-th is shown, and a note says so."""
+"""Calls in the whole report; of more, every k-th is drawn, and a note says so."""
 MOST_CASES = 400
 
 
@@ -39,7 +43,7 @@ def slots(table: Table) -> Figure:
 
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
-    """The wall clock's panel, under it the device's, and under that its frequency, as far as they are known."""
+    """Returns the known panels of wall clock, device clock and device frequency."""
     where = entry.parts | {"phase": "step"}
     title = table.title(where, entry.variant)
     device = (
@@ -68,7 +72,7 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
 MEGAHERTZ = "format(datum.value, ',') + ' MHz'"
 TIMES = {"axis_labels": SECONDS, "said": text_of("value", SECONDS), "dots": 1, "line": 0}
 FREQUENCY = {"axis_labels": MEGAHERTZ, "said": text_of("value", MEGAHERTZ), "dots": 0, "line": 1}
-"""Slots, and a frequency that holds until the next reading."""
+"""Settings of slots, and of a frequency that holds until the next reading."""
 
 
 def _timed(entry: Entry) -> list[tuple[Record, Sequence[Slot]]]:
@@ -106,7 +110,7 @@ def _device(entry: Entry) -> list[dict[str, Any]]:
 
 
 def _frequency(entry: Entry) -> list[dict[str, Any]]:
-    """Readings from the first slot to the last, the one before, which held at the beginning, and what held at the end."""
+    """Returns the readings between the first and the last slot, extended to both ends."""
     points = []
     for record, block in _timed(entry):
         watched = record.monitor.get("watched", {})
@@ -127,14 +131,14 @@ def _frequency(entry: Entry) -> list[dict[str, Any]]:
 
 
 def _span(points: list[dict[str, Any]]) -> list[float]:
-    """What the slots fill, and a little more: one slow call would press them all onto a line."""
+    """Returns the range of the slots with a margin; slow calls would squeeze it."""
     known = [point[name] for point in points for name in ("low", "value", "high") if name in point]
     margin = 0.05 * (max(known) - min(known)) or 0.01 * max(known)
     return [short(min(known) - margin), short(max(known) + margin)]
 
 
 def _meanwhile(entry: Entry) -> list[str]:
-    """How the device was and who else computed, while the block was measured."""
+    """Returns notes on the device's state and on other programs during the block."""
     notes = []
     for record in entry.row.records:
         watched, reasons = (
@@ -156,7 +160,8 @@ def _meanwhile(entry: Entry) -> list[str]:
 
 
 def _range(readings: list[float]) -> str:
-    """
+    """Writes the range of readings.
+
     >>> _range([2596.13, 2596.2]), _range([61.0, 64.5])
     ('2,596', '61 – 64')
     """

@@ -1,4 +1,4 @@
-"""Pieces of Vega-Lite specifications that several figures share: axes, scales, and the plot of one dot per framework."""
+"""Shared parts of Vega-Lite specifications: axes, scales, and plots of one dot per framework."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,48 +12,53 @@ MEBIBYTES = (
     "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' GiB' : "
     "datum.value >= 1000 ? format(datum.value, '.0f') + ' MiB' : "
     "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : "
-    "datum.value * 1024 >= 1000 ? format(datum.value * 1024, '.0f') + ' KiB' : format(datum.value * 1024, '.3~r') + ' KiB'"
+    "datum.value * 1024 >= 1000 ? format(datum.value * 1024, '.0f') + ' KiB' : "
+    "format(datum.value * 1024, '.3~r') + ' KiB'"
 )
-"""As units.size: of a thousand and more, which is less than the next unit, no digit is rounded away."""
+"""Writes bytes as units.size does: from a thousand on no digit is rounded away."""
 ROUND = (
     "indexof([1, 2, 5], round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)))) >= 0"
 )
-"""Of the ticks of a logarithmic axis these get a line, and on a long axis a label: all digits together are a fence."""
+"""Ticks of a logarithmic axis with a line and, on a long axis, a label."""
 APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
-"""Of a linear axis: no label is moved towards its neighbour, and one without room is left out."""
+"""Settings of a linear axis: labels stay in place, and those without room are dropped."""
 ROW = 30
 """Height of a framework's line."""
 BEYOND = 5
-"""Pixels that a label of a logarithmic axis may reach beyond its end: a short axis would have one label or none."""
+"""Pixels by which a label may exceed the ends of a logarithmic axis."""
 LONG = 5
-"""How many times its beginning the end of a long axis is: two of 1, 2, 5 and 10 lie on it."""
+"""Ratio of the ends of a long axis: two of 1, 2, 5 and 10 lie on it."""
 
 
 def text_of(field: str, expression: str) -> str:
-    """The expression of an axis label, applied to a field of the data."""
+    """Applies the expression of an axis label to a field of the data."""
     return expression.replace("datum.value", f"datum['{field}']")
 
 
 def mebibytes(*fields: str) -> list[Spec]:
-    """Transforms from bytes: on an axis in MiB, and only there, round numbers are round."""
+    """Returns transforms from bytes to MiB, in which an axis has round numbers."""
     return calculated(
         **{name: f"isValid(datum.{name}) ? datum.{name} / 1048576 : null" for name in fields}
     )
 
 
 def calculated(**fields: str) -> list[Spec]:
-    """Transforms that add `fields` to the data, each by its expression."""
+    """Returns transforms that add `fields` to the data, each by its expression."""
     return [{"calculate": expression, "as": name} for name, expression in fields.items()]
 
 
 TIME = text_of("seconds", SECONDS)
-INTERVAL = f"isValid(datum.low) ? {text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)} : 'unknown'"
+INTERVAL = (
+    f"isValid(datum.low) ? {text_of('low', SECONDS)} + ' – ' + {text_of('high', SECONDS)} : "
+    "'unknown'"
+)
 TIMED = calculated(time=TIME, interval=INTERVAL)
-"""A time in words, and transforms that add it and its interval to the data."""
+"""Transforms that add a time in words and its interval to the data."""
 
 
 def ratio_text(ratio: str, low: str, high: str) -> tuple[str, str]:
-    """Expressions for a ratio and for its interval in brackets, with the decimals of `units.ratio`."""
+    """Returns expressions for a ratio and its bracketed interval, with the decimals of
+    `units.ratio`."""
     digits = f"'.' + max(2, 2 - floor(log({ratio}) / LN10)) + 'f'"
     shown = [f"format({field}, {digits})" for field in (ratio, low, high)]
     return f"{shown[0]} + '×'", f"'(' + {shown[1]} + '–' + {shown[2]} + ')'"
@@ -67,7 +72,8 @@ def log_axis(
     domain: str | None = None,
     channel: str = "x",
 ) -> Spec:
-    """`field` along a logarithmic axis, x or y, with few labels, but two at least. Bars would need a zero."""
+    """Returns `field` along a logarithmic axis, x or y, with at least two labels. Bars would need a
+    zero."""
     scale = {
         "type": "log",
         "base": base,
@@ -92,17 +98,17 @@ def log_axis(
 
 
 def span(x: Spec, low: str = "low", high: str = "high") -> Spec:
-    """From one field of the data to another, along the axis `x`."""
+    """Returns the span between two fields along the axis `x`."""
     return {"x": {**x, "field": low}, "x2": {"field": high}}
 
 
 def nominal(field: str, **more: Any) -> Spec:
-    """A field of names, in the order of the data."""
+    """Returns a field of names, in the order of the data."""
     return {"field": field, "type": "nominal", "sort": None, **more}
 
 
 def by_variant(field: str = "variant", **axis: Any) -> Spec:
-    """One line for each framework variant, in the panel's order; a long name takes two lines of text."""
+    """Returns one line per framework variant, in the panel's order; long names take two lines."""
     labels = {
         "labelExpr": "split(replace(datum.label, ':', ':|'), '|')",
         "labelLimit": "$names_width",
@@ -116,7 +122,7 @@ def by_variant(field: str = "variant", **axis: Any) -> Spec:
 
 LEGEND: Spec = {"orient": "bottom", "title": None, "columns": "$columns"}
 THERE: Spec = {**LEGEND, "values": "$there"}
-"""A legend of what a panel has, in the colours that it has in all panels."""
+"""A legend of the parts in a panel, in the colours of all panels."""
 
 
 def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
@@ -128,15 +134,15 @@ def _looks(field: str, names: str, legend: Spec | None, **ranges: str) -> Spec:
 
 NAMED = {**LEGEND, "labelLimit": 190, "symbolSize": 60}
 LEGENDED = _looks("variant", "$variants", NAMED, color="$colours", shape="$shapes")
-"""Looks of a variant, for lines and dots that a legend names: all layers of a plot, or it is a conflict of legends."""
+"""Looks of a variant named in a legend, which all layers of a plot must share."""
 COLOUR = _looks("variant", "$variants", None, color="$colours")
 COLOUR_AND_SHAPE = _looks("variant", "$variants", None, color="$colours", shape="$shapes")
 DASHES = _looks("variant", "$variants", None, strokeDash="$dashes")
-"""Looks of a variant, without a legend, for plots that name it elsewhere."""
+"""Looks of a variant without a legend."""
 
 
 def layer(mark: str, encoding: Spec, where: str = "", **look: Any) -> Spec:
-    """Marks of one kind with their look, for the data for which the expression `where` is true."""
+    """Returns marks of one kind for the data on which the expression `where` is true."""
     return {
         "mark": {"type": mark, **look},
         "encoding": encoding,
@@ -145,30 +151,30 @@ def layer(mark: str, encoding: Spec, where: str = "", **look: Any) -> Spec:
 
 
 def dots(encoding: Spec, where: str = "", **look: Any) -> Spec:
-    """A layer of filled points."""
+    """Returns a layer of filled points."""
     return layer("point", encoding, where, **{"filled": True, "size": 70, "opacity": 1, **look})
 
 
 def dots_with_intervals(x: Spec, tooltip: list[Spec]) -> list[Spec]:
-    """Layers of a variant's dot and its interval, along the axis `x`."""
+    """Returns layers of a variant's dot and its interval, along the axis `x`."""
     whisker = layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2)
     return [whisker, dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
 
 
 def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:
-    """A dashed line from bottom to top, at a place of its own data."""
+    """Returns a dashed vertical line at the places of its own data."""
     encoding = {"x": x, "y": {"value": 0}, "y2": {"value": "height"}, **more}
     return {"data": {"values": data}, **layer("rule", encoding, color="$muted", strokeDash=[4, 3])}
 
 
 def beside(text: str, where: str = "", **look: Any) -> Spec:
-    """A text in the column to the right of the plot."""
+    """Returns a text in the column to the right of the plot."""
     encoding = {"x": {"value": {"expr": "width + 8"}}, "text": {"field": text, "type": "nominal"}}
     return layer("text", encoding, where, align="left", baseline="middle", **look)
 
 
 def drawing(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:
-    """A whole specification, of a panel's points."""
+    """Returns a whole specification of a panel's points."""
     return {
         "$schema": SCHEMA,
         "data": {"values": "$points"},
@@ -181,7 +187,7 @@ def drawing(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any)
 def plane(
     layers: Sequence[Spec], transform: Sequence[Spec] = (), height: int | str = 300, **more: Any
 ) -> Spec:
-    """A specification with two quantitative axes."""
+    """Returns a specification with two quantitative axes."""
     fitted = {
         "width": "$width",
         "height": height,
@@ -191,12 +197,12 @@ def plane(
 
 
 def rows_of_dots(layers: Sequence[Spec], transform: Sequence[Spec] = (), **more: Any) -> Spec:
-    """A specification with one line per framework variant; `layers` say what is on it."""
+    """Returns a specification with one line per framework variant that shows `layers`."""
     return plane(layers, transform, "$height", **{"encoding": {"y": by_variant()}, **more})
 
 
 def hint(**fields: str) -> list[Spec]:
-    """A tooltip of fields of the data, by their names in words."""
+    """Returns a tooltip of fields of the data, by their names in words."""
     return [
         {"field": field, "type": "nominal", "title": words.replace("_", " ")}
         for words, field in fields.items()

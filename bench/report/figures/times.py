@@ -1,4 +1,5 @@
-"""Time per call: one dot with its interval for each framework of a comparison group, and its ratio to a baseline."""
+"""Time per call: a dot with its interval for each framework of a group, and its ratio to a
+baseline."""
 
 from math import isfinite
 from typing import Any
@@ -21,9 +22,12 @@ from .spec import (
 )
 
 TEXT = (
-    "A dot is the geometric mean over blocks of each block's median, the line its 95 % interval in this run. To the right: the "
-    "time, and how many times the baseline's it is, with an interval that is mostly narrower: what slows a whole pass cancels "
-    "out. On a grey ground: not shown to be slower than the fastest at a step. Where a chosen baseline was not measured the "
+    "A dot is the geometric mean over blocks of each block's median, the line its 95 % "
+    "interval in this run. To the right: the "
+    "time, and how many times the baseline's it is, with an interval that is mostly narrower: "
+    "what slows a whole pass cancels "
+    "out. On a grey ground: not shown to be slower than the fastest at a step. Where a chosen "
+    "baseline was not measured the "
     "fastest takes its place."
 )
 KEY = "Line: 95 % interval. Grey ground: not shown to be slower than the fastest."
@@ -71,7 +75,8 @@ def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) 
 def _add_ratios(
     table: Table, phase: str, base: Entry, group: list[Entry], points: list[dict[str, Any]]
 ) -> None:
-    """Every ratio to the baseline with its interval; of a step to the fastest, those of results.csv."""
+    """Adds every ratio to the baseline with its interval, as in results.csv for a step against the
+    fastest."""
     others = [
         (entry, point) for entry, point in zip(group, points, strict=True) if entry is not base
     ]

@@ -1,4 +1,5 @@
-"""The history of a framework: which of its versions was proved, and how its step compares with a plain loop of the same run."""
+"""A framework's history: proofs of its versions, and their steps against a plain loop of the same
+run."""
 
 from math import isfinite
 from typing import Any
@@ -25,12 +26,14 @@ from .spec import (
 )
 
 TEXT = (
-    "One line for each version, the newest first: what became of the proof and, where the step was timed, how many times that of "
-    "a plain loop, alive in the same run, with its 95 % interval. A ratio depends less on the machine than a time does; the "
+    "One line for each version, the newest first: what became of the proof and, where the "
+    "step was timed, how many times that of "
+    "a plain loop, alive in the same run, with its 95 % interval. A ratio depends less on the "
+    "machine than a time does; the "
     "dashed line is the loop itself. Small numbers lead to the reasons."
 )
 CONTROLS = ("torch", "jax")
-"""Plain loops. Versions are compared with that of the library that they rest on, as far as it was measured."""
+"""Plain loops. A version is compared with the one of its own library if that was measured."""
 WORDS = {"ok": "proved", "check_failed": "rejected"}
 KEY = "Dashed line: the plain loop. Line: 95 % interval."
 
@@ -41,7 +44,10 @@ def versions(table: Table) -> Figure:
         for same in grouped(group, _family).values():
             if len({_version(entry) for entry in same}) > 1:
                 panels.append(_panel(table, where, group, same))
-    missing = 'No framework was measured in several versions (framework = ["snntorch@0.9.4", "snntorch"] in a config).'
+    missing = (
+        'No framework was measured in several versions (framework = ["snntorch@0.9.4", '
+        '"snntorch"] in a config).'
+    )
     return Figure("versions", "Versions", TEXT, _spec(), panels, missing, key=KEY)
 
 
@@ -123,7 +129,7 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
 
 
 def _raised(number: int) -> str:
-    """The number of a footnote.
+    """Writes the number of a footnote.
 
     >>> _raised(12)
     '¹²'
@@ -132,13 +138,13 @@ def _raised(number: int) -> str:
 
 
 def _reason(entry: Entry) -> str:
-    """Why a version has no figures; its own number is left out, for many lack the same."""
+    """Returns why a version has no figures, without its number, because many share a reason."""
     name = entry.row.first.adapter["name"]
     return (entry.row.reason or "").replace(f"{name} {_version(entry)}", name)
 
 
 def in_short(words: list[tuple[str, str]]) -> str:
-    """What became of versions, the oldest first, in one line.
+    """Returns the endings of versions, the oldest first, in one line.
 
     >>> in_short([("rejected", "0.6.4"), ("rejected", "0.7.0"), ("proved", "0.8.1"), ("proved", "1.0.0")])
     'rejected ≤ 0.7.0, proved ≥ 0.8.1'
@@ -168,12 +174,13 @@ def in_short(words: list[tuple[str, str]]) -> str:
 
 
 def _spelled(entry: Entry) -> str:
-    """`:stepwise+compile` of a variant."""
+    """Returns `:stepwise+compile` of a variant."""
     return "".join(entry.row.case.framework_variant.partition(":")[1:])
 
 
 def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
-    """The plain loop that they are compared with: that of torch for all that rest on torch, else that of JAX."""
+    """Returns the plain loop to compare with: torch's for versions that rest on torch, else
+    JAX's."""
     there = {entry.variant: entry for entry in group if entry.shows("step") and entry not in same}
     rests_on = {name for entry in same for name in entry.row.first.adapter.get("closure") or ()}
     order = sorted(CONTROLS, key=lambda name: name not in rests_on)

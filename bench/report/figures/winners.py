@@ -1,5 +1,5 @@
-"""Winner maps, for each precision and every other condition: who is fastest of layers over neurons × time steps, and of networks
-over the network × its size."""
+"""Winner maps: the fastest framework of layers by neurons × time steps, and of networks by their
+sizes, for each precision and other condition."""
 
 import re
 from typing import Any
@@ -25,24 +25,27 @@ from .spec import (
 )
 
 TEXT = (
-    "The fastest framework of each size, of layers by neurons and time steps, of networks by their own sizes, with its time and "
-    "the most memory in use at once in that phase. “tie: name + 2”, with a pale ground, means that it and two more are not shown "
+    "The fastest framework of each size, of layers by neurons and time steps, of networks by "
+    "their own sizes, with its time and "
+    "the most memory in use at once in that phase. “tie: name + 2”, with a pale ground, means "
+    "that it and two more are not shown "
     "to be slower. Filters on frameworks and on what the axes show leave this map whole."
 )
 CELL_HEIGHT, LINE = 90, 13
-"""At least; more lines of text make all cells of a map higher. A cell's width, `$cell`, follows from the page's."""
+"""Least height of a cell, and of a line of text; the cell's width `$cell` follows from the page's.
+"""
 LETTERS, MORE_LETTERS = 13, 16
-"""Of a name in bold, and of a tie, that fit into a line of the narrowest cell."""
+"""Characters of a bold name, and of a tie, in a line of the narrowest cell."""
 WIDEST = 3
-"""Columns that fit onto a telephone: of more, the axis with fewer sizes makes the columns."""
+"""Columns that fit on a phone; of more, the axis with fewer sizes makes the columns."""
 ONE_SIZE = " "
-"""In place of a size that no case of a map has, or that is the same for all."""
+"""Stands for a size that no case has or that is the same for all."""
 NEURONS, TIME_STEPS = ("neurons", "neurons N"), ("time_steps", "time steps T")
-"""An axis and what it is called."""
+"""An axis and its title."""
 OF_LAYERS = (NEURONS[0], TIME_STEPS[0])
 SIZES = ("width", "image", "norm", "neurons", "classes", "layers", "bias")
 OF_NETWORKS = ("workload", *SIZES)
-"""Axes of the maps: of the sizes of a network that differ the first makes the columns."""
+"""Axes of the maps; the first varying size of a network makes the columns."""
 
 
 def winners(table: Table) -> Figure:
@@ -83,7 +86,8 @@ def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entr
 
 
 def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    """Columns are one size that differs, lines the network with what else differs of its sizes, both in words."""
+    """Returns a map with one varying size as columns, and the network with its other sizes as
+    lines."""
     sizes = [axis for axis in SIZES if len({entry.values[axis] for entry in group} - {None}) > 1]
     known = list(WORKLOADS)
     places: dict[int, tuple[Any, Any]] = {}
@@ -125,7 +129,8 @@ def _panel(
     places: dict[int, tuple[Any, Any]],
     **names: Any,
 ) -> Panel:
-    """A cell for each of `places`, which are columns and lines by the entry's index."""
+    """Returns a panel with a cell for each of `places`, which are columns and lines by entry
+    index."""
     fastest, points = [], []
     for (column, line), members in grouped(group, lambda entry: places[entry.index]).items():
         ordered = by_speed(members, phase)
@@ -162,7 +167,7 @@ def _panel(
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
-    """Who is not shown to be slower than the fastest."""
+    """Returns the names of cases that are not shown to be slower than the fastest."""
     fastest, *others = ordered
     if phase == "step" and fastest.row.standing:
         also = [
@@ -179,7 +184,7 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
 
 
 def in_lines(text: str, letters: int) -> list[str]:
-    """A name of a framework variant in lines of so many letters, broken behind its parts, and within one only if that is longer.
+    """Breaks the name of a variant into lines behind its parts, and inside a part that is too long.
 
     >>> in_lines("rockpool:lif-torch-without-recurrence", 13)
     ['rockpool:lif-', 'torch-', 'without-', 'recurrence']

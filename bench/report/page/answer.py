@@ -1,4 +1,5 @@
-"""The answer of a report in a few sentences: who is fastest, how sure that is, and who is best of what others made."""
+"""The answer of a report in a few sentences: the fastest framework, how sure that is, and the
+fastest third-party one."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,9 +18,9 @@ Group = list[Entry]
 
 
 def answer(table: Table) -> list[str]:
-    """Sentences on the ranked steps, of each precision its own, the most important first.
+    """Returns sentences on the ranked steps of each precision, the most important first.
 
-    With one group of cases: `The fastest is fused (ours): 1.08 ms a step (1.07–1.09), with 2 MiB of memory.`
+    With one group: `The fastest is fused (ours): 1.08 ms a step (1.07–1.09), with 2 MiB of memory.`
     """
     groups = [ranked for _, group in table.comparison_groups() if (ranked := _ranked(group))]
     if not groups:
@@ -72,12 +73,12 @@ def _name(row: Row) -> str:
 
 
 def _decided(group: Group) -> bool:
-    """Whether the first is shown to be faster than all others."""
+    """Returns whether the first case is shown to be faster than all others."""
     return len(group) > 1 and not any(is_level(entry.row) for entry in group[1:])
 
 
 def _beats_all(group: Group) -> bool:
-    """The same of cases that are not a whole group."""
+    """Returns the same for cases that are not a whole group."""
     return len(group) > 1 and {entry.variant for entry in group[1:]} <= {
         *group[0].row.surely_slower
     }
@@ -108,7 +109,7 @@ def _times(entry: Entry) -> str:
 
 
 def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
-    """`fused (ours) is fastest in 5 of 8 conditions, jax in 1; in 1 it is not decided; in 1 nobody else is ranked`."""
+    """Returns `fused (ours) is fastest in 5 of 8 conditions, jax in 1; in 1 it is not decided`."""
     total, alone = len(groups), sum(len(group) == 1 for group in groups)
     undecided = total - len(decided) - alone
     rest = [f"in {undecided} it is not decided{_notes(groups)}"] if undecided else []
@@ -128,7 +129,7 @@ def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
 
 
 def _notes(groups: list[Group]) -> str:
-    """Why groups are not decided, where that is known before any comparison."""
+    """Returns the known reasons of undecided groups."""
     notes = dict.fromkeys(
         note
         for group in groups
@@ -138,7 +139,7 @@ def _notes(groups: list[Group]) -> str:
 
 
 def _margins(decided: list[Group]) -> str:
-    """How far the next is behind where the first is decided."""
+    """Returns how far the second case is behind in decided groups."""
     ratios = sorted(
         {units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float
     )

@@ -1,4 +1,4 @@
-"""`report.html`: one file that opens offline. Here rows become plain view data; `report.html.j2` lays it out."""
+"""`report.html`: one file that opens offline. Rows become plain view data for `report.html.j2`."""
 
 import base64
 import hashlib
@@ -28,9 +28,9 @@ from .vega import vega_script
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "draw.js", "table.js")
 ABSENT = "–"
-"""Said of an axis that means nothing for a case's workload."""
+"""Stands for an axis that a case's workload lacks."""
 SEARCHED = ("status", "reason", "quality")
-"""Columns whose text the table's search sees, besides the framework and the conditions."""
+"""Columns that the table's search covers, besides the framework and the conditions."""
 
 
 def html_text(
@@ -108,7 +108,7 @@ def html_text(
 
 
 def _scalings(table: Table) -> list[dict[str, Any]]:
-    """The tables of how ranks scale."""
+    """Returns the tables of scaling over ranks."""
     tables = by_title(table).items()
     return [
         {"title": title, "lines": [line for scaling in found for line in lines_of(scaling)]}
@@ -122,7 +122,7 @@ ASKED = {
     "ranks": "several ranks, each on a device of its own",
     "batches": "the delivery of recordings as batches",
 }
-"""What a run measures only where it is asked to, each by a column of results.csv."""
+"""Optional measurements, each by a column of results.csv."""
 
 
 def _unasked(table: Table) -> list[str]:
@@ -134,18 +134,19 @@ def _unasked(table: Table) -> list[str]:
 
 
 def _workloads(table: Table) -> dict[str, str]:
-    """A sentence on each workload of the report, by its name; empty for one that this version of snnbench does not know."""
+    """Returns a sentence on each workload of the report, by its name; empty for unknown ones."""
     names = dict.fromkeys(entry.row.case.workload for entry in table.entries)
     return {name: WORKLOADS[name].summary if name in WORKLOADS else "" for name in names}
 
 
 def _hash(script: str) -> str:
-    """For the page's content security policy: these scripts may run, and no other."""
+    """Returns a script's hash for the page's content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _filters(table: Table) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """(axis, how it is headed, its values, each with what a reader calls it) of every condition that varies, and the phase."""
+    """Returns (axis, heading, values with their words) of every varying condition, and of the
+    phase."""
     filters = [
         (
             axis,
@@ -201,7 +202,7 @@ def _cases(table: Table) -> dict[str, Any]:
 
 
 def _drawn(table: Table, figure: Figure) -> dict[str, Any]:
-    """A figure's specification and panels, each panel's points by their lines in results.csv."""
+    """Returns a figure's specification and panels, with points by their lines in results.csv."""
     axes = {*table.conditions.varying_axes, "phase"}
     panels = [
         {**vars(panel), "where": {axis: text for axis, text in panel.where.items() if axis in axes}}

@@ -1,4 +1,4 @@
-"""The appendix: machines, environments, settings, versions, warnings and last words, as plain texts by name."""
+"""The appendix: machines, environments, settings, versions, warnings and last outputs."""
 
 from collections import defaultdict
 from shlex import quote
@@ -39,7 +39,10 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
         "environments": _distinct(record.environment for record in records),
         "measures": _distinct(record.measure for record in records),
         "ceilings": {
-            words: f"{max(measured[key] for measured in ceilings if key in measured) / 1e9:,.3g} {unit}"
+            words: (
+                f"{max(measured[key] for measured in ceilings if key in measured) / 1e9:,.3g} "
+                f"{unit}"
+            )
             for key, (words, unit) in RATES.items()
             if any(key in measured for measured in ceilings)
         },
@@ -55,7 +58,8 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
 
 
 def rejected(row: Row, conditions: Conditions) -> dict:
-    """Which stages of the proof a refused network passed, and what was wrong in the others."""
+    """Returns the stages of the proof that a rejected network passed, and the faults of the
+    others."""
     stages = row.first.proof["stages"] if row.first.proof else []
     return {
         "name": conditions.name(row),

@@ -14,9 +14,10 @@ from ...records.bundle import StoredSet
 
 @dataclass
 class ResultSet:
-    """A result folder: how many records it has and from when, the experiment as TOML, the adapters that it names, its
-    environments' packages, the names of planned cases by their ids, and a sentence for each file that could not be read.
-    `given` names the adapters that the command line gave."""
+    """A result folder: how many records it has and from when, the experiment as TOML, the adapters
+    that it names, its environments' packages, the names of planned cases by their ids, and a
+    sentence for each file that could not be read. `given` names the adapters that the command line
+    gave."""
 
     name: str
     records: int
@@ -32,8 +33,8 @@ class ResultSet:
 
 
 def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
-    """What lies in `folder` besides its records, which began at the times `started`. A file that is no JSON gives a sentence in
-    `unreadable`."""
+    """What lies in `folder` besides its records, which began at the times `started`. A file that is
+    no JSON gives a sentence in `unreadable`."""
     contents = ResultSet(anonymous(folder.name), len(started), max(started, default=""))
     environments, contents.unreadable = folder.read_environments()
     contents.packages = {
@@ -59,7 +60,8 @@ def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
 
 
 def given_by_command(contents: ResultSet, references: Iterable[str]) -> list[str]:
-    """Those `references` of records to files of adapters that the experiment does not name, which may do so from elsewhere."""
+    """Those `references` of records to files of adapters that the experiment does not name, which
+    may do so from elsewhere."""
     named = {PurePath(one).name for one in contents.adapters}
     files = dict.fromkeys(one for one in references if ".py:" in one)
     return [shlex.quote(anonymous(one)) for one in files if PurePath(one).name not in named]

@@ -1,7 +1,7 @@
-"""The map of who is fastest as pictures that need no script: for readers, printers and previews that run none.
+"""The winner maps as SVG without scripts, for readers, printers and previews.
 
-They are written by a template, because the library that draws figures starts a browser's engine: a second, and a hundred
-megabytes, for a few rectangles.
+A template writes them: the library that draws figures would start a browser engine, with a second
+and a hundred megabytes.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,15 @@ from ..table import Table
 from ..theme import styles
 
 HEAD_LETTERS = 15
-"""Of the heading of a line, in one line of text."""
+"""Characters of a line's heading in one line of text."""
 MOST = 6
-"""Panels; a page without scripts has its numbers in the table."""
+"""Panels; the table has the numbers of the others."""
 
 
 @dataclass(frozen=True)
 class Still:
-    """A map: its columns from the left and lines from above by their headings, in each line a cell or None for each column."""
+    """A map: columns from the left, lines from above, and a cell or None for each column of a
+    line."""
 
     title: str
     columns: list[str]
@@ -31,7 +32,7 @@ class Still:
 
     @property
     def height(self) -> int:
-        """Of a cell in pixels: as many lines as the fullest has, and no fewer than five."""
+        """Height of a cell in pixels: that of the fullest, and at least five lines."""
         texts = [
             len(cell["name"]) + len(cell["texts"])
             for _, cells in self.lines
@@ -42,7 +43,7 @@ class Still:
 
 
 def stills(table: Table, figure: Figure) -> list[Still]:
-    """The first panels about a step."""
+    """Returns the first panels about a step."""
     panels = [panel for panel in figure.panels if panel.where.get("phase") == "step"]
     return [_still(table, panel) for panel in panels[:MOST]]
 
@@ -71,7 +72,7 @@ def _still(table: Table, panel: Panel) -> Still:
 
 
 def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
-    """As the figure has them: in the order of a list, or of numbers upwards or downwards."""
+    """Returns values in the order of a list, or as numbers upwards or downwards."""
     if isinstance(sort, list):
         return [value for value in sort if value in values]
     numbers = sorted(values, key=lambda value: (isinstance(value, str), value))

@@ -1,4 +1,4 @@
-"""The head of the report: what was measured, and plain sentences on how far it can be trusted."""
+"""The head of the report: what was measured, and sentences on how far it can be trusted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,8 @@ CLOCKS = {"process": "CPU time of the process, all threads", "events": "CUDA eve
 
 
 def header(table: Table, missing: Sequence[str] = ()) -> dict[str, Any]:
-    """What was measured, when, where and with which version; `missing` are planned cases without a record."""
+    """Returns what was measured, when, where and with which version; `missing` are planned cases
+    without a record."""
     rows = table.rows
     records = [record for row in rows for record in row.records]
     counts = Counter(row.status for row in rows)
@@ -43,8 +44,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> list[dict[str, Any]]:
-    """Sentences, each `good`, a `note` or a reason to `doubt`, with the names of the rows that it is about; of a doubt `brief` is
-    the short form."""
+    """Returns sentences, each `good`, a `note` or a `doubt`, with the names of their rows and a
+    doubt's `brief` form."""
     rows, conditions = table.rows, table.conditions
     ranked_entries = [entry for entry in table.entries if entry.row.rankable]
     ranked = [entry.row for entry in ranked_entries]
@@ -60,7 +61,10 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     natives = [row for row in rows if row.sound and row.case.native]
     say("good" if ranked else "note" if natives else "doubt", text, brief="nothing is ranked")
     if natives:
-        proved = "each framework's own neuron, proved to have the right time axis and held against no oracle"
+        proved = (
+            "each framework's own neuron, proved to have the right time axis and held against no "
+            "oracle"
+        )
         text = (
             f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
         )
@@ -95,7 +99,10 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     for why, unclean in grouped(
         (row for row in ranked if row.unclean), lambda row: row.unclean
     ).items():
-        text = f"{_count(len(unclean), 'ranked row')} with {why}; such a time has no interval and decides no rank."
+        text = (
+            f"{_count(len(unclean), 'ranked row')} with {why}; such a time has no interval and "
+            "decides no rank."
+        )
         say("doubt", text, map(names, unclean), why.partition(":")[0])
     if ranked and not flags and not any(row.unclean for row in ranked):
         say("good", "No ranked row is flagged as unstable.")
@@ -106,7 +113,10 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         words = "; ".join(CLOCKS.get(clock, clock) for clock in clocks)
         say(
             "note",
-            f"Times are host wall time until every result is ready. The device clock that explains them: {words}.",
+            (
+                "Times are host wall time until every result is ready. The device clock that "
+                f"explains them: {words}."
+            ),
         )
     if len(conditions.machines) > 1:
         say("note", f"{len(conditions.machines)} machines: their times are never ranked together.")
@@ -123,23 +133,25 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
 
 
 def _proofs(ranked: Sequence[Row]) -> list[str]:
-    """What was proved of the ranked rows: of networks something else than of deliveries."""
+    """Returns sentences on the proofs of the ranked rows, apart for networks and deliveries."""
     said = []
     if any(not row.delivers for row in ranked):
         said.append(
-            "Every ranked row was first proved to compute the same network as the float64 oracle: decisions and gradients agree "
+            "Every ranked row was first proved to compute the same network as the float64 "
+            "oracle: decisions and gradients agree "
             "within the limits of its precision."
         )
     if any(row.delivers for row in ranked):
         who = "delivery of data" if said else "row"
         said.append(
-            f"Every ranked {who} was first proved: its frames and labels equal tonic's, element by element."
+            f"Every ranked {who} was first proved: its frames and labels equal tonic's, "
+            "element by element."
         )
     return said
 
 
 def caveats(table: Table, sentences: Sequence[dict[str, Any]], missing: Sequence[str] = ()) -> str:
-    """All reasons to doubt in one line; the cases are those that were planned, also those `missing`."""
+    """Returns all doubts in one line; `missing` cases count as planned."""
     ranked = sum(row.rankable for row in table.rows)
     doubts = [sentence["brief"] for sentence in sentences if sentence["kind"] == "doubt"]
     why = (
@@ -154,7 +166,8 @@ def caveats(table: Table, sentences: Sequence[dict[str, Any]], missing: Sequence
 def _blocks(
     ranked: list[Entry], step: str, name: Callable[[Row], str]
 ) -> Iterator[tuple[Any, ...]]:
-    """In how many blocks and passes the ranked rows were timed, how far apart, and how many of their slots were disturbed."""
+    """Returns a sentence on blocks, passes, their distances and the disturbed slots of the ranked
+    rows."""
     if not ranked:
         return
     rows = [entry.row for entry in ranked]
@@ -162,7 +175,10 @@ def _blocks(
     if counts == [1]:
         yield (
             "doubt",
-            "One block only: how much one process, or one minute, differs from the next is unknown. No rank is decided.",
+            (
+                "One block only: how much one process, or one minute, differs from the next is "
+                "unknown. No rank is decided."
+            ),
             [],
             "one block only",
         )
@@ -173,7 +189,10 @@ def _blocks(
         yield "good" if counts[0] >= FEWEST_BLOCKS else "note", f"{text}."
     apart = [row for row in rows if any(record.live_set is None for record in row.records)]
     if apart:
-        text = "timed one after the other, not in turns: minutes between two cases are a part of their ratio"
+        text = (
+            "timed one after the other, not in turns: minutes between two cases are a part of "
+            "their ratio"
+        )
         yield (
             "doubt" if len(apart) > len(rows) / 2 else "note",
             f"{_count(len(apart), 'ranked row')} {text}.",
@@ -183,21 +202,30 @@ def _blocks(
     else:
         yield (
             "good",
-            "All rows of a group were alive at once and timed in turns: what slows the machine for all cancels out.",
+            (
+                "All rows of a group were alive at once and timed in turns: what slows the "
+                "machine for all cancels out."
+            ),
         )
     slots = sum(entry.values["slots"] for entry in ranked)
     disturbed = sum(
         round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked
     )
     if disturbed:
-        text = f"{disturbed} of {_count(slots, 'slot')} of the {step} were disturbed, by other programs or a slowed device"
+        text = (
+            f"{disturbed} of {_count(slots, 'slot')} of the {step} were disturbed, by other "
+            "programs or a slowed device"
+        )
         counting = " but where a row has no clean ones" if any(row.unclean for row in rows) else ""
         yield "note", f"{text}; they do not count{counting}."
     if undecided := [row for row in rows if row.standing and row.standing.note]:
         notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)
         yield (
             "doubt",
-            f"{_count(len(undecided), 'row')} in groups without a decided rank ({'; '.join(notes)}).",
+            (
+                f"{_count(len(undecided), 'row')} in groups without a decided rank "
+                f"({'; '.join(notes)})."
+            ),
             [*map(name, undecided)],
             "ranks that are not decided",
         )
@@ -213,12 +241,15 @@ def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
             units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S)
         )
         parts.append(
-            f"Outside import, build, proof and measurement snnbench itself took {middle} (median) and at most {most} per case "
-            f"and block, {'less' if promise_held else 'more'} than the {promised} that it promises; no time contains it."
+            f"Outside import, build, proof and measurement snnbench itself took {middle} "
+            f"(median) and at most {most} per case "
+            f"and block, {'less' if promise_held else 'more'} than the {promised} that it "
+            "promises; no time contains it."
         )
     if empty:
         parts.append(
-            f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted nowhere either."
+            f"Starting a process that does nothing takes {units.seconds(median(empty))}, "
+            "counted nowhere either."
         )
     return (
         ("note" if promise_held else "doubt", " ".join(parts), [], "overhead of snnbench itself")

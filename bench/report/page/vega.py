@@ -11,7 +11,8 @@ from ...common.files import cache_folder, write_atomically
 
 @lru_cache(maxsize=1)
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed, as `window.vegaEmbed`. Bundling takes two seconds, so the result is cached in a file."""
+    """Returns Vega, Vega-Lite and Vega-Embed as `window.vegaEmbed`. Bundling takes two seconds, so
+    the result is cached in a file."""
     cached = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     try:
         return cached.read_text(encoding="utf-8")

@@ -7,11 +7,11 @@ from typing import Any
 from ..table import Table
 
 COMPUTED = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""What begins a formula."""
+"""First characters of a spreadsheet's formula."""
 
 
 def csv_text(table: Table) -> str:
-    """Every metric of every case of `table`, under a line with the names of the columns."""
+    """Returns every metric of every case below a line of column names."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
     writer.writeheader()
@@ -21,7 +21,8 @@ def csv_text(table: Table) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A truth value in small letters; before a text that a spreadsheet would compute, an apostrophe."""
+    """Writes booleans in lower case; an apostrophe precedes a text that a spreadsheet would
+    compute."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"'{value}" if isinstance(value, str) and value.lstrip().startswith(COMPUTED) else value

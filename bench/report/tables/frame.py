@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 DTYPES = {"count": "Int64", "bytes": "Int64", "": "string"}
-"""By unit; other units are float64."""
+"""Types by unit; other units are float64."""
 CATEGORIES = (
     *(
         "framework",
@@ -64,18 +64,19 @@ OTHERS = {
         *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
     ),
 }
-"""Columns without a unit that are no plain texts."""
+"""Types of columns without a unit that are no plain texts."""
 TYPED = {name: dtype for dtype, names in OTHERS.items() for name in names}
 
 
 def dtype_of(metric: Metric) -> str:
-    """The type of a metric's column."""
+    """Returns the type of a metric's column."""
     return TYPED.get(metric.name) or DTYPES.get(metric.unit, "float64")
 
 
 def frame_of(table: Table) -> DataFrame:
-    """A line for each case, with the columns of results.csv: float64 with NaN, Int64, boolean, string and category with NA where
-    nothing is known. `attrs` has `units` by column, and `machines`. Raises ModuleNotFoundError without pandas."""
+    """Returns a line per case with the columns of results.csv: float64 with NaN; Int64, boolean,
+    string and category with NA. `attrs` has `units` by column, and `machines`. Raises
+    ModuleNotFoundError without pandas."""
     pandas = _imported("pandas", "frames need pandas: pip install 'snnbench[pandas]'")
     values = {
         metric.name: [entry.values[metric.name] for entry in table.entries] for metric in METRICS
@@ -95,8 +96,9 @@ def frame_of(table: Table) -> DataFrame:
 
 
 def parquet_bytes(table: Table) -> bytes:
-    """The file results.parquet. pandas reads the types of `frame_of` back; other readers find 64-bit numbers, booleans, texts and
-    dictionaries of texts. Raises ConfigError without pandas or pyarrow."""
+    """Returns results.parquet. pandas restores the types of `frame_of`; other readers find 64-bit
+    numbers, booleans, texts and dictionaries of texts. Raises ConfigError without pandas or
+    pyarrow."""
     try:
         for name in ("pandas", "pyarrow"):
             _imported(name, f"Parquet files need {name}: pip install 'snnbench[parquet]'")

@@ -1,4 +1,4 @@
-"""The ranking tables as LaTeX, for papers: one `tabular` for each comparison group, in the form of the package booktabs."""
+"""The ranking tables as LaTeX for papers: a booktabs `tabular` for each comparison group."""
 
 import re
 
@@ -26,23 +26,24 @@ WRITTEN = {
     "…": r"\ldots{}",
     **{character: f"$^{digit}$" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 }
-"""How LaTeX spells what it would read otherwise, or does not know."""
+"""LaTeX spelling of special characters."""
 LEFT_OUT = (REMARKS, "status")
-"""Columns that a paper has no room for: both stand in the note below the table."""
+"""Columns that stand in the note below the table instead."""
 SIGNS = {
     "=": "“=”: not shown to be slower than the fastest; so are all that share it.",
     "–": "Ranks such as 2–4: those that a case may have.",
-    "interval": "95 % interval: of the geometric mean over blocks of each block’s median, in this run; behind “× best” of the "
+    "interval": "95 % interval: of the geometric mean over blocks of each block’s median, in this run; "
+    "behind “× best” of the "
     "ratio to the fastest, paired pass by pass.",
 }
-"""What the note says of a sign, where it is used."""
+"""Explanations of the signs that a table uses."""
 LETTERS = 80
-"""In about so many of a line a reason is cut short as in a terminal."""
+"""Characters to which a reason is cut, as in a terminal."""
 
 
 def latex_text(table: Table) -> str:
-    """A table for each comparison group, the fastest first; frameworks whose order is not decided share their ranks, and those
-    without a time stand last. Native neurons, and groups in which nothing was timed, have none."""
+    """Returns a table for each comparison group, the fastest first. Undecided frameworks share
+    ranks, and untimed ones stand last; native neurons and groups without a time have no table."""
     groups = [
         (title, sorted(group, key=lambda entry: not entry.row.sound))
         for title, group in table.comparison_groups()
@@ -82,7 +83,10 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
             "\\begin{table}",
             "  \\centering",
             f"  \\caption{{{latex(title)}}}",
-            f"  \\label{{tab:{_slug(f'snnbench {number} {table.conditions.short(group[0].row)}')}}}",
+            (
+                "  "
+                f"\\label{{tab:{_slug(f'snnbench {number} {table.conditions.short(group[0].row)}')}}}"
+            ),
             *[
                 f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}",
                 "    \\toprule",
@@ -97,13 +101,13 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
 
 
 def _note(entry: Entry) -> str:
-    """The remarks on a row, or why it has no time, as a terminal has them."""
+    """Returns the remarks on a row, or why it has no time."""
     row = entry.row
     return remarks_on(row) or " ".join(brief(reason_of(row), LETTERS).split())
 
 
 def _letter(number: int) -> str:
-    """a … z, aa, ab …
+    """Returns a, …, z, aa, ab, …
 
     >>> _letter(0), _letter(27)
     ('a', 'ab')
@@ -113,7 +117,7 @@ def _letter(number: int) -> str:
 
 
 def _below(head: list[str], cells: list[list[str]], notes: list[str]) -> list[str]:
-    """What the signs in the table are, and its notes."""
+    """Returns the explanations of used signs, and the notes."""
     ranks = [line[0] for line in cells]
     used = {
         "=": any("=" in rank for rank in ranks),
@@ -140,5 +144,5 @@ def _slug(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """`text` as LaTeX has it."""
+    """Escapes `text` for LaTeX."""
     return "".join(WRITTEN.get(character, character) for character in text)

@@ -8,7 +8,8 @@ from ..table import Table
 
 
 def markdown_text(table: Table) -> str:
-    """A table for each comparison group, the fastest first; native neurons are in tables of their own, without ranks."""
+    """Returns a table for each comparison group, the fastest first; native neurons stand apart,
+    unranked."""
     return "\n".join(_ranking(table, title, group) for title, group in table.comparison_groups())
 
 
@@ -36,10 +37,10 @@ def _cell(metric: Metric, entry: Entry) -> str:
 
 
 def line(cells: Iterable[str]) -> str:
-    """One line of a Markdown table."""
+    """Returns one line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def plain(text: str) -> str:
-    """`text` from outside, in which Markdown is to see no HTML."""
+    """Escapes HTML in `text` for Markdown."""
     return text.replace("&", "&amp;").replace("<", "&lt;")

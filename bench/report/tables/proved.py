@@ -1,4 +1,5 @@
-"""Framework × neuron × precision × device as Markdown: what was proved, and why the rest was not."""
+"""Framework × neuron × precision × device as Markdown: what was proved, and why the rest was
+not."""
 
 from ...core.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
@@ -11,14 +12,16 @@ SHORT = ("bf16", "fp16", "amp-bf16")
 WIDER = ("float32", "int64")
 REFUSED = "✗"
 NO_NEURON = "no neuron"
-"""The column of cases that deliver data."""
+"""Column of cases that deliver data."""
 NOT_HERE = ("unsupported", "env_error")
 
 
 def matrix_text(table: Table) -> str:
-    """One table a device, a line for each framework variant and a column for each neuron, with notes on what is missing. A cell
-    names the precisions in which the network was proved and timed; a star says that the state has a wider format than was asked
-    for. A reason that holds for a whole precision stands below the table once."""
+    """Returns a table per device: a line for each variant, a column for each neuron, notes on gaps.
+
+    A cell names the precisions in which the network was proved and timed; a star marks a state in a
+    wider format than requested. A reason for a whole precision stands below the table once.
+    """
     devices = grouped(table.rows, lambda row: row.case.device)
     return "\n".join(_matrix(device, rows) for device, rows in sorted(devices.items()))
 
@@ -45,7 +48,7 @@ def _matrix(device: str, rows: list[Row]) -> str:
 
 
 def _general(rows: list[Row]) -> dict[str, str]:
-    """Precisions that no installed framework can do, and the reason, which is the same for all."""
+    """Returns precisions that no installed framework supports, with the common reason."""
     tried = grouped(
         (row for row in rows if row.status != "env_error"), lambda row: row.case.precision
     )
@@ -80,7 +83,8 @@ def _cell(rows: list[Row], general: dict[str, str], notes: dict[str, int]) -> st
 
 
 def _word(precision: str, rows: list[Row]) -> str:
-    """The words for the cases of a precision, which may be of several sizes; empty if none could be tried."""
+    """Returns the words for the cases of a precision and any sizes; empty if none could be
+    tried."""
     sound = [row for row in rows if row.sound]
     if not sound:
         return "" if all(row.status in NOT_HERE for row in rows) else f"{precision} {REFUSED}"

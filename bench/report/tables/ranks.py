@@ -1,4 +1,4 @@
-"""How ranks scale, in a terminal: a table of its own, below the rankings."""
+"""Scaling over ranks in a terminal, below the rankings."""
 
 import rich.table
 from rich.box import SIMPLE_HEAD
@@ -10,7 +10,8 @@ from ..table import Table
 
 
 def print_scalings(table: Table, console: Console) -> None:
-    """One table for everything that was measured on one rank and on several, and below it what is predicted."""
+    """Prints a table of what was measured on one rank and on several, and the predictions below
+    it."""
     for title, found in by_title(table).items():
         lines = [line for scaling in found for line in lines_of(scaling)]
         known = [at for at in range(len(HEAD)) if any(line[at] for line in lines)]

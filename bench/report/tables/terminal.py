@@ -1,4 +1,4 @@
-"""The table at the end of a run: ranked inside each group, with what could not be ranked and why."""
+"""The table at the end of a run: ranks inside each group, and reasons for unranked cases."""
 
 from bisect import bisect_left
 from itertools import accumulate
@@ -15,23 +15,22 @@ from ..table import Table
 from .ranks import print_scalings
 
 BAR = "  "
-"""The heading of the column of bars, which has no name. They begin at zero: twice the time is twice as long."""
+"""Heading of the nameless column of bars, which begin at zero."""
 BAR_WIDTH = 12
 MOST_LINES = 1200
-"""Groups of cases are printed up to about so many lines; nobody scrolls through more."""
+"""Approximate number of printed lines."""
 UNLIMITED = 1000
-"""Characters; no table is that wide."""
+"""Characters, more than any table is wide."""
 BESIDE = (REMARKS, "status")
-"""Columns that stand below the table, row by row, where it has no room."""
+"""Columns that move below the table if it has no room."""
 DISPENSABLE = ["backward", "forward", BAR, REMARKS, "status", "memory", "95 % interval", "× best"]
-"""Headings that a narrow terminal is spared, in this order, until the rest is whole: a figure without its interval says little.
-Remarks and statuses stand below the table then."""
+"""Headings that a narrow terminal drops, in this order; remarks and statuses move below."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
 def print_tables(table: Table, console: Console) -> None:
-    """Tables by comparison group; below each, why a row has no figures, what a native neuron computes, and remarks and statuses
-    that the table had no room for; below all, which columns a wider terminal would have."""
+    """Prints tables by comparison group; below each, reasons for missing figures, native neurons,
+    and dropped remarks and statuses; at the end, the columns for a wider terminal."""
     groups = table.comparison_groups()
     before = list(accumulate((len(group) for _, group in groups), initial=0))
     shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
@@ -72,7 +71,7 @@ def print_tables(table: Table, console: Console) -> None:
 def _widest(
     table: Table, group: list[Entry], console: Console
 ) -> tuple[rich.table.Table, list[str]]:
-    """The widest table of this group that the terminal shows uncut, and the headings that it was spared."""
+    """Returns the widest table that the terminal shows uncut, and its dropped headings."""
     block = "█" if console.encoding.startswith("utf") else "="
 
     def fits(spared: list[str]) -> bool:
@@ -92,7 +91,7 @@ def _widest(
 
 
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
-    """All columns but the `spared` ones; bars are made of `block`."""
+    """Returns the table with all columns but the `spared` ones; bars are made of `block`."""
     ranking = table.told_of(group, SUMMARY)
     own = sorted(
         table.told_of(group, NATIVES), key=lambda metric: metric not in ranking

@@ -17,7 +17,8 @@ from snnbench.core.case import NATIVE
 
 
 def test_what_is_of_this_project_is_marked(visit, tmp_path):
-    """Its kernels and loading of data, and its plain loops; none of them is the fastest of the others."""
+    """Its kernels and loading of data, and its plain loops; none of them is the fastest of the
+    others."""
     case = {"neurons": 97, "noise": 0.003}
     order = [("fused", 1e-3), ("torch", 2e-3), ("jax", 3e-3), ("norse", 4e-3), ("snntorch", 5e-3)]
     networks = [one for name, step in order for one in blocks(name, step=step, **case)]
@@ -154,7 +155,8 @@ def test_loading_of_data_is_told_in_its_own_words(visit, tmp_path):
 
 
 def test_only_what_has_a_time_is_offered(visit, tmp_path):
-    """A precision that every framework refuses is on the machine's page, with its reasons, and a link to it works."""
+    """A precision that every framework refuses is on the machine's page, with its reasons, and a
+    link to it works."""
     records = [*blocks("torch", neurons=97), *blocks("torch", neurons=97, precision="bf16")]
     site = written(
         tmp_path,

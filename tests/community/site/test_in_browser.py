@@ -1,4 +1,5 @@
-"""The site in a real browser, opened as files: the answer is there at the first click, and nothing is asked of anybody."""
+"""The site in a real browser, opened as files: the answer is there at the first click, and nothing
+is asked of anybody."""
 
 import shutil
 from time import perf_counter
@@ -121,7 +122,10 @@ def test_the_keyboard_suffices(visit, folder):
     before = chosen(seen)["neurons"]
     seen.keyboard.press("ArrowDown" if before != "769" else "ArrowUp")
     seen.wait_for_function(
-        "(before) => document.querySelector('select[name=neurons]').selectedOptions[0].text !== before",
+        (
+            "(before) => document.querySelector('select[name=neurons]').selectedOptions[0].text "
+            "!== before"
+        ),
         arg=before,
     )
     assert seen.evaluate("document.activeElement.name") == "neurons", "the choice keeps the focus"
@@ -188,7 +192,8 @@ def test_hostile_names_stay_texts(visit, tmp_path):
 
 
 def test_a_request_would_be_seen(browser, folder, tmp_path):
-    """The fault is planted: a page that asks for something elsewhere does not get it, and the tests hear of it."""
+    """The fault is planted: a page that asks for something elsewhere does not get it, and the tests
+    hear of it."""
     shutil.copytree(folder, tmp_path / "site")
     page = tmp_path / "site" / "index.html"
     page.write_text(

@@ -1,4 +1,5 @@
-"""The files of a site: what they say, that texts of others stay texts, and how large they may be."""
+"""The files of a site: what they say, that texts of others stay texts, and how large they may
+be."""
 
 import json
 import re
@@ -193,7 +194,8 @@ def test_who_was_never_tried_is_not_said_to_fail():
 
 
 def test_only_comparisons_with_the_same_others_are_summarised_together():
-    """A framework that takes 9 times as long as the fastest of many, and 1.4 times as long as a plain loop alone."""
+    """A framework that takes 9 times as long as the fastest of many, and 1.4 times as long as a
+    plain loop alone."""
     many = [
         one
         for size in (97, 193)

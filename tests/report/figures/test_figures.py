@@ -1,4 +1,5 @@
-"""Figures: every number is that of results.csv, what may not be compared never meets, and what is left out says why."""
+"""Figures: every number is that of results.csv, what may not be compared never meets, and what is
+left out says why."""
 
 import csv
 import io
@@ -302,7 +303,10 @@ def test_curves_say_how_far_they_part_and_what_was_learned():
     (panel,) = figure(table, "learning").panels
     assert len(panel.points) == 80 and panel.points[0]["loss"] == 2.0
     assert panel.notes == [
-        "The curves are apart by at most 5e-05 % over 10 and 0.5 % over 40 steps, in per cent of the first loss.",
+        (
+            "The curves are apart by at most 5e-05 % over 10 and 0.5 % over 40 steps, in per cent "
+            "of the first loss."
+        ),
         "After training, 95.0% to 100.0% of new samples are classified correctly.",
     ]
 

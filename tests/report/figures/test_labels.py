@@ -1,4 +1,5 @@
-"""Direct labels: each as near to its point as the others let it, none on another, all of them inside the plot."""
+"""Direct labels: each as near to its point as the others let it, none on another, all of them
+inside the plot."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,5 @@
-"""The figure of versions: the newest first, what became of each, and its ratio to the plain loop beside it."""
+"""The figure of versions: the newest first, what became of each, and its ratio to the plain loop
+beside it."""
 
 import pytest
 from support.paths import committed

@@ -1,4 +1,5 @@
-"""The map of who is fastest: of layers over neurons and time steps, of networks over their sizes."""
+"""The map of who is fastest: of layers over neurons and time steps, of networks over their
+sizes."""
 
 import pytest
 from support.synthetic import blocks, figure, table_of

@@ -1,4 +1,5 @@
-"""report.html for those who see little, hear the page or run no scripts: axe finds nothing, the answer is there."""
+"""report.html for those who see little, hear the page or run no scripts: axe finds nothing, the
+answer is there."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -24,10 +25,12 @@ def test_the_winners_are_there_without_scripts(browser, pages, scheme):
 
 
 def violations(seen: Visit) -> dict[str, str]:
-    """What axe finds, by rule: the first element. Every figure has its first panel drawn, everything is unfolded."""
+    """What axe finds, by rule: the first element. Every figure has its first panel drawn,
+    everything is unfolded."""
     seen.hold_still()
     seen.page.evaluate(
-        "Promise.all([...document.querySelectorAll('.panels')].map((one) => draw(one.querySelector('.plot'))))"
+        "Promise.all([...document.querySelectorAll('.panels')].map((one) => "
+        "draw(one.querySelector('.plot'))))"
     )
     seen.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     found = Axe().run(seen.page, options={"resultTypes": ["violations"]}).response["violations"]

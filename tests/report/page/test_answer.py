@@ -23,7 +23,10 @@ def measured(steps: dict[str, float], **fields) -> list:
 
 def test_one_group_is_told_with_time_memory_and_the_next():
     (sentence,) = answer(table_of(measured({"jax": 0.002, "norse": 0.003})))
-    pattern = r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the next, takes 1\.[45]\d times \(1.*"
+    pattern = (
+        r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the "
+        r"next, takes 1\.[45]\d times \(1.*"
+    )
     assert re.fullmatch(pattern, sentence), sentence
 
 
@@ -53,7 +56,10 @@ def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many
 def test_a_tie_is_no_victory():
     (sentence,) = answer(table_of(measured({"jax": 0.002, "torch": 0.002004, "norse": 0.003})))
     assert re.match(
-        r"Not decided: (jax|torch) took .* is not shown to be faster than (jax|torch) \([\d.–() ]+ times",
+        (
+            r"Not decided: (jax|torch) took .* is not shown to be faster than (jax|torch) "
+            r"\([\d.–() ]+ times"
+        ),
         sentence,
     )
     assert "norse, the next, takes 1." in sentence
@@ -91,7 +97,10 @@ def test_what_is_decided_is_counted_apart_from_what_is_not():
         one for n in (193, 389) for one in measured({"spyx": 0.002004, "torch": 0.002}, neurons=n)
     ]
     (sentence,) = answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
-    counted = "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 nobody else is ranked. The next takes "
+    counted = (
+        "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 nobody else "
+        "is ranked. The next takes "
+    )
     assert sentence.startswith(counted)
 
 

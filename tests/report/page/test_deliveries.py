@@ -1,4 +1,5 @@
-"""Reports of delivered data say what is proved of data, call the timed thing an epoch, and tell how to measure it again."""
+"""Reports of delivered data say what is proved of data, call the timed thing an epoch, and tell how
+to measure it again."""
 
 from html import unescape
 

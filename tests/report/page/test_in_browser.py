@@ -1,4 +1,5 @@
-"""report.html in a real browser: nothing overlaps, is cut or empty, and filters, sorting, export and links work by clicks."""
+"""report.html in a real browser: nothing overlaps, is cut or empty, and filters, sorting, export
+and links work by clicks."""
 
 import csv
 import io
@@ -263,7 +264,8 @@ def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
         clocks[0].send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def busy() -> float:
-        """Seconds of CPU that the page has taken: on a busy machine the clock on the wall says little."""
+        """Seconds of CPU that the page has taken: on a busy machine the clock on the wall says
+        little."""
         return {
             each["name"]: each["value"]
             for each in clocks[0].send("Performance.getMetrics")["metrics"]
@@ -277,7 +279,8 @@ def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
     seen.page.locator("[data-figure=winners] svg").first.wait_for()
     filtering = busy() - opening
     print(
-        f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: {filtering:.2f} s of CPU"
+        f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: "
+        f"{filtering:.2f} s of CPU"
     )
     assert 0.05 < opening < 3 and 0 < filtering < 1
     assert "400 of 2000" in seen.page.locator("#counted").inner_text()

@@ -1,4 +1,5 @@
-"""report.html: self-contained, escaped, nothing missing, nothing ranked that may not be, the numbers of results.csv."""
+"""report.html: self-contained, escaped, nothing missing, nothing ranked that may not be, the
+numbers of results.csv."""
 
 import json
 import re
@@ -17,7 +18,8 @@ from snnbench.report.page.trust import trust
 
 
 class Page(HTMLParser):
-    """Tables as lists of rows of cell texts, by the id of the section they are in, and every attribute seen."""
+    """Tables as lists of rows of cell texts, by the id of the section they are in, and every
+    attribute seen."""
 
     def __init__(self, text: str):
         super().__init__()

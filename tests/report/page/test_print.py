@@ -1,8 +1,12 @@
-"""What a browser prints: every figure is there, although on the screen each is drawn when it comes into view."""
+"""What a browser prints: every figure is there, although on the screen each is drawn when it comes
+into view."""
 
 import pytest
 
-AT_LOAD = "addEventListener('load', () => { window.completeAtLoad = document.body.classList.contains('complete'); })"
+AT_LOAD = (
+    "addEventListener('load', () => { window.completeAtLoad = "
+    "document.body.classList.contains('complete'); })"
+)
 AT_PRINT = """() => addEventListener("beforeprint", () => {
   const plots = [...document.querySelectorAll(".plot")];
   window.printed = [plots.length, plots.filter((plot) => plot.querySelector("svg")).length];
@@ -35,10 +39,14 @@ def test_a_button_for_more_says_how_many_or_nothing(visit):
 
 
 def test_a_caption_stays_with_its_picture(visit):
-    """Cells of a grid may be parted by the end of a page, whatever they ask for; boxes in a line may not."""
+    """Cells of a grid may be parted by the end of a page, whatever they ask for; boxes in a line
+    may not."""
     seen = visit("quickstart")
     seen.page.emulate_media(media="print")
-    display = "(one) => [getComputedStyle(one).display, getComputedStyle(one.querySelector('figure')).display]"
+    display = (
+        "(one) => [getComputedStyle(one).display, "
+        "getComputedStyle(one.querySelector('figure')).display]"
+    )
     assert seen.page.locator(".panels:has(figure)").first.evaluate(display) == [
         "block",
         "inline-block",

@@ -23,7 +23,8 @@ def text() -> str:
 
 
 def test_the_golden_records_give_the_golden_table():
-    """A change of a column changes that file on purpose: `PYTHONPATH=tests python tests/report/tables/test_csv.py` writes it."""
+    """A change of a column changes that file on purpose: `PYTHONPATH=tests python
+    tests/report/tables/test_csv.py` writes it."""
     assert text() == (GOLDEN / "results-2.csv").read_text()
 
 

@@ -1,4 +1,5 @@
-"""The table of memory in docs/kernels.md: the leanest first, nothing that was not proved, and the ratio that the figures give."""
+"""The table of memory in docs/kernels.md: the leanest first, nothing that was not proved, and the
+ratio that the figures give."""
 
 from support.memory_table import memory_text
 from support.synthetic import record, unmeasured
@@ -29,9 +30,9 @@ def test_rows_are_sorted_and_the_sentence_compares_with_another_framework():
     assert lines == ["| framework", "| fused:linear-recompute", "| fused", "| jax", "| torch"]
     assert "| jax | 400 MiB | 200 MiB | 100 MiB | 50.0 MiB |" in text
     assert (
-        "`fused:linear-recompute` takes 20.0 MiB, 5.0% of the 400 MiB of the leanest other framework, `jax`."
-        in text
-    )
+        "`fused:linear-recompute` takes 20.0 MiB, 5.0% of the 400 MiB of the leanest other "
+        "framework, `jax`."
+    ) in text
 
 
 def test_what_was_not_proved_has_a_reason_and_no_figure():

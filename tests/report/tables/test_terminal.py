@@ -54,7 +54,10 @@ def test_what_fits_is_whole(table, width):
     [
         (
             140,
-            "# | framework | step | 95 % interval | × best | forward | backward | memory | remarks | status",
+            (
+                "# | framework | step | 95 % interval | × best | forward | backward | memory | "
+                "remarks | status"
+            ),
         ),
         (74, "# | framework | step | 95 % interval | × best | memory"),
         (60, "# | framework | step | × best | memory"),
