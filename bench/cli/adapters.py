@@ -1,6 +1,5 @@
 """`snnbench adapters`: who is here and what they can spell."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ from rich.markup import escape
 from snnbench.kernels.spec import NEURONS
 
 from ..common.mistakes import ConfigError
+from ..common.units import counted
 from ..environments.inventory import take_inventory
 from ..environments.versions import versions_among
 from ..experiment.grid import others
@@ -61,7 +61,7 @@ def adapters(
     if not names:
         width = max((len(info.name) for info in shown), default=0)
         for info in shown:
-            counts = f"{_count(info.constructions, 'construction')}, {_count(info.modes, 'mode')}"
+            counts = f"{counted(len(info.constructions), 'construction')}, {counted(len(info.modes), 'mode')}"
             lacks = {variant.lacks: None for variant in listed if variant.framework == info.name}
             absent = info.lacking or info.error or (None not in lacks and next(iter(lacks), None))
             state = f"[dim]{escape(' '.join(absent.split()))}[/]" if absent else counts
@@ -91,10 +91,6 @@ def adapters(
         line(
             f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode."
         )
-
-
-def _count(things: Sequence[str], of: str) -> str:
-    return f"{len(things)} {of}{'s' * (len(things) != 1)}"
 
 
 def _refusals(mine: list[variants.Variant]) -> list[tuple[str, str]]:

@@ -52,7 +52,7 @@ def bundle(
         }
     ):
         raise ConfigError(
-            f"{folder}: has cases of {', '.join(own)}, of your own: nobody else could verify them; bundle other runs"
+            f"{folder}: has cases of {', '.join(own)}, your own networks, which others could not verify; bundle other runs"
         )
     if lacking := unfinished(made):
         say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")

@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from ..common.mistakes import ConfigError
+from ..common.units import counted
 from ..community.bundle import bundle_files
 from ..community.verify.fault import Fault, folded
 from ..community.verify.form import NoBundle
@@ -67,7 +68,7 @@ def shortened(faults: list[Fault]) -> list[str]:
 
 def _print(verdict: Verdict) -> None:
     console, bundle = output(), verdict.bundle
-    count = f"{len(verdict.faults)} fault{'s' * (len(verdict.faults) != 1)}"
+    count = counted(len(verdict.faults), "fault")
     word = "[green]no fault[/]" if verdict.sound else f"[red]{count}[/]"
     console.print(
         f"[bold]{escape(str(verdict.path))}[/]: {len(bundle.records)} records, {word}",

@@ -63,7 +63,7 @@ def bundle_of(folder: StoredSet, by: str = "", note: str = "") -> tuple[Bundle, 
         )
     if words := sorted({word for record in records for word in leaks(record)}):
         raise ConfigError(
-            f"{folder}: the name of an adapter says whose machine this is "
+            f"{folder}: the name of an adapter names this machine or its user "
             f"({', '.join(words)}); rename it"
         )
     planned, refused = folder.read_planned()

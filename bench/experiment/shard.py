@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from ..common.mistakes import ConfigError
+from ..common.units import counted
 from ..core.case import Case
 from .order import comparison_groups, estimate_seconds
 
@@ -21,7 +22,7 @@ class Shard:
         families = comparison_groups(cases)
         if self.count > len(families):
             together = "cases that differ in framework only stay together"
-            most = f"{len(families)} part{'s' * (len(families) > 1)}"
+            most = counted(len(families), "part")
             raise ConfigError(
                 f"--shard {self}: {together}, so there {'are' if len(families) > 1 else 'is'} at most {most}"
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from ..common.units import counted
 from .cores import usable_cores
 from .nvml import answer, device_count, handle_of
 
@@ -128,9 +129,7 @@ def busy_warning(load: float, cores: int) -> list[str]:
     if load <= cores:
         return []
     what = "times will be doubtful, and proofs may run out of time"
-    return [
-        f"this machine is busy: a load of {load:.1f} on {cores} core{'s' * (cores > 1)}: {what}"
-    ]
+    return [f"this machine is busy: a load of {load:.1f} on {counted(cores, 'core')}: {what}"]
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:

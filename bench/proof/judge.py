@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..common.units import small_share
+from ..common.units import counted, small_share
 from ..core.case import Native
 from ..core.network import INPUT, Network
 from ..core.result import Gradients
@@ -209,7 +209,7 @@ def _decisions(
 
 
 def _spikes(count: float) -> str:
-    return f"{count:.0f} spike{'s' * (round(count) != 1)}"
+    return counted(round(count), "spike")
 
 
 def _values(
@@ -279,7 +279,7 @@ def _gradients(
         more = len(wrong) - MOST_NAMED
         wrong = [
             *wrong[: -MOST_NAMED - 1 : -1],
-            f"and {more} more gradient{'s' if more > 1 else ''}",
+            f"and {counted(more, 'more gradient')}",
         ]
     verdict.findings += wrong
 

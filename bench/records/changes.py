@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.units import counted
 from ..core.result import Array
 from .contrasts import FAMILY, Comparison, blocks_needed, compared
 from .quality import FEWEST_BLOCKS
@@ -101,4 +102,4 @@ def _change(
 
 
 def _more(blocks: int) -> str:
-    return f"{blocks} more block{'s' if blocks > 1 else ''}"
+    return counted(blocks, "more block")

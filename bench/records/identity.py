@@ -53,7 +53,7 @@ def differences(
     if packages and was.adapter.get("closure"):
         more = len(packages) - MOST_PACKAGES
         yield ", ".join(packages[:MOST_PACKAGES]) + (
-            f" and {more} more package{'s' * (more > 1)}" if more > 0 else ""
+            f" and {units.counted(more, 'more package')}" if more > 0 else ""
         )
     elif packages:
         yield "its record does not say on which packages it rests"

@@ -108,7 +108,7 @@ def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
 def _sure(best: Row, level: Sequence[Row], others: int) -> str:
     assert best.standing is not None
     if not others:
-        return "How sure: there is nobody to compare it with."
+        return "How sure: there is no other case to compare it with."
     if best.standing.note:
         return f"How sure: not at all ({best.standing.note})."
     flags = list(dict.fromkeys(flag for row in (best, *level) for flag in row.quality))

@@ -38,13 +38,13 @@ def summary(comparison: Comparison) -> Iterator[str]:
     times = Counter(one.verdict for one in comparison.changes)
     base, new = comparison.names
     if comparison.cases:
-        cases, how = _counted(comparison.cases, "case"), TIMES[comparison.times]
+        cases, how = units.counted(comparison.cases, "case"), TIMES[comparison.times]
         yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(found, times)}"
     else:
         yield f"{base} and {new} have no case in common: nothing is compared"
     for name, cases_there in ((base, comparison.only_base), (new, comparison.only_new)):
         if cases_there:
-            yield f"{_counted(len(cases_there), 'case')} only in {name}: {first_few(cases_there)}"
+            yield f"{units.counted(len(cases_there), 'case')} only in {name}: {first_few(cases_there)}"
     if comparison.changes:
         count = len(comparison.changes)
         chance = (
@@ -64,7 +64,7 @@ def summary(comparison: Comparison) -> Iterator[str]:
     if few:
         yield f"unsure: few blocks in {len(few)} of {len(comparison.changes)} comparisons"
     if more := more_blocks(comparison):
-        yield f"to decide: up to {_counted(more, 'more block')}, measured by: {command(comparison)}"
+        yield f"to decide: up to {units.counted(more, 'more block')}, measured by: {command(comparison)}"
 
 
 def more_blocks(comparison: Comparison) -> int:
@@ -170,12 +170,12 @@ def _counts(findings: Counter[str], times: Counter[str]) -> str:
 
 def _side(side: Side) -> str:
     fewest, most = side.blocks
-    blocks = _counted(most, "block") if fewest == most else f"{fewest} to {_counted(most, 'block')}"
+    blocks = (
+        units.counted(most, "block")
+        if fewest == most
+        else f"{fewest} to {units.counted(most, 'block')}"
+    )
     return f"{blocks}, {side.disturbed:.0%} of {side.slots} slots disturbed"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _canary(comparison: Comparison) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..common.units import counted
 from ..core.case import Case
 from ..core.status import RESULTS, RETRIED, STATUSES
 from ..records.rows import VARIANT, Row, comparison_group, grouped, machine_of
@@ -26,9 +27,7 @@ AXES = {
     "network": Axis("network"),
     "device": Axis("device"),
     "precision": Axis("precision"),
-    "layers": Axis(
-        "layers", lambda value: "1 layer" if value == 1 else f"{value} layers", unit="count"
-    ),
+    "layers": Axis("layers", lambda value: counted(value, "layer"), unit="count"),
     "neurons": Axis("N", lambda value: f"N = {value}", unit="count"),
     "time_steps": Axis("T", lambda value: f"T = {value}", unit="count"),
     "batch": Axis("B", lambda value: f"B = {value}", unit="count"),
@@ -48,7 +47,7 @@ AXES = {
     ),
     "dataset": Axis("data set"),
     "samples": Axis("samples", lambda value: f"{value:,} samples", unit="count"),
-    "loaders": Axis("loaders", lambda value: f"{value} loader{'s' * (value != 1)}", unit="count"),
+    "loaders": Axis("loaders", lambda value: counted(value, "loader"), unit="count"),
     "pinned": Axis("pinned", lambda value: "pinned" if value else "not pinned"),
     "augment": Axis("augment", lambda value: "augmented" if value else "not augmented"),
     "behind": Axis("behind", lambda value: f"{value} behind"),
@@ -107,7 +106,7 @@ FLAGS = {
         "disturbed",
         "more than 20 % of the timed slots were disturbed; they do not count",
     ),
-    "preempted": ("preempted", "for more than 5 % of the time somebody else had the core"),
+    "preempted": ("preempted", "for more than 5 % of the time another process had the core"),
     "drift": (
         "drift",
         "the time changed by more than 5 % within a block; what was timed beside it shares that",

@@ -9,7 +9,7 @@ from ..common import units
 from ..measure.pipeline import Prediction
 from ..records.rows import grouped
 from .columns.metric import Entry
-from .columns.predicted import predicted_of
+from .columns.work import predicted_of
 from .table import Table
 
 SHARED = {"data": "batch", "time": "time_steps"}

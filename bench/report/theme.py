@@ -105,7 +105,7 @@ def _places(variants: list[str]) -> dict[str, int]:
     frameworks = {name: re.split("[@:]", name)[0] for name in variants if name not in OWN}
     for name in sorted(
         frameworks, key=lambda name: (frameworks[name] not in OWN, name)
-    ):  # strangers take what is left
+    ):  # unknown frameworks come last
         colour = OWN.index(frameworks[name]) % colours if frameworks[name] in OWN else None
         own = [place for place in free if colour in (None, place % colours)]
         start = crc32(name.encode()) % len(own)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..common.units import counted
 from ..core.status import RETRIED
 from ..experiment.measure import Measure
 from ..experiment.order import estimate_seconds
@@ -95,6 +96,5 @@ def reasons(cases: Iterable[Remaining]) -> list[str]:
     """Returns a line for each reason for measuring again, with its number of cases."""
     counts = Counter(reason for remaining in cases for reason in remaining.again)
     return [
-        f"measured again: {reason} ({count} case{'s' * (count > 1)})"
-        for reason, count in counts.items()
+        f"measured again: {reason} ({counted(count, 'case')})" for reason, count in counts.items()
     ]

@@ -44,7 +44,9 @@ def test_a_run_of_a_network_of_ones_own_is_refused(snnbench_module):
     for one in blocks("torch", workload="network", network="mine@0123456789abcdef", **nothing):
         ResultFolder(folder).write_record(one)
     ended = snnbench_module("bundle", folder)
-    sentence = "has cases of mine, of your own: nobody else could verify them; bundle other runs"
+    sentence = (
+        "has cases of mine, your own networks, which others could not verify; bundle other runs"
+    )
     assert ended.exit_code == 2 and ended.stderr.strip().endswith(sentence), ended.stderr
 
 

@@ -172,7 +172,7 @@ def test_of_others_in_the_folder_nobody_is_told_who_did_not_ask(quick):
     assert (document["rows"][0]["rank_low"], document["rows"][0]["rank_high"]) == (1, 1)
     assert (
         "slow" not in ended.stdout
-        and "How sure: there is nobody to compare it with." in document["answer"]
+        and "How sure: there is no other case to compare it with." in document["answer"]
     )
     assert {row["framework"] for row in ended.rows} == {"numpy", "slow"}, "the folder keeps them"
 

@@ -178,7 +178,7 @@ def test_a_name_that_cannot_be_changed_is_refused(tmp_path, somebody):
         tmp_path / "out",
         [mine.model_copy(update={"adapter": {**mine.adapter, "reference": "mine.py:Mine"}})],
     )
-    with pytest.raises(ConfigError, match="the name of an adapter says whose machine this is"):
+    with pytest.raises(ConfigError, match="the name of an adapter names this machine or its user"):
         bundle_of(folder)
 
 

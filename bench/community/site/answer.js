@@ -9,13 +9,13 @@ let data, kind, group;
 
 // What changes the mathematics is the last to give way, then where it is computed; sizes are the first. Who measured it counts where
 // it was chosen.
-const LAST_TO_GIVE_WAY = [["neuron"], ["workload"], ["network"], ["precision"], ["device"]], WHO = ["source", "loosened", "seed"];
+const LAST_TO_GIVE_WAY = [["neuron"], ["workload"], ["network"], ["precision"], ["device"]], ORIGIN = ["source", "loosened", "seed"];
 const chosenAxes = new Set();
 
 function tierOf(axis) {
   const named = LAST_TO_GIVE_WAY.findIndex((names) => names.includes(axis.name));
   if (named >= 0) return named;
-  if (WHO.includes(axis.name)) return LAST_TO_GIVE_WAY.length + 2;
+  if (ORIGIN.includes(axis.name)) return LAST_TO_GIVE_WAY.length + 2;
   return LAST_TO_GIVE_WAY.length + (axis.numbers && axis.name !== "threads" ? 1 : 0);
 }
 
@@ -24,7 +24,7 @@ function distance(number, chosen) {
   const far = Array(LAST_TO_GIVE_WAY.length + 3).fill(0);
   data.axes.forEach((axis, at) => {
     const here = data.groups[number][at], there = chosen[at];
-    if (here === there || here < 0 || there < 0 || (WHO.includes(axis.name) && !chosenAxes.has(axis.name))) return;
+    if (here === there || here < 0 || there < 0 || (ORIGIN.includes(axis.name) && !chosenAxes.has(axis.name))) return;
     far[tierOf(axis)] += axis.numbers ? Math.abs(Math.log2((axis.numbers[here] + 1) / (axis.numbers[there] + 1))) : 1;
   });
   return [...far, data.notes[number] ? 1 : 0, -data.counts[number]];
@@ -78,7 +78,7 @@ function sentence(rows) {
     return [...names, more ? ` and ${more} more` : "", " are level: ", leading.length > 2 ? "none" : "neither", " is shown to be faster", ...(next ? [". The next, ", ...withMark(next, named(next)), `, takes ${times(next.ratio)} times as long. `] : [". "]), "The first took ", bold(`${seconds(leading[0].step)} ${oneOf(group)}`), "."];
   }
   const [best, next] = ranked;
-  const lead = next ? [", ", bold(`${times(next.ratio)} times as fast as`), " ", ...marked(next), next.between ? ` (${between(next.between, times)})` : ""] : [", and nobody else was proved here"];
+  const lead = next ? [", ", bold(`${times(next.ratio)} times as fast as`), " ", ...marked(next), next.between ? ` (${between(next.between, times)})` : ""] : [", and no other framework was proved here"];
   return [...marked(best), ": ", bold(`${seconds(best.step)} ${oneOf(group)}`), ...lead, "."];
 }
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from ...common.units import counted
 from ...core.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
 from ...records.rows import Row, grouped
@@ -128,5 +129,5 @@ def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
         named = ", ".join(variants[:4]) + (
             f" and {len(variants) - 4} more" if len(variants) > 4 else ""
         )
-        found.append((reason, f"{named}: {len(same)} case{'s' * (len(same) > 1)}"))
+        found.append((reason, f"{named}: {counted(len(same), 'case')}"))
     return sorted(found)

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ... import __version__
+from ...common.units import counted
 from ...records.rows import Row
 from ...report.coverage import FLAGS
 from ..badge import badge_of
@@ -37,8 +38,8 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     by_kind, confirmed = kinds(sources), confirmations(sources)
     names = in_order(framework_of(row) for row in rows)
     counts = (
-        f"{len(rows)} cases of {len(names)} frameworks on {len(by_kind)} "
-        f"kind{'s' * (len(by_kind) > 1)} of machine"
+        f"{len(rows)} cases of {len(names)} frameworks on "
+        f"{counted(len(by_kind), 'kind')} of machine"
     )
     shared = {"version": __version__, "counts": counts, "meanings": MEANINGS}
 

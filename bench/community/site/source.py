@@ -128,9 +128,10 @@ def confirmations(sources: Sequence[Source]) -> dict[int, int]:
         for by, row in same:
             seconds = row.estimates["step"].seconds
             others = {
-                who
-                for who, one in same
-                if who != by and 1 / AGREE <= one.estimates["step"].seconds / seconds <= AGREE
+                submitter
+                for submitter, other in same
+                if submitter != by
+                and 1 / AGREE <= other.estimates["step"].seconds / seconds <= AGREE
             }
             if others:
                 found[id(row)] = len(others)

@@ -86,7 +86,9 @@ def _against(name: str, held: Held) -> tuple[str, str]:
     words = [*named, *([counted] if more else []), *(["others of its own"] if own else [])]
     hint = ", ".join(" ".join(filter(None, one[1:])) for one in sorted(held))
     return (
-        ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1] if words else "nobody else"
+        ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
+        if words
+        else "no other framework"
     ), hint
 
 

@@ -17,7 +17,6 @@ from ...records.rows import Row
 from ...workloads import WORKLOADS
 from ..coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
 from .delivery import DELIVERY
-from .hints import HINTS
 from .metric import (
     EVERY,
     NATIVES,
@@ -30,8 +29,27 @@ from .metric import (
     part_column,
 )
 from .origin import ORIGIN, device_clock, proved, warnings
-from .predicted import OF_THEM
-from .work import WORK
+from .work import RANKS, WORK
+
+HINTS = {
+    "rank_low": "ranks by step time that the case may have among those that differ in nothing but the "
+    "framework; =: not shown to "
+    "be slower than the best",
+    "ratio": "step time over that of the fastest, with its 95 % interval, paired pass by pass",
+    "blocks": "sets of fresh processes, which were timed together",
+    "step_enqueue_s": "step time until the call came back: near all of it, Python is the limit",
+    "memory_meaning": "figures of different meaning are different quantities",
+    "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes before; few may "
+    "be, "
+    "near the threshold",
+    "spike_mismatch": "against an oracle that runs free; decides nothing",
+    "grad_error": "relative L2, the worst of weight, bias and input",
+    "roofline": "the hardware's least time for the step, over the step time",
+    "first_call_s": "with what it compiles",
+    "output_dtype": "type of the spikes handed out",
+    "state_dtype": "type of what a neuron carries from step to step, where it can be seen",
+}
+"""Explanations of metrics whose headings say too little."""
 
 
 def _case_metric(name: str) -> Metric:
@@ -351,7 +369,7 @@ METRICS: tuple[Metric, ...] = (
     _of_proof("grad_error", "error", "gradient error", 520),
     _of_proof("wrong_decisions", "small share", "wrong decisions", 510),
     _of_proof("firing_rate", "share", "firing rate", 540, f"proof {NATIVES}"),
-    # What a native neuron computes, and how many times stronger than the others' its input was, so that it fires.
+    # The equations of a native neuron, and the factor on its input that makes it fire.
     _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),
     Metric("floor_s", lambda row: row.floors.get("step"), "s"),
@@ -443,6 +461,6 @@ METRICS: tuple[Metric, ...] = (
     _case_metric(NETWORK),
     *WORK,
     *map(_case_metric, OF_RANKS),
-    *OF_THEM,
+    *RANKS,
 )
 """The metrics in the order of results.csv, which users' scripts read."""

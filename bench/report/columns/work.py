@@ -1,16 +1,15 @@
-"""Columns of results.csv that stand beside times: what the network asks for, whoever computes it,
-and the energy of a step."""
+"""Columns beside times: operations of the network, energy of a step, and prediction for ranks."""
 
 from statistics import median
 from typing import Any
 
+from ...measure.pipeline import Prediction
 from ...records.rows import Row
 from .metric import Metric
 
 
 def _counted(name: str) -> Any:
-    """Something that the oracle counted in a forward; unknown of a native neuron, which no oracle
-    stands for."""
+    """Returns a count of the oracle in a forward; None for a native neuron, which has no oracle."""
 
     def value(row: Row) -> int | None:
         return (
@@ -32,7 +31,7 @@ def _source(row: Row) -> str | None:
 
 
 WORK = (
-    # Of a network that a config brings: whether its own weights were timed, times which gains, or seeded ones.
+    # Weights of a user's network: its own, times which gains, or seeded ones.
     Metric("weights", lambda row: row.first.proof.get("weights") if row.first.proof else None),
     Metric(
         "spikes",
@@ -72,3 +71,27 @@ WORK = (
     ),
     Metric("energy_of", _source),
 )
+
+
+def predicted_of(row: Row) -> Prediction | None:
+    """Returns the prediction from terms measured on one device, None without terms."""
+    terms = row.first.distributed.get("terms") if row.first.distributed else None
+    if terms is None:
+        return None
+    quartiles = {name: terms[name] for name in ("whole", "neurons", "handover", "reduction")}
+    return Prediction.of(quartiles, terms["layers"])
+
+
+def _rank_wait(row: Row) -> float | None:
+    ranks = row.first.distributed["ranks"] if row.first.distributed else []
+    waits = [rank["wait_s"] for rank in ranks if rank["wait_s"] is not None]
+    return sum(waits) / len(waits) if waits else None
+
+
+def _best_ranks(row: Row) -> float | None:
+    prediction = predicted_of(row)
+    return prediction.optimum[0] if prediction else None
+
+
+RANKS = (Metric("rank_wait_s", _rank_wait, "s"), Metric("best_ranks", _best_ranks, "count"))
+"""Mean seconds of a step that a rank waits for others' states; the predicted best number of ranks."""

@@ -220,9 +220,7 @@ def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
             "faster."
         )
     epochs = max(1, ceil(after))
-    return (
-        f"{entry.variant} is ahead of {first.variant} after {epochs:,} epoch{'s' * (epochs > 1)}."
-    )
+    return f"{entry.variant} is ahead of {first.variant} after {units.counted(epochs, 'epoch')}."
 
 
 def _pays_spec() -> Spec:

@@ -77,7 +77,7 @@ def _panel(
             least = entry.values[weight]
             front.add(entry.index)
     first, *others = (entry.variant for entry in group if entry.index in front)
-    notes = [] if others else [f"Nobody here took less time than {first}, and nobody less memory."]
+    notes = [] if others else [f"{first} took the least time and the least memory here."]
     heights = {entry.variant: entry.values[weight] / 2**20 for entry in group}
     labels = column(heights, heights.values())
     points: list[dict[str, Any]] = []

@@ -21,7 +21,7 @@ TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be "
     "computed, at the best rate "
     "measured here, in the fastest number format. Products with spikes or zeros count "
-    "nothing: nobody can be faster, and a dense "
+    "nothing: no implementation can be faster, and a dense "
     "product of spikes, or one that is exact to fp32 where short formats are much faster, "
     "cannot come near it. Where the machine "
     "was faster during the samples there is more than 100 %; a time below 0.9 of its floor on "

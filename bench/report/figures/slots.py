@@ -17,7 +17,7 @@ TEXT = (
     "out is a disturbed slot, which "
     "does not count. Underneath is what the device's own clock says of the same slots: wall "
     "time far above it is waiting, for "
-    "Python or for a core that somebody else had. Last comes how fast the device ticked "
+    "Python or for a core that another process had. Last comes how fast the device ticked "
     "meanwhile, where the system tells."
 )
 MOST_CALLS = 20_000

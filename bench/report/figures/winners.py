@@ -58,7 +58,7 @@ def winners(table: Table) -> Figure:
             if alike := [entry for entry in group if entry.network == is_network]:
                 panels.append(panel(table, phase, where, alike))
     return Figure(
-        "winners", "Who is fastest", TEXT, _spec(), panels, "No network was proved and timed."
+        "winners", "Fastest framework", TEXT, _spec(), panels, "No network was proved and timed."
     )
 
 

@@ -113,11 +113,11 @@ def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
     total, alone = len(groups), sum(len(group) == 1 for group in groups)
     undecided = total - len(decided) - alone
     rest = [f"in {undecided} it is not decided{_notes(groups)}"] if undecided else []
-    rest += [f"in {alone} nobody else is ranked"] if alone else []
+    rest += [f"in {alone} only one case is ranked"] if alone else []
     if not decided:
         nowhere = "in either condition" if total == 2 else f"in any of {total} conditions"
         return "; ".join(
-            [f"Not decided who is {what} {nowhere}{_notes(groups)}", *rest[bool(undecided) :]]
+            [f"The {what} is not decided {nowhere}{_notes(groups)}", *rest[bool(undecided) :]]
         )
     (name, count), *others = Counter(_name(group[0].row) for group in decided).most_common()
     where = f"{count} of {total}" if count < total else "both" if total == 2 else f"all {total}"

@@ -5,7 +5,7 @@ const ROW = 30; // height of a framework's line; as in figures/spec.py
 const NARROW = 430; // plots up to this width have short labels
 const PAPER = 700; // and its width where the page is printed
 const FEW = 6; // panels of a figure that are shown at first
-const AT_ONCE = 40; // panels of a page that are drawn without being looked at, for whoever saves it or makes a picture of it
+const AT_ONCE = 40; // panels of a page that are drawn without scrolling, for saved pages and pictures
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const more = new Set(); // figures of which all panels are shown
 const drawn = new Map(); // element of a panel → its Vega view
@@ -161,7 +161,7 @@ function layAll() {
   drawFew();
 }
 
-/** Draws what nobody looked at yet where that is little, one panel after the other, so that the page answers meanwhile. */
+/** Draws the panels that did not come into view, if they are few, one after the other, so that the page answers meanwhile. */
 async function drawFew() {
   const targets = document.querySelectorAll(".plot");
   if (targets.length > AT_ONCE) return;

@@ -4,12 +4,17 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ...common.files import cache_folder, write_atomically
 from ...workloads import WORKLOADS
 from ..answer import OURS
 from ..columns.metric import STEP_FIRST, VIEWS
@@ -23,7 +28,6 @@ from .provenance import provenance, rejected
 from .reproduce import ResultSet
 from .still import stills
 from .trust import caveats, date, header, trust
-from .vega import vega_script
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "draw.js", "table.js")
@@ -55,7 +59,7 @@ def html_text(
     ]
     columns = [metric for metric in columns if any(map(metric.text, table.entries))]
     scripts = [
-        Markup(vega_script()),
+        Markup(_vega_script()),
         *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS),
     ]
     templates = Environment(
@@ -137,6 +141,20 @@ def _workloads(table: Table) -> dict[str, str]:
     """Returns a sentence on each workload of the report, by its name; empty for unknown ones."""
     names = dict.fromkeys(entry.row.case.workload for entry in table.entries)
     return {name: WORKLOADS[name].summary if name in WORKLOADS else "" for name in names}
+
+
+@lru_cache(maxsize=1)
+def _vega_script() -> str:
+    """Returns Vega, Vega-Lite and Vega-Embed as `window.vegaEmbed`. Bundling takes two seconds, so
+    the result is cached in a file."""
+    cached = cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    try:
+        return cached.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        script = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub asks for a snippet
+    with suppress(OSError):  # then the next report takes two seconds more
+        write_atomically(cached, script)
+    return script
 
 
 def _hash(script: str) -> str:

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from ...common import units
+from ...common.units import counted
 from ...machine.facts import machine_label
 from ...records.quality import FEWEST_BLOCKS
 from ...records.rows import Row, grouped
@@ -39,10 +40,6 @@ def date(text: str) -> str:
     return text.replace("T", " ").replace("+00:00", " UTC")
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> list[dict[str, Any]]:
     """Returns sentences, each `good`, a `note` or a `doubt`, with the names of their rows and a
     doubt's `brief` form."""
@@ -56,7 +53,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         sentences.append({"kind": kind, "text": text, "rows": list(items), "brief": brief})
 
     text = " ".join(
-        [f"{len(ranked)} of {_count(len(rows) + len(missing), 'case')} ranked.", *_proofs(ranked)]
+        [f"{len(ranked)} of {counted(len(rows) + len(missing), 'case')} ranked.", *_proofs(ranked)]
     )
     natives = [row for row in rows if row.sound and row.case.native]
     say("good" if ranked else "note" if natives else "doubt", text, brief="nothing is ranked")
@@ -65,9 +62,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
             "each framework's own neuron, proved to have the right time axis and held against no "
             "oracle"
         )
-        text = (
-            f"{_count(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
-        )
+        text = f"{counted(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
         say("note", text, map(names, natives))
     reasons = {
         "check_failed": "because the proof failed",
@@ -80,7 +75,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
             items = [f"{names(row)}: {reason_of(row)}" for row in refused]
             say(
                 "doubt",
-                f"{_count(len(refused), 'case')} refused {why}.",
+                f"{counted(len(refused), 'case')} refused {why}.",
                 items,
                 f"{len(refused)} {status}",
             )
@@ -93,14 +88,14 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
                 flags[flag].append(entry.row)
     for flag, members in flags.items():
         word, meaning = FLAGS[flag]
-        share = f"{len(members)} of {_count(len(ranked), 'ranked row')}"
+        share = f"{len(members)} of {counted(len(ranked), 'ranked row')}"
         kind = "doubt" if len(members) >= len(ranked) / 2 else "note"
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
     for why, unclean in grouped(
         (row for row in ranked if row.unclean), lambda row: row.unclean
     ).items():
         text = (
-            f"{_count(len(unclean), 'ranked row')} with {why}; such a time has no interval and "
+            f"{counted(len(unclean), 'ranked row')} with {why}; such a time has no interval and "
             "decides no rank."
         )
         say("doubt", text, map(names, unclean), why.partition(":")[0])
@@ -123,11 +118,11 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     if overhead := _overhead(rows):
         say(*overhead)
     if unreadable:
-        text = f"Left out: {_count(len(unreadable), 'file')} that could not be read."
+        text = f"Left out: {counted(len(unreadable), 'file')} that could not be read."
         say("doubt", text, unreadable, "files that could not be read")
     if missing:
         why = "the run was interrupted, or a part of it is elsewhere"
-        text = f"Missing: {_count(len(missing), 'planned case')} without a record: {why}."
+        text = f"Missing: {counted(len(missing), 'planned case')} without a record: {why}."
         say("doubt", text, missing, f"{len(missing)} without a record")
     return sentences
 
@@ -142,9 +137,9 @@ def _proofs(ranked: Sequence[Row]) -> list[str]:
             "within the limits of its precision."
         )
     if any(row.delivers for row in ranked):
-        who = "delivery of data" if said else "row"
+        subject = "delivery of data" if said else "row"
         said.append(
-            f"Every ranked {who} was first proved: its frames and labels equal tonic's, "
+            f"Every ranked {subject} was first proved: its frames and labels equal tonic's, "
             "element by element."
         )
     return said
@@ -155,12 +150,12 @@ def caveats(table: Table, sentences: Sequence[dict[str, Any]], missing: Sequence
     ranked = sum(row.rankable for row in table.rows)
     doubts = [sentence["brief"] for sentence in sentences if sentence["kind"] == "doubt"]
     why = (
-        f"{_count(len(doubts), 'reason')} to doubt: {', '.join(doubts)}"
+        f"{counted(len(doubts), 'reason')} to doubt: {', '.join(doubts)}"
         if doubts
         else "no reason to doubt was found"
     )
     planned = len(table.rows) + len(missing)
-    return f"{ranked} of {_count(planned, 'case')} ranked, each proved first; {why}"
+    return f"{ranked} of {counted(planned, 'case')} ranked, each proved first; {why}"
 
 
 def _blocks(
@@ -195,7 +190,7 @@ def _blocks(
         )
         yield (
             "doubt" if len(apart) > len(rows) / 2 else "note",
-            f"{_count(len(apart), 'ranked row')} {text}.",
+            f"{counted(len(apart), 'ranked row')} {text}.",
             [*map(name, apart)],
             "timed one after the other",
         )
@@ -213,7 +208,7 @@ def _blocks(
     )
     if disturbed:
         text = (
-            f"{disturbed} of {_count(slots, 'slot')} of the {step} were disturbed, by other "
+            f"{disturbed} of {counted(slots, 'slot')} of the {step} were disturbed, by other "
             "programs or a slowed device"
         )
         counting = " but where a row has no clean ones" if any(row.unclean for row in rows) else ""
@@ -223,7 +218,7 @@ def _blocks(
         yield (
             "doubt",
             (
-                f"{_count(len(undecided), 'row')} in groups without a decided rank "
+                f"{counted(len(undecided), 'row')} in groups without a decided rank "
                 f"({'; '.join(notes)})."
             ),
             [*map(name, undecided)],

@@ -11,8 +11,8 @@ from rich.markup import escape
 from ...common.texts import brief
 from ..columns.metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..coverage import reason_of, remarks_on
+from ..ranks import HEAD, by_title, lines_of, notes_of
 from ..table import Table
-from .ranks import print_scalings
 
 BAR = "  "
 """Heading of the nameless column of bars, which begin at zero."""
@@ -65,7 +65,7 @@ def print_tables(table: Table, console: Console) -> None:
         console.print(
             f"… and {left} more cases, in the report and in results.csv.", highlight=False
         )
-    print_scalings(table, console)
+    _print_scalings(table, console)
 
 
 def _widest(
@@ -121,3 +121,21 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
         )
         drawn.add_row(*(cells[head] for head in heads))
     return drawn
+
+
+def _print_scalings(table: Table, console: Console) -> None:
+    """Prints a table of what was measured on one rank and on several, and the predictions below
+    it."""
+    for title, found in by_title(table).items():
+        lines = [line for scaling in found for line in lines_of(scaling)]
+        known = [at for at in range(len(HEAD)) if any(line[at] for line in lines)]
+        drawn = rich.table.Table(box=SIMPLE_HEAD, pad_edge=False)
+        for at in known:
+            drawn.add_column(HEAD[at], justify="left" if at == 0 else "right")
+        for line in lines:
+            drawn.add_row(*(escape(line[at]) for at in known))
+        console.print(f"[bold]{escape(title)}[/]", highlight=False)
+        console.print(drawn)
+        for note in (note for scaling in found for note in notes_of(scaling)):
+            console.print(f"  {escape(note)}", highlight=False)
+        console.print()

@@ -215,7 +215,7 @@ def test_only_comparisons_with_the_same_others_are_summarised_together():
     } == {
         "jax and torch": (2, "0 of 2", "9.00"),
         "torch": (1, "0 of 1", "1.40"),
-        "nobody else": (1, "", ""),
+        "no other framework": (1, "", ""),
     }
     assert "jax and torch 2 0 of 2 9.00" in words(site_files(sources)["framework/snntorch.html"])
 
