@@ -11,40 +11,41 @@ from pathlib import Path
 from snnbench.core.complete import NoAdapter, adapter_class
 from snnbench.core.contract import Adapter
 
-BUILT_IN = {
+OWN = {
     "fused": "snnbench.adapters.fused:Fused",
+    "jax": "snnbench.adapters.jax_scan:JaxScan",
     "torch": "snnbench.adapters.torch_loop:TorchLoop",
     "snntorch": "snnbench.adapters.snntorch:SnnTorch",
     "norse": "snnbench.adapters.norse:Norse",
+    "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
     "sinabs": "snnbench.adapters.sinabs:Sinabs",
+    "spyx": "snnbench.adapters.spyx:Spyx",
     "rockpool": "snnbench.adapters.rockpool:Rockpool",
     "rockpool-jax": "snnbench.adapters.rockpool_jax:RockpoolJax",
-    "spikingjelly": "snnbench.adapters.spikingjelly:SpikingJelly",
-    "spyx": "snnbench.adapters.spyx:Spyx",
-    "jax": "snnbench.adapters.jax_scan:JaxScan",
     "bindsnet": "snnbench.adapters.bindsnet:BindsNet",
-    "snntorch-ipu": "snnbench.adapters.snntorch_ipu:SnnTorchIpu",
-    "snnax": "snnbench.adapters.snnax:Snnax",
-    "eventax": "snnbench.adapters.eventax:Eventax",
-    "jaxpike": "snnbench.adapters.jaxpike:Jaxpike",
-    "brainpy-state": "snnbench.adapters.brainpy_state:BrainpyState",
     "slax": "snnbench.adapters.slax:Slax",
-    "jaxsnn": "snnbench.adapters.jaxsnn:Jaxsnn",
-    "matterhorn-pytorch": "snnbench.adapters.matterhorn:Matterhorn",
     "lava-dl": "snnbench.adapters.lava_dl:LavaDl",
+    "tonic": "snnbench.data.strategies.tonic:Tonic",
+    "snntorch-ipu": "snnbench.adapters.snntorch_ipu:SnnTorchIpu",
+    "brainpy-state": "snnbench.adapters.brainpy_state:BrainpyState",
     "spikingjelly-cupy": "snnbench.adapters.spikingjelly_cupy:SpikingJellyCupy",
     "sinabs-exodus": "snnbench.adapters.sinabs_exodus:SinabsExodus",
+    "snnax": "snnbench.adapters.snnax:Snnax",
     "rockpool-exodus": "snnbench.adapters.rockpool_exodus:RockpoolExodus",
-}
-"""Those that compute networks."""
-
-LOADING = {
-    "tonic": "snnbench.data.strategies.tonic:Tonic",
+    "jaxpike": "snnbench.adapters.jaxpike:Jaxpike",
+    "matterhorn-pytorch": "snnbench.adapters.matterhorn:Matterhorn",
+    "jaxsnn": "snnbench.adapters.jaxsnn:Jaxsnn",
     "frames": "snnbench.data.strategies.frames:Frames",
+    "eventax": "snnbench.adapters.eventax:Eventax",
 }
-"""Those that load data."""
+"""The adapters of this project, by name. The place of a name is its colour and shape in reports:
+new names come last, and siblings are eleven places apart to share a colour."""
 
-OWN = {**BUILT_IN, **LOADING}
+LOADING = {name: OWN[name] for name in ("tonic", "frames")}
+"""Adapters that load data."""
+
+BUILT_IN = {name: reference for name, reference in OWN.items() if name not in LOADING}
+"""Adapters that compute networks."""
 
 ENTRY_POINT_GROUP = "snnbench.adapters"
 

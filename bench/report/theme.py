@@ -5,6 +5,8 @@ import re
 from typing import Any
 from zlib import crc32
 
+from snnbench.adapters.registry import OWN
+
 PALETTES = {
     "light": (
         *("#0072b2", "#d55e00", "#009e73", "#b41878", "#7884fc", "#78480c"),
@@ -17,8 +19,14 @@ PALETTES = {
 }
 """The first three follow Okabe and Ito. A search chose the others to differ from each other and
 from the page, also without seeing red or green."""
-STAR = "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0,0.4L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
-SALTIRE = "M-0.9,-0.5L-0.5,-0.9L0,-0.4L0.5,-0.9L0.9,-0.5L0.4,0L0.9,0.5L0.5,0.9L0,0.4L-0.5,0.9L-0.9,0.5L-0.4,0Z"
+STAR = (
+    "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81"
+    "L0,0.4L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
+)
+SALTIRE = (
+    "M-0.9,-0.5L-0.5,-0.9L0,-0.4L0.5,-0.9L0.9,-0.5L0.4,0"
+    "L0.9,0.5L0.5,0.9L0,0.4L-0.5,0.9L-0.9,0.5L-0.4,0Z"
+)
 HOURGLASS, BOW = "M-0.9,-0.9L0.9,-0.9L-0.9,0.9L0.9,0.9Z", "M-0.9,-0.9L-0.9,0.9L0.9,-0.9L0.9,0.9Z"
 SHAPES = (
     *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"),
@@ -53,35 +61,8 @@ RAMPS = {
 """Colours of the parts of a whole, which differ in lightness too."""
 
 
-OWN = (
-    *(
-        "fused",
-        "jax",
-        "torch",
-        "snntorch",
-        "norse",
-        "spikingjelly",
-        "sinabs",
-        "spyx",
-        "rockpool",
-        "rockpool-jax",
-        "bindsnet",
-    ),
-    *(
-        "slax",
-        "lava-dl",
-        "tonic",
-        "snntorch-ipu",
-        "brainpy-state",
-        "spikingjelly-cupy",
-        "sinabs-exodus",
-        "snnax",
-    ),
-    *("rockpool-exodus", "jaxpike", "matterhorn-pytorch", "jaxsnn", "frames", "eventax"),
-)
-"""Every framework has a colour and a shape of its own, by its place here, the same in every report.
-The first have a colour to themselves as long as none of the others is there; those at a distance of
-so many share one, and a sibling that of its sibling."""
+PLACES = {name: place for place, name in enumerate(OWN)}
+"""Places of frameworks among the colours and shapes, the same in every report."""
 
 
 def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
@@ -99,17 +80,16 @@ def styles(variants: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _places(variants: list[str]) -> dict[str, int]:
-    places = {name: OWN.index(name) for name in variants if name in OWN}
+    places = {name: PLACES[name] for name in variants if name in PLACES}
     colours, taken = len(PALETTES["light"]), set[int]()
-    free = range(len(OWN), colours * len(SHAPES))
-    frameworks = {name: re.split("[@:]", name)[0] for name in variants if name not in OWN}
-    for name in sorted(
-        frameworks, key=lambda name: (frameworks[name] not in OWN, name)
-    ):  # unknown frameworks come last
-        colour = OWN.index(frameworks[name]) % colours if frameworks[name] in OWN else None
-        own = [place for place in free if colour in (None, place % colours)]
-        start = crc32(name.encode()) % len(own)
-        order = own[start:] + own[:start]
+    free = range(len(PLACES), colours * len(SHAPES))
+    frameworks = {name: re.split("[@:]", name)[0] for name in variants if name not in PLACES}
+    known_first = sorted(frameworks, key=lambda name: (frameworks[name] not in PLACES, name))
+    for name in known_first:
+        place = PLACES.get(frameworks[name])
+        allowed = [other for other in free if place is None or other % colours == place % colours]
+        start = crc32(name.encode()) % len(allowed)
+        order = allowed[start:] + allowed[:start]
         places[name] = next((place for place in order if place not in taken), order[0])
         taken.add(places[name])
     return places

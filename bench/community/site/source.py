@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from ...machine.facts import machine_kind
 from ...records.rows import Row, rows_of
 from ...report.answer import OURS
-from ...report.theme import OWN as COLOURED
+from ...report.theme import PLACES
 from ..bundle import Bundle
 
 MARKS = {**dict.fromkeys(OURS, "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}
@@ -83,10 +83,7 @@ def mark_of(framework: str) -> str:
 
 def in_order(frameworks: Iterable[str]) -> list[str]:
     """Returns the frameworks, built-in ones first, in the order of their colours in reports."""
-    return sorted(
-        set(frameworks),
-        key=lambda name: (COLOURED.index(name) if name in COLOURED else len(COLOURED), name),
-    )
+    return sorted(set(frameworks), key=lambda name: (PLACES.get(name, len(PLACES)), name))
 
 
 def by_version(text: str) -> tuple[bool, Version, str]:

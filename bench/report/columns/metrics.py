@@ -67,6 +67,14 @@ def _case_metric(name: str) -> Metric:
     )
 
 
+def _case_metrics(first: str, last: str) -> list[Metric]:
+    """Returns the metrics of the case's fields from `first` to `last`."""
+    return [
+        _case_metric(name)
+        for name in CASE_FIELDS[CASE_FIELDS.index(first) : CASE_FIELDS.index(last) + 1]
+    ]
+
+
 def _neuron_metric(name: str) -> Metric:
     """Returns the metric of a field of the neuron, which a native neuron lacks."""
     return Metric(f"neuron_{name}", lambda row: getattr(row.case.neuron, name, None))
@@ -275,25 +283,12 @@ def _verdict(entry: Entry) -> str:
     return (passed if row.proved else "rejected") if row.first.proof else ""
 
 
-LATER, LATEST, OF_RANKS = (
-    ("width", "image", "classes", "norm", "firing"),
-    ("loss", "optimizer"),
-    ("parallel", "ranks"),
-)
-"""Fields of a case whose columns stand last."""
 NEURON = [field.name for field in fields(NeuronSpec)]
 EVERY_NEURON = NEURON.index("max_spikes") + 1
 """Number of fields that every neuron has; their columns stand in front."""
 
 METRICS: tuple[Metric, ...] = (
-    *map(
-        _case_metric,
-        (
-            name
-            for name in CASE_FIELDS
-            if name not in (*LATER, *LATEST, *DATA_AXES, NETWORK, *OF_RANKS)
-        ),
-    ),
+    *_case_metrics("framework", "seed"),
     *map(_neuron_metric, NEURON[:EVERY_NEURON]),
     Metric(
         "status",
@@ -422,7 +417,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("started_at", lambda row: row.first.started_at),
     Metric("case_id", lambda row: row.first.case_id),
     Metric("schema", lambda row: SCHEMA),
-    *map(_case_metric, LATER),
+    *_case_metrics("width", "firing"),
     # Where a kernel chooses how to multiply spikes: which products it took, and the share of ones that it counted.
     _fact("product"),
     _fact("product_rate", "share"),
@@ -431,7 +426,7 @@ METRICS: tuple[Metric, ...] = (
         Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
         for phase in USUAL_PHASES
     ),
-    *map(_case_metric, LATEST),
+    *_case_metrics("loss", "optimizer"),
     *(metric for phase in PHASES if phase not in USUAL_PHASES for metric in _of_later_phase(phase)),
     *(_taken_apart("seconds", stage, "s") for stage in STAGES),
     Metric(
@@ -460,7 +455,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("git_commit", lambda row: row.first.git_commit),
     _case_metric(NETWORK),
     *WORK,
-    *map(_case_metric, OF_RANKS),
+    *_case_metrics("parallel", "ranks"),
     *RANKS,
 )
 """The metrics in the order of results.csv, which users' scripts read."""
