@@ -1,4 +1,4 @@
-"""`snnbench verify`: what a bundle claims, recomputed."""
+"""`snnbench verify`: recomputes the claims of bundles."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from .console import output, print_json
 from .options import Json
 
 MOST_SHOWN = 5
-"""Faults of one kind."""
+"""Number of faults of one kind."""
 
 
 def verify(
@@ -29,9 +29,9 @@ def verify(
 ) -> None:
     """Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible times.
 
-    Every fault is named in one sentence. Nothing is measured, no adapter imported, no network asked.
+    Every fault is named in one sentence. Nothing is measured, no adapter is imported, and no network is used.
 
-    A bundle without faults can still be of a machine whose clock ran wrong: only a second one of such a machine can tell.
+    A bundle without faults can still have wrong times; only a second measurement can tell.
     """
     verdicts = checked(bundles)
     if as_json:
@@ -45,7 +45,7 @@ def verify(
 
 
 def checked(bundles: list[Path]) -> list[Verdict]:
-    """Verdicts on the bundle files that the command line names. Raises ConfigError."""
+    """Returns verdicts on the bundle files of the command line. Raises ConfigError."""
     try:
         return verdicts_of(bundle_files(bundles))
     except NoBundle as error:
@@ -53,7 +53,8 @@ def checked(bundles: list[Path]) -> list[Verdict]:
 
 
 def shortened(faults: list[Fault]) -> list[str]:
-    """The first faults of each kind in words, how many follow from each, and how many more there are."""
+    """Returns the first faults of each kind in words, with the numbers of their consequences and of
+    further ones."""
     kinds: dict[str, list[str]] = {}
     for fault, following in folded(faults):
         kinds.setdefault(fault.kind, []).append(

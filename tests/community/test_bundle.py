@@ -1,5 +1,5 @@
-"""A bundle holds what is allowed and nothing else, is the same from the same records, and is as
-small as it was found to be."""
+"""A bundle holds the allowed fields alone, has the same bytes from the same records, and stays
+small."""
 
 import json
 
@@ -25,7 +25,7 @@ TOLD = (
 
 
 @pytest.fixture
-def somebody(monkeypatch):
+def private_machine(monkeypatch):
     monkeypatch.setenv("HOME", "/home/secretuser")
     monkeypatch.setenv("USER", "secretuser")
     monkeypatch.setattr("snnbench.community.scrub.platform.node", lambda: "vault9.example.org")
@@ -40,7 +40,7 @@ def folder_of(path, records) -> ResultFolder:
 
 
 def telling(status="ok", **fields):
-    """A record that says everything in every text that it has."""
+    """A record with private words in all of its texts."""
     text = f"{TOLD}, ~secretuser"
     one = record("torch", status, f"ValueError: {text} (in part 'backward')")
     told = {
@@ -69,7 +69,7 @@ def telling(status="ok", **fields):
 @pytest.mark.parametrize(
     "status", ["ok", "error", "crash", "import_error", "unsupported", "check_failed", "oom_host"]
 )
-def test_a_bundle_says_nothing_of_whose_it_is(tmp_path, somebody, status):
+def test_a_bundle_does_not_name_its_machine(tmp_path, private_machine, status):
     folder = folder_of(tmp_path / "secretuser", [telling(status)])
     experiment = {"name": "mine", "adapters": ["/home/secretuser/a.py:A"], "seed": 0}
     folder.write_plan(SetPlan({**experiment, "data": {"folder": "/srv/data"}}))
@@ -79,7 +79,7 @@ def test_a_bundle_says_nothing_of_whose_it_is(tmp_path, somebody, status):
     assert json.loads(text.splitlines()[1])["experiment"] == {"name": "mine", "seed": 0}
 
 
-def test_of_an_error_its_kind_and_part_stay(somebody):
+def test_of_an_error_its_kind_and_part_stay(private_machine):
     (part,) = [
         part
         for part in scrubbed(telling("error"))["parts"].values()
@@ -107,9 +107,8 @@ def test_there_are_the_allowed_fields_alone():
     )
 
 
-def test_of_every_field_somebody_has_decided():
-    """A new field of a record is allowed here, or stays at home: nothing leaves, or is lost,
-    because nobody thought of it."""
+def test_every_field_is_listed_as_public_or_private():
+    """A new field of a record must be listed as public or private."""
     assert {*Record.model_fields} == {*FIELDS, "schema_version", "traceback", "stderr_tail"}
     home = {"environment": {"packages", "variables"}, "machine": {"kernel"}, "monitor": {"watched"}}
     kinds = {
@@ -129,7 +128,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     assert text_of(bundle_of(one, "me")[0]) != text_of(bundle_of(one, "you")[0])
 
 
-def test_what_was_scrubbed_is_a_record_and_is_not_scrubbed_again(somebody):
+def test_what_was_scrubbed_is_a_record_and_is_not_scrubbed_again(private_machine):
     for status in ("ok", "error", "unsupported"):
         once = RECORD.validate_python(scrubbed(telling(status)))
         assert scrubbed(once) == scrubbed(once, placeless) == scrubbed(telling(status))
@@ -172,7 +171,7 @@ def test_a_harmless_text_stays_as_it_is(text):
     assert harmless(harmless(text)) == harmless(text)
 
 
-def test_a_name_that_cannot_be_changed_is_refused(tmp_path, somebody):
+def test_a_name_that_cannot_be_changed_is_refused(tmp_path, private_machine):
     mine = record("secretuser-net")
     folder = folder_of(
         tmp_path / "out",

@@ -1,5 +1,4 @@
-"""Bundles that somebody broke, by chance or on purpose: a sentence each, no traceback, no long
-wait."""
+"""Damaged and hostile bundles: a sentence each, no traceback, no long wait."""
 
 import json
 from random import Random
@@ -23,7 +22,7 @@ EXAMPLES = 60
 
 @pytest.fixture(scope="module")
 def small() -> str:
-    """Of two frameworks and one neuron."""
+    """A bundle of two frameworks and one neuron."""
     forged = Forged(text_of(bundle_of(BundleFile(committed("quickstart")), "neuro")[0]))
     soft = forged.timed("rockpool")["case"]["neuron"]
     kept = [
@@ -37,7 +36,7 @@ def small() -> str:
 
 
 def judged(path) -> list[str] | None:
-    """Kinds of the faults; None of what is no bundle."""
+    """Returns the kinds of faults, None for a file that is no bundle."""
     try:
         (verdict,) = verify([path])
     except NoBundle as error:

@@ -1,5 +1,4 @@
-"""Whose machine a result folder was written on does not stand in it, wherever a worker or a user
-may have put it."""
+"""A result folder does not name its machine or user, wherever a worker or a user wrote them."""
 
 import json
 
@@ -26,11 +25,11 @@ FIXED = (
     "environment",
     "machine",
 )
-"""Fields with names, hashes and words of a list, which the schema checks."""
+"""Fields with names, hashes and listed words, which the schema checks."""
 
 
 @pytest.fixture(autouse=True)
-def somebody(monkeypatch):
+def private_machine(monkeypatch):
     monkeypatch.setenv("HOME", HOME)
     monkeypatch.setenv("USER", USER)
 
@@ -44,7 +43,7 @@ def names_somebody(text: str) -> bool:
 
 
 def test_no_field_of_a_record_keeps_home_or_user(tmp_path):
-    """The text is planted in every place of a record: where the schema takes it, home and user are
+    """A planted text in every place of a record that the schema accepts: home and user are
     replaced."""
     known = {
         **record("torch", "ok", "because").model_dump(by_alias=True),
@@ -93,7 +92,7 @@ def test_nor_does_any_other_file(tmp_path):
 
 
 def test_what_a_case_is_stays_as_it_is(tmp_path, monkeypatch):
-    """A user who is called like something that records are made of."""
+    """A user may be called like a part of a record."""
     for name in (
         "torch",
         "root",

@@ -1,5 +1,4 @@
-"""Files of a result folder that somebody else wrote, or spoilt: refused with a sentence, or
-harmless, and never a traceback."""
+"""Foreign or damaged files of a result folder: refused with a sentence, or harmless; no traceback."""
 
 import json
 import math
@@ -26,7 +25,7 @@ KINDS = ("record", "environment", "planned", "experiment")
 
 
 def real_set(folder: Path) -> dict[str, Path]:
-    """Two cases of the quickstart set; the file to spoil by its kind."""
+    """Two cases of the quickstart set, and the file to damage by its kind."""
     unbundled("quickstart", folder)
     real = sorted((folder / "records").glob("*.json"))
     ids = sorted({path.name[:16] for path in real if '"step"' in path.read_text()})[:2]
@@ -44,7 +43,7 @@ def real_set(folder: Path) -> dict[str, Path]:
 
 
 def read_everywhere(folder: Path, other: Path) -> list[str]:
-    """What is said of a folder that report, merge, compare and a resumed run read."""
+    """Returns the messages on a folder that report, merge, compare and a resumed run read."""
     results = read_results([folder])
     for row in results.rows:
         for phase in USUAL_PHASES if row.standing else ():

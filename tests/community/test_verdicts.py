@@ -1,5 +1,4 @@
-"""Forged bundles: every kind of fault is planted, found and named, and what real runs left has
-none."""
+"""Forged bundles: every kind of fault is planted, found and named; real runs have none."""
 
 from datetime import UTC, datetime
 
@@ -52,8 +51,8 @@ def test_every_kind_is_planted():
     assert {kind for kind, _, _ in FORGERIES.values()} == KINDS.keys()
 
 
-def test_a_forger_who_claims_anew_what_the_records_give_is_caught_by_these(forged, tmp_path):
-    """Ranks and times agree with the records then; the calls do not agree with the clock."""
+def test_recomputed_claims_of_forged_records_are_caught(forged, tmp_path):
+    """Ranks and times agree with the records then; the calls contradict the clock."""
     for block in range(3):
         faster(forged.timed("snntorch", block), 10)
     claim_anew(forged)
@@ -62,7 +61,7 @@ def test_a_forger_who_claims_anew_what_the_records_give_is_caught_by_these(forge
 
 
 def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
-    """A comparison is in one shard as a whole: what it lacks altogether is told and no fault."""
+    """A shard has a comparison as a whole: comparisons that it lacks are a remark and no fault."""
     forged.planned = names_of(forged)
     soft = forged.timed("rockpool")["case"]["neuron"]
     forged.records = [record for record in forged.records if record["case"]["neuron"] == soft]
@@ -82,8 +81,7 @@ def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
 
 
 def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
-    """Where somebody else had the cores in every slot, of which none is ranked, the best rates may
-    be much above the record's."""
+    """With other programs on the cores in every slot, the best rates may be far above the record's."""
     part = forged.timed("fused")["parts"]["step"]
     part["floor_s"] *= 1e-3
     for slot in part["timing"]["slots"]:
@@ -132,7 +130,7 @@ def test_what_follows_from_one_change_is_one_line_with_it(forged, tmp_path, chan
 
 
 def test_an_edited_processor_is_told_before_the_hash_of_the_file(quickstart, tmp_path):
-    """Of a file edited by hand the hash of the entry is wrong too, in each record."""
+    """The entry's hash is wrong in each record of an edited file, too."""
     cpu = Forged(quickstart).records[0]["machine"]["cpu"]
     (verdict,) = verify(
         [written(tmp_path, quickstart.replace(f'"cpu":"{cpu}"', '"cpu":"AMD EPYC 9965"'))], NOW

@@ -1,4 +1,4 @@
-"""One set of made-up cases, which tests of the report share."""
+"""Made-up cases that tests of the report share."""
 
 import pytest
 from support.synthetic import example, table_of

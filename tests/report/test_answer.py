@@ -72,7 +72,7 @@ def test_where_nothing_is_known_it_says_so():
     assert told([]) == "No answer: nothing could be ranked; the table says why."
 
 
-def test_who_is_missing_is_named_with_the_reason_and_the_load():
+def test_missing_cases_are_named_with_the_reason_and_the_load():
     late = record("norse", "timeout", "no end after 120 s, stopped in part 'proof'")
     late.monitor, late.machine = {"load_average": 15.23}, {**late.machine, "usable_threads": 2}
     died = unmeasured("jax", "crash")

@@ -22,7 +22,7 @@ from snnbench.report.plots import (
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
-    """Few pixels are drawn sooner."""
+    """Draws few pixels, to be fast."""
     monkeypatch.setattr("snnbench.report.plots.PIXELS_PER_INCH", 72)
 
 

@@ -1,5 +1,4 @@
-"""How ranks scale: tables of their own, a curve that is predicted, and no ranking over numbers of
-ranks."""
+"""Scaling over ranks: tables of its own, a predicted curve, and no ranking over numbers of ranks."""
 
 import io
 import re

@@ -1,5 +1,4 @@
-"""One table for every writer: a metric is one entry, and a workload may lack an axis that others
-have."""
+"""One table for every writer: a metric is one entry, and a workload may lack an axis."""
 
 import csv
 import io
@@ -62,7 +61,7 @@ def test_every_metric_that_is_shown_has_a_heading_and_a_view_that_exists():
 
 
 def image(row: Row) -> Row:
-    """The same of a workload to which a number of neurons and of layers means nothing."""
+    """Returns the same for a workload without neurons and layers."""
     return replace(row, case=replace(row.case, workload="image", neurons=None, layers=None))
 
 

@@ -1,4 +1,4 @@
-"""Colours, shapes and dashes keep variants apart: for everybody, in light, in dark and on paper."""
+"""Colours, shapes and dashes keep variants apart, in light, in dark and on paper."""
 
 import re
 from itertools import combinations
@@ -14,11 +14,11 @@ from snnbench.report.theme import DASHES, INKS, PALETTES, SHAPES, looks, styles
 
 
 def seen(known, *looks):
-    """What a reader tells variants apart by, and how many variants there are."""
+    """Returns how many looks differ, and how many variants there are."""
     return len({tuple(style[look] for look in looks) for style in known.values()}), len(known)
 
 
-def test_colour_and_shape_keep_strangers_apart_from_each_other_and_from_every_framework():
+def test_colour_and_shape_keep_unknown_names_apart_from_each_other_and_from_frameworks():
     known = styles([*OWN, *(f"v{i}" for i in range(100))])
     for theme in PALETTES:
         assert seen(known, theme, "shape") == (125, 125)
@@ -57,7 +57,7 @@ SEEN_AS = {
         [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]
     ),
 }
-"""Linear RGB as it looks to somebody (Machado, Oliveira and Fernandes 2009)."""
+"""Linear RGB as seen with each kind of sight (Machado, Oliveira and Fernandes 2009)."""
 
 
 def lab(colours, sight) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What forgers do to times; see `forgeries.py`."""
+"""Forgeries of times; see `forgeries.py`."""
 
 from .forgery import faster, forgery, slots
 

@@ -1,4 +1,4 @@
-"""What forgers do, each with the kind of fault that it is and the words by which it is named."""
+"""Forgeries, each with the kind of its fault and words of the fault's sentence."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A bundle of one of the committed sets, changed by a forger who can count, sort and hash."""
+"""A bundle of a committed set for forgeries that keep counts, order and hashes right."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from snnbench.records.record import RECORD
 from snnbench.records.rows import rows_of
 
 FORGERIES: dict[str, tuple[str, str, Callable[["Forged"], str | None]]] = {}
-"""Kind of the fault, words of its sentence, and what is done; by name. `forgeries.py` and
+"""Kind of the fault, words of its sentence, and the change, by name; `forgeries.py` and
 `forged_times.py` fill it."""
 
 
@@ -30,8 +30,8 @@ def forgery(kind: str, words: str):
 
 
 class Forged:
-    """The lines of a bundle as values, each record whole; `text` writes it with counts and hashes
-    that are right again."""
+    """The lines of a bundle as values, with whole records; `text` writes it with correct counts and
+    hashes."""
 
     def __init__(self, text: str):
         self.header, first, shared, *others = map(json.loads, text.splitlines())
@@ -52,11 +52,11 @@ class Forged:
         raise LookupError(framework)
 
     def refused(self) -> dict[str, Any]:
-        """A record of a case that its adapter refuses."""
+        """Returns a record of a case that its adapter refuses."""
         return next(record for record in self.records if record["status"] == "unsupported")
 
     def text(self, change: Callable[[list[str]], Any] = lambda lines: None) -> str:
-        """The file; `change` gets the lines behind the first one before they are hashed."""
+        """Returns the file; `change` gets the lines below the first one before they are hashed."""
         shared: dict[str, dict[str, Any]] = {name: {} for name in SHARED}
         records = []
         for record in sorted(
@@ -81,18 +81,18 @@ class Forged:
         return line({**header, "sha256": hash_of(header, body)}) + body
 
     said: dict[str, Any] = {}
-    """What the first line says all the same."""
+    """Values of the first line that stay wrong."""
 
 
 def names_of(forged: Forged) -> dict[str, str]:
-    """As a plan has them."""
+    """Returns the cases' names by ids, as a plan has them."""
     return {
         record["case_id"]: full_name(Case.from_dict(record["case"])) for record in forged.records
     }
 
 
 def claim_anew(forged: Forged) -> None:
-    """As a forger does who computes the results of what was forged."""
+    """Computes the results of the forged records."""
     forged.results = results_of(
         rows_of([RECORD.validate_python(record) for record in forged.records])
     )
@@ -103,7 +103,7 @@ def slots(record: dict[str, Any], phase: str = "step") -> list[dict[str, Any]]:
 
 
 def faster(record: dict[str, Any], factor: float, phase: str = "step") -> None:
-    """Every number of a phase's slots, as a forger makes them who knows what a median is."""
+    """Multiplies every number of a phase's slots, and keeps medians and quartiles consistent."""
     for slot in slots(record, phase):
         slot["samples"] = [round(sample * factor, 9) for sample in slot["samples"]]
         for name in ("wall", "low", "high", "enqueue", "device"):
@@ -117,7 +117,7 @@ def faster(record: dict[str, Any], factor: float, phase: str = "step") -> None:
 
 
 def renamed(record: dict[str, Any], **changes: Any) -> None:
-    """The record of another case, with that one's id."""
+    """Makes the record one of another case, with that case's id."""
     record["case"] = {**record["case"], **changes}
     record["case_id"] = Case.from_dict(record["case"]).id
 

@@ -1,10 +1,10 @@
-"""A report that is open in a browser, and what a reader does there."""
+"""A report in a browser, and a reader's actions."""
 
 from pathlib import Path
 
 
 class Visit:
-    """A page that is open; what it complains about and asks for is in `heard`."""
+    """An open page; `heard` has its complaints and requests."""
 
     def __init__(
         self, browser, url: str, width: int = 1400, scheme: str = "light", before=lambda page: None
@@ -29,15 +29,14 @@ class Visit:
         self.page.wait_for_selector("body.complete #cases.ready")
 
     def draw(self, figure: str = "") -> None:
-        """At once, what a reader who scrolls would see drawn bit by bit: one figure, or all;
-        what is drawn already stays."""
+        """Draws one figure or all at once, as scrolling would; drawn panels stay."""
         selector = (f"[data-figure={figure}] " if figure else "") + ".plot:not(.drawn)"
         self.page.evaluate(
             "(s) => Promise.all([...document.querySelectorAll(s)].map(draw))", selector
         )
 
     def switch(self, scheme: str) -> None:
-        """From light to dark or back, and waits until the page has laid out its figures anew."""
+        """Switches between light and dark, and waits until the figures are laid out again."""
         self.page.evaluate(
             "dark.addEventListener('change', () => { document.body.dataset.switched = dark.matches; })"
         )
@@ -45,8 +44,7 @@ class Visit:
         self.page.wait_for_selector("body[data-switched]")
 
     def hold_still(self) -> None:
-        """Figures are drawn no more when they come into sight, which would move what is aimed
-        at."""
+        """Stops drawing panels that come into view, which would move what is clicked."""
         self.page.evaluate("seen.disconnect()")
 
     def titles(self, figure: str) -> list[str]:
@@ -63,8 +61,7 @@ class Visit:
         )
 
     def table(self) -> dict[str, bool | int]:
-        """Whether the table is wider than its frame, and how many different heights its lines
-        have."""
+        """Returns whether the table is wider than its frame, and how many heights its lines have."""
         self.page.wait_for_selector("#cases.ready")
         return self.page.evaluate("""() => {
           const frame = document.getElementById("cases").parentElement;

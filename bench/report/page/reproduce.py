@@ -1,4 +1,4 @@
-"""How to measure the same again: a result folder's experiment as a config, and the command."""
+"""A result set's experiment as a config, and the command that measures it again."""
 
 import json
 import shlex
@@ -14,10 +14,9 @@ from ...records.bundle import StoredSet
 
 @dataclass
 class ResultSet:
-    """A result folder: how many records it has and from when, the experiment as TOML, the adapters
-    that it names, its environments' packages, the names of planned cases by their ids, and a
-    sentence for each file that could not be read. `given` names the adapters that the command line
-    gave."""
+    """A result set: number and newest time of its records, the experiment as TOML, adapters,
+    packages by environment, planned cases by id, and sentences on unreadable files. `given`
+    names the adapters of the command line."""
 
     name: str
     records: int
@@ -29,12 +28,12 @@ class ResultSet:
     unreadable: list[str] = field(default_factory=list)
     given: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
-    """Files that hold JSON, and not what this version of snnbench writes there."""
+    """Files with JSON that this version of snnbench does not write."""
 
 
 def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
-    """What lies in `folder` besides its records, which began at the times `started`. A file that is
-    no JSON gives a sentence in `unreadable`."""
+    """Returns the content of `folder` besides its records, which began at the times `started`.
+    Invalid JSON gives a sentence in `unreadable`."""
     contents = ResultSet(anonymous(folder.name), len(started), max(started, default=""))
     environments, contents.unreadable = folder.read_environments()
     contents.packages = {
@@ -60,15 +59,14 @@ def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
 
 
 def given_by_command(contents: ResultSet, references: Iterable[str]) -> list[str]:
-    """Those `references` of records to files of adapters that the experiment does not name, which
-    may do so from elsewhere."""
+    """Returns the references of records to adapter files that the experiment does not name."""
     named = {PurePath(one).name for one in contents.adapters}
     files = dict.fromkeys(one for one in references if ".py:" in one)
     return [shlex.quote(anonymous(one)) for one in files if PurePath(one).name not in named]
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
-    """An experiment as its folder has it, with durations and sizes in the words of a config."""
+    """Returns a stored experiment with durations and sizes in a config's words."""
     measure = dict(values["measure"])
     measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("slot", "budget", "timeout")}
     measure["host_memory"] = f"{measure['host_memory']}B"
@@ -79,7 +77,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_toml(experiment: Experiment) -> str:
-    """A config that says the same as `experiment`."""
+    """Returns a config equal to `experiment`."""
     values = _given(experiment.model_dump(mode="json", exclude={"slurm"}))
     tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
     for axis in meaningless(experiment.grid):  # a config that names them is refused
@@ -99,7 +97,7 @@ def as_toml(experiment: Experiment) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A JSON text, number and truth value is a TOML one as well."""
+    """Returns TOML; JSON texts, numbers and booleans are TOML, too."""
     if isinstance(value, dict):
         return (
             "{ "

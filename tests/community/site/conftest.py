@@ -1,4 +1,4 @@
-"""A made-up site, and pages of it in a browser that hears every error and sees every request."""
+"""A made-up site in a browser that records every error and request."""
 
 import pytest
 from support.sites import three_by_three, written

@@ -1,4 +1,4 @@
-"""What the start page answers, in a real browser: to every choice, in words that are true."""
+"""Answers of the start page to every choice, in a real browser."""
 
 import re
 
@@ -17,8 +17,7 @@ from snnbench.core.case import NATIVE
 
 
 def test_what_is_of_this_project_is_marked(visit, tmp_path):
-    """Its kernels and loading of data, and its plain loops; none of them is the fastest of the
-    others."""
+    """Kernels, data loading and plain loops are marked; none of them is the fastest of the others."""
     case = {"neurons": 97, "noise": 0.003}
     order = [("fused", 1e-3), ("torch", 2e-3), ("jax", 3e-3), ("norse", 4e-3), ("snntorch", 5e-3)]
     networks = [one for name, step in order for one in blocks(name, step=step, **case)]
@@ -56,7 +55,8 @@ def test_what_is_of_this_project_is_marked(visit, tmp_path):
 
 
 def test_a_choice_snaps_to_what_was_measured(visit, folder):
-    """bf16 was not measured at 97 neurons: the nearest size that was comes along, and is told."""
+    """bf16 was not measured at 97 neurons: the nearest measured size is chosen, and the page says
+    so."""
     seen = visit(folder)
     choose(seen, "precision", "fp32")
     choose(seen, "neurons", "97")
@@ -95,7 +95,7 @@ CLICK_THROUGH = """async () => {
 
 
 def test_every_option_of_every_comparison_has_an_answer(visit, tmp_path):
-    """Also of a second bundle of the same name, and of the second machine in it."""
+    """A second bundle of the same name, and a second machine in it, have answers, too."""
     seen = visit(written(tmp_path, two_of_a_name()))
     assert len(seen.locator("select[name=source] option").all()) == 3
     assert seen.evaluate(CLICK_THROUGH) == []
@@ -126,7 +126,7 @@ def test_an_answer_to_an_earlier_question_does_not_stay(visit, tmp_path):
     assert seen.locator(".facts").count() == 0
 
 
-def test_who_is_level_is_said_to_be(visit, folder):
+def test_ties_are_named(visit, folder):
     seen = visit(folder)
     text = choose(seen, "neurons", "31")
     names = r"(spyx 1.0 and jax 1.0 plain loop|jax 1.0 plain loop and spyx 1.0)"
@@ -155,8 +155,8 @@ def test_loading_of_data_is_told_in_its_own_words(visit, tmp_path):
 
 
 def test_only_what_has_a_time_is_offered(visit, tmp_path):
-    """A precision that every framework refuses is on the machine's page, with its reasons, and a
-    link to it works."""
+    """A precision that every framework refuses is on the machine's page with its reasons, and a
+    link works."""
     records = [*blocks("torch", neurons=97), *blocks("torch", neurons=97, precision="bf16")]
     site = written(
         tmp_path,
@@ -198,7 +198,7 @@ def test_a_choice_does_not_repeat_its_name(visit, tmp_path):
 
 
 def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):
-    """Also where nobody else is there, and on the page of the machine."""
+    """True without a rival, too, and on the machine's page."""
     records = [*disturbed(blocks("torch", neurons=97), 2), *blocks("norse", step=0.009, neurons=97)]
     records += disturbed(blocks("norse", neurons=193), 2)
     site = written(tmp_path, [source(records)])

@@ -1,5 +1,5 @@
-"""The site in a real browser, opened as files: the answer is there at the first click, and nothing
-is asked of anybody."""
+"""The site in a real browser, opened as files: the answer is there at once, and nothing is
+requested."""
 
 import shutil
 from time import perf_counter
@@ -35,7 +35,7 @@ CONTRAST = """() => {
 
 @pytest.fixture(scope="module")
 def rows():
-    """Rows of the three machines that one person measured."""
+    """Rows of the three machines of one submitter."""
     return [row for source in three_by_three()[:3] for row in source.rows]
 
 
@@ -160,7 +160,7 @@ def test_a_machine_has_every_comparison(visit, folder):
     everything = seen.locator("details.group:visible").count()
     level = seen.locator("details.group > summary", has_text="neurons 31").all_inner_texts()
     assert level and all("level with 1 more" in text for text in level), (
-        "who is level is not told as the fastest alone"
+        "a tie is not named as the fastest alone"
     )
     assert everything >= 6
     seen.fill("#search", "bf16 769")
@@ -192,8 +192,7 @@ def test_hostile_names_stay_texts(visit, tmp_path):
 
 
 def test_a_request_would_be_seen(browser, folder, tmp_path):
-    """The fault is planted: a page that asks for something elsewhere does not get it, and the tests
-    hear of it."""
+    """A planted request fails, and the tests see it."""
     shutil.copytree(folder, tmp_path / "site")
     page = tmp_path / "site" / "index.html"
     page.write_text(

@@ -1,5 +1,4 @@
-"""The files of a site: what they say, that texts of others stay texts, and how large they may
-be."""
+"""The files of a site: contents, escaping, and limits of size."""
 
 import json
 import re
@@ -99,10 +98,10 @@ def test_the_numbers_are_those_of_the_rows(files):
         assert len(data["others"]) == sum(not row.sound for row in rows)
 
 
-def test_somebody_else_confirms(files):
+def test_another_submitter_confirms(files):
     sources = three_by_three()
     found = confirmations(sources)
-    assert sorted(found.values()) == [1, 1], "of both who found the same"
+    assert sorted(found.values()) == [1, 1], "of both that found the same"
     assert sum(len(data["confirmed"]) for data in data_in(files)) == 2
     assert confirmations(sources[:3]) == {}, "the same person confirms nothing"
 
@@ -115,7 +114,7 @@ def test_rows_of_two_bundles_are_never_in_one_comparison():
 
 
 def test_two_machines_of_a_kind_in_one_bundle_are_both_described():
-    """As of a run whose parts were on two nodes of a cluster."""
+    """A run may have had parts on two nodes of a cluster."""
     here, there = blocks("torch", neurons=97), blocks("norse", neurons=97)
     for one in there:
         one.machine["node"] = "9" * 12
@@ -135,7 +134,7 @@ def test_a_badge_says_what_is_proved_and_no_rank(files):
 
 
 def test_a_badge_does_not_count_the_neurons_of_others():
-    """`soft-undecayed` is Spyx's; what others do not have takes nothing from what they have."""
+    """`soft-undecayed` is Spyx's; other frameworks do not lack it."""
     records = [
         *blocks("spyx", neurons=97),
         *blocks("spyx", neurons=97, neuron=NEURONS["soft-undecayed"]),
@@ -153,8 +152,8 @@ def test_a_badge_does_not_count_the_neurons_of_others():
     ]
 
 
-def test_who_was_never_tried_is_not_said_to_fail():
-    """Not installed is no refusal, and neither is red; the reasons stand on the page."""
+def test_an_untried_framework_does_not_fail():
+    """Missing installations are neither refusals nor red; the reasons stand on the page."""
     records = [*blocks("torch", neurons=97), unmeasured("sinabs-exodus", "env_error", neurons=97)]
     records += [
         unmeasured("bindsnet", "unsupported", neurons=97),
@@ -194,8 +193,8 @@ def test_who_was_never_tried_is_not_said_to_fail():
 
 
 def test_only_comparisons_with_the_same_others_are_summarised_together():
-    """A framework that takes 9 times as long as the fastest of many, and 1.4 times as long as a
-    plain loop alone."""
+    """A framework takes 9 times as long as the fastest of many, and 1.4 times as long as a plain
+    loop alone."""
     many = [
         one
         for size in (97, 193)
@@ -242,7 +241,7 @@ def test_texts_of_others_stay_texts():
 
 @pytest.mark.parametrize("rows", representatives([400, 7000], []))
 def test_rows_are_small(rows):
-    """Seven thousand on a machine are within 500 kB; the start page is within 300 kB."""
+    """Seven thousand rows of a machine are within 500 kB; the start page is within 300 kB."""
     files = site_files([many_rows(rows)])
     (text,) = [text for name, text in files.items() if name.startswith("data/")]
     (data,) = data_in(files)

@@ -1,4 +1,4 @@
-"""After how many calls a slow start has paid off."""
+"""Calls until a slow start is amortised."""
 
 from support.synthetic import blocks, figure, table_of
 

@@ -1,5 +1,4 @@
-"""Figures: every number is that of results.csv, what may not be compared never meets, and what is
-left out says why."""
+"""Figures: numbers equal results.csv, incomparable cases never meet, and omissions are explained."""
 
 import csv
 import io
@@ -152,7 +151,7 @@ def test_the_exponent_in_a_label_is_that_of_all_sizes():
 
 @pytest.mark.parametrize("name", ["training", "data"])
 def test_a_logarithmic_axis_has_two_labels_at_least(name):
-    """Of panels in which it once had one or none."""
+    """Some of these panels once had one label or none."""
     table = read_results([committed(name)]).table
     for each in figures_of(table):
         if each.id in ("pareto", "epochs", "times", "kept"):
@@ -215,7 +214,7 @@ def test_the_winner_map_has_the_fastest_and_its_memory(examples):
     )
 
 
-def test_who_is_both_fastest_and_leanest_is_told():
+def test_the_fastest_and_leanest_is_named():
     quick, slow = blocks("torch", step=0.001), blocks("norse", step=0.002)
     leaner = [
         r.model_copy(
@@ -255,7 +254,7 @@ def test_a_clock_that_stands_is_one_number():
 
 
 def trained(framework, curve, accuracy=1.0, step=0.004):
-    """Records of a case that trains: taken apart, and its curve."""
+    """Records of a case that trains: its stages and its curve."""
     case = {
         "workload": "mnist-mlp",
         "loss": "cross-entropy",
@@ -364,7 +363,7 @@ def test_slots_are_drawn_with_their_calls_and_what_disturbed_them():
 
 
 def test_a_round_number_is_not_left_out_for_its_neighbour():
-    """Of 5, 6, 7, 8, 9 and 10 on a short axis the last one has no room; it is the one to read."""
+    """On a short axis from 5 to 10 the last label has no room, and is the one to keep."""
     table = read_results([committed("data")]).table
     kept = figure(table, "kept")
     svg = DRAWING[".svg"](paper_spec(kept, kept.panels[0], table)).decode()

@@ -1,5 +1,4 @@
-"""Direct labels: each as near to its point as the others let it, none on another, all of them
-inside the plot."""
+"""Labels: each near its point, none on another, all inside the plot."""
 
 import re
 from itertools import pairwise

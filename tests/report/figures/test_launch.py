@@ -1,4 +1,4 @@
-"""Launch-bound or not: what the figure says of a framework's times at several sizes."""
+"""Launch-bound or not: verdicts on a framework's times at several sizes."""
 
 import pytest
 from support.synthetic import blocks, figure, table_of
@@ -30,7 +30,7 @@ def test_launch_bound_or_not(most, returned, least, said):
 
 
 def launched(steps: dict[int, float], noise: float = 0.0) -> list[dict]:
-    """The points for a framework that takes so many seconds a step with so many neurons."""
+    """The points of a framework with these seconds a step, by numbers of neurons."""
     records = [
         r
         for size, step in steps.items()

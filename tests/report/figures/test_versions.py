@@ -1,5 +1,4 @@
-"""The figure of versions: the newest first, what became of each, and its ratio to the plain loop
-beside it."""
+"""The figure of versions: the newest first, their endings, and ratios to the plain loop."""
 
 import pytest
 from support.paths import committed
@@ -86,7 +85,7 @@ def test_one_version_is_no_history():
 
 
 def test_the_page_of_several_folders_has_a_row_for_each_version():
-    """Sets that were measured apart, each with the framework by its bare name."""
+    """Sets that were measured apart, each with the framework's bare name."""
     records = []
     for version in ("0.6.4", "0.8.1", "0.9.1", "0.9.4", "1.0.0"):
         for reset in ("a", "b"):
@@ -100,7 +99,7 @@ def test_the_page_of_several_folders_has_a_row_for_each_version():
 
 
 def test_snntorch_s_hard_reset_was_another_neuron_up_to_0_7():
-    """A spike took the input of the next step with it."""
+    """Up to 0.7 a spike took the input of the next step with it."""
     table = read_results([committed("history-snntorch")]).table
     told = {panel.where["neuron"]: panel.notes[0] for panel in figure(table, "versions").panels}
     assert told["neuron hard"] == "rejected ≤ 0.7.0, proved ≥ 0.8.1"

@@ -1,5 +1,4 @@
-"""The map of who is fastest: of layers over neurons and time steps, of networks over their
-sizes."""
+"""Winner maps: layers over neurons and time steps, networks over their sizes."""
 
 import pytest
 from support.synthetic import blocks, figure, table_of
@@ -12,7 +11,7 @@ SIZES = {"width": (8, 16), "image": (16, 32), "norm": (True, False)}
 
 
 def network(framework, workload, step, **sizes):
-    """Records of a network that has these sizes and no others."""
+    """Records of a network with these sizes and no others."""
     return blocks(
         framework, step=step, workload=workload, **{**dict.fromkeys(WORKLOAD_AXES), **sizes}
     )

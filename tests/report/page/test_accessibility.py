@@ -1,5 +1,4 @@
-"""report.html for those who see little, hear the page or run no scripts: axe finds nothing, the
-answer is there."""
+"""report.html for screen readers and without scripts: axe finds nothing, and the answer is there."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -25,8 +24,8 @@ def test_the_winners_are_there_without_scripts(browser, pages, scheme):
 
 
 def violations(seen: Visit) -> dict[str, str]:
-    """What axe finds, by rule: the first element. Every figure has its first panel drawn,
-    everything is unfolded."""
+    """Returns the first element of each rule that axe finds broken, with all panels drawn and
+    unfolded."""
     seen.hold_still()
     seen.page.evaluate(
         "Promise.all([...document.querySelectorAll('.panels')].map((one) => "

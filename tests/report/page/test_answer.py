@@ -98,8 +98,8 @@ def test_what_is_decided_is_counted_apart_from_what_is_not():
     ]
     (sentence,) = answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
     counted = (
-        "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 nobody else "
-        "is ranked. The next takes "
+        "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 only one "
+        "case is ranked. The next takes "
     )
     assert sentence.startswith(counted)
 

@@ -1,5 +1,5 @@
-"""Reports of delivered data say what is proved of data, call the timed thing an epoch, and tell how
-to measure it again."""
+"""Reports of delivered data: proofs of data, epochs instead of steps, and the command to repeat
+them."""
 
 from html import unescape
 
@@ -15,7 +15,7 @@ from snnbench.report.tables.markdown import markdown_text
 
 
 def words_of(table: Table, sets=()) -> str:
-    """The page without its scripts and its marks."""
+    """Returns the page without its scripts and marks."""
     return " ".join(unescape(html_text(table, "data", sets=sets)).split())
 
 

@@ -1,5 +1,5 @@
-"""report.html in a real browser: nothing overlaps, is cut or empty, and filters, sorting, export
-and links work by clicks."""
+"""report.html in a real browser: nothing overlaps, is cut or empty; filters, sorting, export and
+links work."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from snnbench.report.table import Table
 from snnbench.report.tables.csv import csv_text
 
 LOOK = (Path(__file__).parent / "look_at_page.js").read_text()
-"""Says in sentences what is wrong with a page as it is shown."""
+"""Returns sentences on what is wrong with a page as it is shown."""
 
 LOOKS = [
     *[("quickstart", width, ("light", "dark")) for width in (1400, 390)],
@@ -38,7 +38,7 @@ def test_nothing_overlaps_is_cut_or_empty(visit, name, width, schemes):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_the_map_of_who_is_fastest_has_room_for_long_names(visit, width):
+def test_the_winner_map_has_room_for_long_names(visit, width):
     seen = visit("long names", width=width)
     seen.draw("winners")
     words = "".join(seen.words("winners"))
@@ -89,7 +89,7 @@ def test_the_answer_is_on_the_first_screen_and_caveats_unfold(visit):
 
 
 def test_few_figures_are_drawn_without_being_looked_at(visit):
-    """A picture of the page has them, whether or not anybody scrolled."""
+    """Pictures of the page have them without scrolling."""
     seen = visit("quickstart", width=1400)
     count = seen.page.locator(".plot").count()
     expect(seen.page.locator(".plot:not(.drawn)")).to_have_count(0, timeout=30_000)
@@ -107,7 +107,7 @@ def test_hostile_names_do_nothing_but_stand_there(visit):
     faults = seen.page.evaluate(LOOK, [390, "light"])
     assert [
         fault for fault in faults if "evil" not in fault and "script" not in fault
-    ] == []  # nobody has room for such a name
+    ] == []  # such a name has no room
     assert seen.heard == []
 
 
@@ -147,7 +147,7 @@ def test_filters_and_links(visit, pages):
     seen.page.click("#variants label:has-text('spikingjelly') input")
     assert set(seen.lines()) == {"spikingjelly"} and len(seen.lines()) == 3
     assert len(seen.titles("winners")) == 1, (
-        "who is fastest of all does not change with who is looked at"
+        "the fastest of all does not change with the shown frameworks"
     )
     seen.page.locator("nav a[href='#table']").click()
     assert "#table&" in seen.page.url and "neuron=neuron+soft" in seen.page.url
@@ -264,8 +264,7 @@ def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
         clocks[0].send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def busy() -> float:
-        """Seconds of CPU that the page has taken: on a busy machine the clock on the wall says
-        little."""
+        """Returns seconds of CPU of the page; a busy machine distorts the wall clock."""
         return {
             each["name"]: each["value"]
             for each in clocks[0].send("Performance.getMetrics")["metrics"]

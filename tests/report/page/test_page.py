@@ -1,5 +1,5 @@
-"""report.html: self-contained, escaped, nothing missing, nothing ranked that may not be, the
-numbers of results.csv."""
+"""report.html: self-contained, escaped, complete, correctly ranked, with the numbers of
+results.csv."""
 
 import json
 import re
@@ -18,8 +18,7 @@ from snnbench.report.page.trust import trust
 
 
 class Page(HTMLParser):
-    """Tables as lists of rows of cell texts, by the id of the section they are in, and every
-    attribute seen."""
+    """Tables as lists of rows of cell texts, by their section's id, and every attribute."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -148,7 +147,7 @@ def test_every_case_is_in_the_map_with_its_status_and_reason():
 
 
 def lines_of(parsed: Page) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """The table of all cases: its headings, and each line by its framework."""
+    """Returns the headings of the table of all cases, and each line by its framework."""
     head, *lines = parsed.of("table")[0]
     return head, {line[0]: dict(zip(head, line, strict=True)) for line in lines}
 
@@ -336,7 +335,7 @@ def test_little_or_nothing_to_show(records):
 
 
 def group(**fields) -> list:
-    """Two that are as good as equal, and a slow one."""
+    """Two nearly equal cases and a slow one."""
     steps = {"jax": 0.002, "torch": 0.002004, "norse": 0.003}
     return [
         one
@@ -345,7 +344,7 @@ def group(**fields) -> list:
     ]
 
 
-def test_a_tie_for_the_best_is_shaded_and_a_rank_says_who_is_surely_slower():
+def test_a_tie_for_the_best_is_shaded_and_a_rank_names_surely_slower_cases():
     text = html_text(table_of(group()), "experiment")
     _, lines = lines_of(Page(text))
     assert {name: line["#"] for name, line in lines.items()} == {

@@ -1,5 +1,4 @@
-"""What a browser prints: every figure is there, although on the screen each is drawn when it comes
-into view."""
+"""Printed reports have every figure, although the screen draws each as it comes into view."""
 
 import pytest
 
@@ -11,7 +10,7 @@ AT_PRINT = """() => addEventListener("beforeprint", () => {
   const plots = [...document.querySelectorAll(".plot")];
   window.printed = [plots.length, plots.filter((plot) => plot.querySelector("svg")).length];
 })"""
-"""A listener behind the page's own: what it finds is what is printed."""
+"""A listener behind the page's own, which sees what is printed."""
 
 
 @pytest.mark.parametrize("name", ["quickstart", "training"])

@@ -1,4 +1,4 @@
-"""The appendix of a report: what stands there is said in words."""
+"""The appendix of a report is written in words."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The config on a report's page says what the experiment of its records says."""
+"""The config on a report's page equals the experiment of its records."""
 
 import pytest
 from support.paths import ROOT

@@ -1,4 +1,4 @@
-"""results.csv keeps its columns, their order and their units: people's scripts read it."""
+"""results.csv keeps its columns, their order and their units, which users' scripts read."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from snnbench.report.tables.csv import csv_text
 
 
 def text() -> str:
-    """What is made of a proved row and of a native one."""
+    """Returns the table of a proved and a native row."""
     paths = (GOLDEN / "record-2.json", GOLDEN / "record-native-2.json")
     return csv_text(
         Table(rows_of([Record.model_validate_json(path.read_bytes()) for path in paths]))
@@ -23,8 +23,8 @@ def text() -> str:
 
 
 def test_the_golden_records_give_the_golden_table():
-    """A change of a column changes that file on purpose: `PYTHONPATH=tests python
-    tests/report/tables/test_csv.py` writes it."""
+    """`PYTHONPATH=tests python tests/report/tables/test_csv.py` writes the file after a wanted
+    change."""
     assert text() == (GOLDEN / "results-2.csv").read_text()
 
 

@@ -30,7 +30,7 @@ def test_a_committed_set_has_a_table_for_each_group_with_its_ranks_and_intervals
         assert "95 \\% interval: of the geometric mean over blocks" in table
 
 
-def test_who_has_no_time_keeps_a_line_with_the_reason_below():
+def test_a_case_without_a_time_keeps_a_line_with_the_reason_below():
     text = latex_text(read_results([committed("quickstart")]).table)
     (mark,) = re.findall(
         r" & bindsnet\\textsuperscript\{(\w)\} & \\multicolumn\{6\}\{l\}\{unsupported\}",

@@ -1,5 +1,4 @@
-"""The table of memory in docs/kernels.md: the leanest first, nothing that was not proved, and the
-ratio that the figures give."""
+"""The memory table in docs/kernels.md: leanest first, proved cases only, correct ratios."""
 
 from support.memory_table import memory_text
 from support.synthetic import record, unmeasured

@@ -1,4 +1,4 @@
-"""The table of docs/coverage.md: nothing missing, nothing claimed that no record shows."""
+"""The table of docs/coverage.md: nothing missing, and no claim without a record."""
 
 import json
 
@@ -44,7 +44,7 @@ def matrix(*records) -> str:
 
 
 def table(*records) -> list[list[str]]:
-    """Cells of all table lines but the one under the head."""
+    """Cells of all lines but the one below the head."""
     lines = [
         line for line in matrix(*records).splitlines() if line.startswith("|") and ":--" not in line
     ]

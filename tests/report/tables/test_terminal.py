@@ -1,4 +1,4 @@
-"""The tables and texts that people and logs see, on terminals of all kinds."""
+"""Tables and texts on terminals and in logs of all kinds."""
 
 import io
 import os
@@ -71,7 +71,7 @@ def test_a_narrow_terminal_keeps_intervals_before_anything_else(table, width, he
     assert ("unsupported: BindsNET" in "".join(lines)) == ("status" not in heads)
 
 
-def test_what_nobody_measured_has_no_column():
+def test_an_empty_column_is_left_out():
     whole = table_of(blocks("torch") + blocks("jax"))
     step_alone = table_of([*map(without_others, blocks("torch") + blocks("jax"))])
     for form in (lambda table: printed(table, 140), markdown_text):
