@@ -106,7 +106,7 @@ class Results:
             *(f"<p>{escape(told)}</p>" for told in self.unreadable),
         ]
         for title, group in table.comparison_groups():
-            shown = table.told_of(group, SUMMARY)
+            shown = table.metrics_of(group, SUMMARY)
             lines = [["framework", *(metric.head for metric in shown)]]
             lines += [
                 [entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group

@@ -68,19 +68,21 @@ def bundle_of(folder: StoredSet, by: str = "", note: str = "") -> tuple[Bundle, 
         )
     planned, refused = folder.read_planned()
     experiment, refused_too = folder.read_experiment()
-    told = scrubbed_experiment(experiment)
-    public = sorted((RECORD.validate_python(scrubbed(record)) for record in records), key=_place)
+    public_experiment = scrubbed_experiment(experiment)
+    public_records = sorted(
+        (RECORD.validate_python(scrubbed(record)) for record in records), key=_place
+    )
     known = {
         "by": by,
         "note": harmless(note),
-        "name": told.get("name") or public[0].set.rpartition("-")[0],
+        "name": public_experiment.get("name") or public_records[0].set.rpartition("-")[0],
     }
     bundle = Bundle(
         known,
-        told,
+        public_experiment,
         {case: harmless(name) for case, name in planned.items()},
-        results_of(rows_of(public)),
-        public,
+        results_of(rows_of(public_records)),
+        public_records,
     )
     bundle.header = header_of(bundle)
     return bundle, [*unreadable, *refused, *refused_too]
@@ -184,12 +186,12 @@ def _place(record: Record) -> tuple[str, int, str]:
 def bundle_files(paths: Sequence[Path]) -> list[Path]:
     """Returns the named files, and all bundles below named folders. Raises ConfigError for a path
     without any."""
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for path in paths:
-        own = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
-        if not own or not own[0].is_file():
+        bundles = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        if not bundles or not bundles[0].is_file():
             raise ConfigError(
                 f"{path}: {'holds no *' + SUFFIX if path.is_dir() else 'there is no such file'}"
             )
-        found |= dict.fromkeys(own)
-    return list(found)
+        files |= dict.fromkeys(bundles)
+    return list(files)

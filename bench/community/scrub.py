@@ -84,8 +84,8 @@ _TOLD = re.compile(
 def scrubbed_experiment(values: Any) -> dict[str, Any]:
     """Returns the public part of an experiment, empty if there is none."""
     known = values if isinstance(values, Mapping) else {}
-    kept = {name: known[name] for name in EXPERIMENT if name in known}
-    return kept | ({"name": harmless(str(kept["name"]))} if "name" in kept else {})
+    public = {name: known[name] for name in EXPERIMENT if name in known}
+    return public | ({"name": harmless(str(public["name"]))} if "name" in public else {})
 
 
 def harmless(text: str) -> str:
@@ -128,23 +128,23 @@ def private_words() -> tuple[str, ...]:
 def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str, Any]:
     """Returns the public fields of a record as JSON values, with free texts cleaned by `clean` and
     without defaults."""
-    given = record.model_dump(by_alias=True, exclude_defaults=True)
-    kept = {name: given[name] for name in FIELDS if given.get(name) is not None}
+    values = record.model_dump(by_alias=True, exclude_defaults=True)
+    public = {name: values[name] for name in FIELDS if values.get(name) is not None}
     for name, known in INSIDE.items():
-        if name in kept:
-            kept[name] = {key: value for key, value in kept[name].items() if key in known}
-    kept["adapter"]["reference"] = kept["adapter"]["reference"].rpartition("/")[2]
-    kept["environment"]["name"] = clean(kept["environment"]["name"]).translate(_NO_BRACKETS)
-    kept["set"] = clean(kept["set"]).translate(_NO_BRACKETS)
-    if image := kept["environment"].get("image"):
+        if name in public:
+            public[name] = {key: value for key, value in public[name].items() if key in known}
+    public["adapter"]["reference"] = public["adapter"]["reference"].rpartition("/")[2]
+    public["environment"]["name"] = clean(public["environment"]["name"]).translate(_NO_BRACKETS)
+    public["set"] = clean(public["set"]).translate(_NO_BRACKETS)
+    if image := public["environment"].get("image"):
         image["name"] = "image"
-    for part in kept.get("parts", {}).values():
-        _tell_less(part, part.get("status") or record.status)
-    _tell_less(kept, record.status)
-    kept = {name: _texts(value, name, clean) for name, value in kept.items()}
+    for part in public.get("parts", {}).values():
+        _shorten_reason(part, part.get("status") or record.status)
+    _shorten_reason(public, record.status)
+    public = {name: _texts(value, name, clean) for name, value in public.items()}
     return {
         "schema": record.schema_version,
-        **{name: value for name, value in kept.items() if value not in ({}, [])},
+        **{name: value for name, value in public.items() if value not in ({}, [])},
     }
 
 
@@ -165,14 +165,14 @@ def leaks(record: Record) -> list[str]:
     return list(dict.fromkeys(_words(*private_words()).findall("\n".join(names))))
 
 
-def _tell_less(ended: dict[str, Any], status: str) -> None:
+def _shorten_reason(ended: dict[str, Any], status: str) -> None:
     """Keeps the kind of error and the part of a failure, and drops its words."""
     reason = ended.get("reason")
     if not reason or status in OWN_WORDS or _TOLD.match(reason):
         return
     part, error = _PART.search(reason), _ERROR.match(reason)
-    told = [LEFT_OUT, *([f"in part {part[1]!r}"] if part else [])]
-    ended["reason"] = f"{error[0] + ': ' if error else ''}({', '.join(told)})"
+    phrases = [LEFT_OUT, *([f"in part {part[1]!r}"] if part else [])]
+    ended["reason"] = f"{error[0] + ': ' if error else ''}({', '.join(phrases)})"
 
 
 def _texts(value: Any, key: str, clean: Callable[[str], str]) -> Any:

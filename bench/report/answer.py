@@ -23,12 +23,12 @@ def answer(rows: Sequence[Row]) -> list[str]:
         return ["No answer: nothing could be ranked; the table says why.", *_missing(rows)]
     best, *others = ranked
     level = [row for row in others if is_level(row)]
-    left = [row for row in others if row.first.beyond]
-    later = [row for row in others if row not in level and row not in left]
+    stopped = [row for row in others if row.first.beyond]
+    later = [row for row in others if row not in level and row not in stopped]
     return [
         fastest(best, level),
         *(f"{_name(row)} takes {_ratio(row)} times as long, with {_memory(row)}." for row in later),
-        *_left(left),
+        *_stopped(stopped),
         *_leanest(best, others),
         _sure(best, level, len(others)),
         *_missing(rows),
@@ -81,7 +81,7 @@ def _memory(row: Row) -> str:
     return "unknown memory" if size is None else f"{units.size(size)} of memory"
 
 
-def _left(rows: Sequence[Row]) -> list[str]:
+def _stopped(rows: Sequence[Row]) -> list[str]:
     bounds = sorted({row.first.beyond for row in rows if row.first.beyond})
     named = {
         bound: ", ".join(_name(row) for row in rows if row.first.beyond == bound)
@@ -98,9 +98,9 @@ def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
     memory."""
     alike = [row for row in others if row.first.memory_meaning == best.first.memory_meaning]
     sizes = [(size, row) for row in alike if (size := row.most_memory("peak")) is not None]
-    least = min(sizes, key=lambda one: one[0], default=None)
-    own = best.most_memory("peak")
-    if least is None or own is None or least[0] >= own:
+    least = min(sizes, key=lambda size_and_row: size_and_row[0], default=None)
+    own_size = best.most_memory("peak")
+    if least is None or own_size is None or least[0] >= own_size:
         return []
     return [f"The least memory is {_name(least[1])}'s: {units.size(least[0])}."]
 

@@ -24,22 +24,23 @@ Cells = tuple[str, str, str, str, str]
 def rows(comparison: Comparison) -> list[tuple[Cells, str]]:
     """Returns definite and possible changes with notes; `summary` covers an uncertainty of all
     times."""
-    found = [
-        ((one.case, one.what, one.base, one.new, one.verdict), "") for one in comparison.findings
+    findings = [
+        ((finding.case, finding.what, finding.base, finding.new, finding.verdict), "")
+        for finding in comparison.findings
     ]
-    return found + [
-        (_cells(one), one.note) for one in comparison.of("slower", "faster", "ambiguous")
+    return findings + [
+        (_cells(change), change.note) for change in comparison.of("slower", "faster", "ambiguous")
     ]
 
 
 def summary(comparison: Comparison) -> Iterator[str]:
     """Returns sentences: what was compared and how, the doubts, and what would decide them."""
-    found = Counter(one.verdict for one in comparison.findings)
-    times = Counter(one.verdict for one in comparison.changes)
+    findings = Counter(finding.verdict for finding in comparison.findings)
+    times = Counter(change.verdict for change in comparison.changes)
     base, new = comparison.names
     if comparison.cases:
         cases, how = units.counted(comparison.cases, "case"), TIMES[comparison.times]
-        yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(found, times)}"
+        yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(findings, times)}"
     else:
         yield f"{base} and {new} have no case in common: nothing is compared"
     for name, cases_there in ((base, comparison.only_base), (new, comparison.only_new)):
@@ -60,7 +61,7 @@ def summary(comparison: Comparison) -> Iterator[str]:
         yield f"all cases {units.ratio(comparison.shift)}, {_canary(comparison)}"
     if comparison.doubts:
         yield "unsure: " + "; ".join(comparison.doubts)
-    few = [one for one in comparison.of("unsure") if one.note == "few blocks"]
+    few = [change for change in comparison.of("unsure") if change.note == "few blocks"]
     if few:
         yield f"unsure: few blocks in {len(few)} of {len(comparison.changes)} comparisons"
     if more := more_blocks(comparison):
@@ -69,7 +70,9 @@ def summary(comparison: Comparison) -> Iterator[str]:
 
 def more_blocks(comparison: Comparison) -> int:
     """Returns the largest number of further blocks that would decide a comparison, or 0."""
-    return max((one.more_blocks or 0 for one in comparison.of("ambiguous", "unsure")), default=0)
+    return max(
+        (change.more_blocks or 0 for change in comparison.of("ambiguous", "unsure")), default=0
+    )
 
 
 def command(comparison: Comparison) -> str:
@@ -77,10 +80,12 @@ def command(comparison: Comparison) -> str:
     too; a run with the same settings resumes an earlier one."""
     there = min(comparison.base.blocks[1], comparison.new.blocks[1])
     undecided = [
-        (one, one.more_blocks) for one in comparison.of("ambiguous", "unsure") if one.more_blocks
+        (change, change.more_blocks)
+        for change in comparison.of("ambiguous", "unsure")
+        if change.more_blocks
     ]
-    blocks = max([there, *(one.blocks + more for one, more in undecided)])
-    lacks = any(one.phase != "step" and one.blocks < there for one, _ in undecided)
+    blocks = max([there, *(change.blocks + more for change, more in undecided)])
+    lacks = any(change.phase != "step" and change.blocks < there for change, _ in undecided)
     phases = f" --set measure.phase_blocks={blocks}" if lacks else ""
     return f"snnbench run --config CONFIG --out FOLDER --set measure.blocks={blocks}{phases}"
 
@@ -93,7 +98,12 @@ def markdown_text(comparison: Comparison) -> str:
         line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]) for cells, note in table
     ]
     return "\n".join(
-        [*lines, *([""] if table else []), *(f"* {plain(one)}" for one in summary(comparison)), ""]
+        [
+            *lines,
+            *([""] if table else []),
+            *(f"* {plain(sentence)}" for sentence in summary(comparison)),
+            "",
+        ]
     )
 
 

@@ -55,10 +55,10 @@ def results_of(folders: Sequence[StoredSet], baseline: str = "") -> Results:
     sets: list[ResultSet] = []
     planned: dict[str, str] = {}
     for folder in folders:
-        own, damaged = folder.read_records()
-        records += own
-        sets.append(result_set(folder, [record.started_at for record in own]))
-        sets[-1].given = given_by_command(sets[-1], (record.adapter["reference"] for record in own))
+        new, damaged = folder.read_records()
+        records += new
+        sets.append(result_set(folder, [record.started_at for record in new]))
+        sets[-1].given = given_by_command(sets[-1], (record.adapter["reference"] for record in new))
         unreadable += anonymous([*damaged, *sets[-1].unreadable])
         planned |= sets[-1].planned
     recorded = {record.case_id for record in records}
@@ -93,9 +93,9 @@ def write_plots(
 ) -> Iterator[int]:
     """Writes the chosen panels as PNG, SVG and PDF into `plots/` of `folder`. Yields the number of
     files still to write, first of all files."""
-    left = len(choice.panels(figures)) * len(choice.suffixes)
-    yield left
+    remaining = len(choice.panels(figures)) * len(choice.suffixes)
+    yield remaining
     for name, content in drawn(results.table, figures, choice):
         folder.write(folder.plots / name, content)
-        left -= 1
-        yield left
+        remaining -= 1
+        yield remaining

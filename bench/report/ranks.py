@@ -69,21 +69,21 @@ def ranks_of(entry: Entry) -> int:
 
 def scalings(table: Table) -> list[Scaling]:
     """Returns everything measured on one rank and on several, strong scaling first."""
-    return [*_found(table, True), *_found(table, False)]
+    return [*_scalings_in(table, True), *_scalings_in(table, False)]
 
 
-def _found(table: Table, strong: bool) -> Iterator[Scaling]:
+def _scalings_in(table: Table, strong: bool) -> Iterator[Scaling]:
     for parallel, size in SHARED.items():
         without = ("ranks", "parallel") if strong else ("ranks", "parallel", size)
         for where, group in table.groups(without):
-            shown = " · ".join(
+            conditions = " · ".join(
                 where[axis] for axis in table.conditions.varying_axes if axis in where
             )
-            own = [entry for entry in group if entry.row.case.parallel in (None, parallel)]
-            for members in grouped(own, partial(_line, size="" if strong else size)).values():
+            of_kind = [entry for entry in group if entry.row.case.parallel in (None, parallel)]
+            for members in grouped(of_kind, partial(_line, size="" if strong else size)).values():
                 ordered = sorted(members, key=ranks_of)
                 if ranks_of(ordered[0]) == 1 and len(ordered) > 1:
-                    yield Scaling(strong, parallel, shown, ordered[0], tuple(ordered[1:]))
+                    yield Scaling(strong, parallel, conditions, ordered[0], tuple(ordered[1:]))
 
 
 def _line(entry: Entry, size: str) -> tuple[str, float]:

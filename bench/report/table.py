@@ -44,16 +44,18 @@ class Table:
         """Word for the phase `step`: a case that delivers data has epochs."""
         self._contrasts: dict[tuple[Any, ...], Array] = {}
 
-    def shown_in(self, *views: str) -> list[Metric]:
+    def in_views(self, *views: str) -> list[Metric]:
         """Returns the metrics of `views`, from left to right."""
-        shown = [metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())]
-        return [self._in_words(metric) for metric in sorted(shown, key=attrgetter("place"))]
+        metrics = [
+            metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())
+        ]
+        return [self._in_words(metric) for metric in sorted(metrics, key=attrgetter("place"))]
 
-    def told_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
+    def metrics_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
         """Returns those that have a value for at least one case; ranks are always included."""
         return [
             metric
-            for metric in self.shown_in(*views)
+            for metric in self.in_views(*views)
             if metric.name == "rank_low" or any(map(metric.short_text, group))
         ]
 
@@ -109,22 +111,22 @@ class Table:
     def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
         """Returns the times of `others` relative to `base`, as one family. A ratio has no interval
         if too few slots were clean or no block has both."""
-        found = []
-        for other, shown in zip(others, self._family(phase, base, others), strict=True):
-            if np.isnan(shown.estimate):
+        comparisons = []
+        for other, comparison in zip(others, self._family(phase, base, others), strict=True):
+            if np.isnan(comparison.estimate):
                 ratio = float(rough_ratios([other.row.records, base.row.records], phase)[0, 1])
                 if np.isnan(ratio):
                     ratio = float(np.log(other.values[f"{phase}_s"] / base.values[f"{phase}_s"]))
-                shown = Comparison(ratio, -np.inf, np.inf, 1.0, np.nan)
-            found.append(shown)
-        return found
+                comparison = Comparison(ratio, -np.inf, np.inf, 1.0, np.nan)
+            comparisons.append(comparison)
+        return comparisons
 
     def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
         """Returns the contrasts among `entries`, cached: several figures ask for the same ones.
         More than MOST_TOGETHER were not alive together, and their pairs would be too many."""
         if len(others) >= MOST_TOGETHER:
-            own, *logs = levels([entry.row.records for entry in (base, *others)], phase)
-            return compared([seconds - own for seconds in logs])
+            base_levels, *logs = levels([entry.row.records for entry in (base, *others)], phase)
+            return compared([seconds - base_levels for seconds in logs])
         cases = sorted([base, *others], key=attrgetter("index"))
         places = {entry.index: place for place, entry in enumerate(cases)}
         key = (phase, *places)

@@ -48,11 +48,11 @@ COLUMNS = (
 
 def kinds(sources: Sequence[Source]) -> dict[str, list[tuple[Source, list[Row]]]]:
     """Returns the kinds of machines, those with most rows first, with their bundles and rows."""
-    found: dict[str, list[tuple[Source, list[Row]]]] = {}
+    by_kind: dict[str, list[tuple[Source, list[Row]]]] = {}
     for source in sources:
         for kind, rows in grouped(source.rows, kind_of_row).items():
-            found.setdefault(kind, []).append((source, rows))
-    return dict(sorted(found.items(), key=lambda item: -sum(len(rows) for _, rows in item[1])))
+            by_kind.setdefault(kind, []).append((source, rows))
+    return dict(sorted(by_kind.items(), key=lambda item: -sum(len(rows) for _, rows in item[1])))
 
 
 def label_of(entries: Sequence[tuple[Source, list[Row]]]) -> str:
@@ -92,9 +92,9 @@ def data_of(
                 for axis in axes
             ]
         )
-        shown = sorted((row for row in group if row.sound), key=_by_speed)
-        counts.append(len(shown))
-        for row in shown:
+        sound = sorted((row for row in group if row.sound), key=_by_speed)
+        counts.append(len(sound))
+        for row in sound:
             if id(row) in confirmed:
                 known[len(columns["step"])] = confirmed[id(row)]
             for name, value in zip(COLUMNS, _row(row, variants, versions), strict=True):
@@ -181,21 +181,21 @@ def _about(source: Source) -> dict[str, Any]:
 
 def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
     """Returns every condition of a group in words, with its number if it is one."""
-    found: dict[str, tuple[str, float | None]] = {}
+    conditions: dict[str, tuple[str, float | None]] = {}
     for name in CONDITIONS:
         if name in row.axes:
             axis, value = axis_of(name), row.axes[name]
             count = axis.unit == "count"
             text = value.label() if name == "neuron" else str(value) if count else axis.say(value)
-            found[name] = text, float(value) if count else None
+            conditions[name] = text, float(value) if count else None
     threads = row.first.measure["threads"]
-    found["threads"] = (
+    conditions["threads"] = (
         {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores"),
         float(threads),
     )
-    found["loosened"] = ", ".join(row.loosened) or "by all rules", None
-    found["source"] = source, None
-    return found
+    conditions["loosened"] = ", ".join(row.loosened) or "by all rules", None
+    conditions["source"] = source, None
+    return conditions
 
 
 def _axes(conditions: Sequence[Mapping[str, tuple[str, float | None]]]) -> list[dict[str, Any]]:
@@ -206,7 +206,7 @@ def _axes(conditions: Sequence[Mapping[str, tuple[str, float | None]]]) -> list[
     ]
     axes = []
     for name in names:
-        values = dict(one[name] for one in conditions if name in one)
+        values = dict(group[name] for group in conditions if name in group)
         if not values:
             continue
         order = sorted(values, key=lambda text: _place(name, text, values[text]))

@@ -53,8 +53,8 @@ def cell_of(rows: Sequence[Row]) -> Cell:
 
 def by_versions(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Returns rows by version, the oldest first."""
-    found = grouped(rows, version_of)
-    return {version: found[version] for version in sorted(found, key=by_version)}
+    versions = grouped(rows, version_of)
+    return {version: versions[version] for version in sorted(versions, key=by_version)}
 
 
 def in_words(verdicts: Mapping[str, str]) -> str:
@@ -97,37 +97,41 @@ def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def framework_page(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     """Returns the data of a framework's page."""
-    own = [row for row in rows if framework_of(row) == name]
-    plain = [row for row in own if not row.case.native]
+    of_framework = [row for row in rows if framework_of(row) == name]
+    plain = [row for row in of_framework if not row.case.native]
     neurons, versions = neurons_of(plain), by_versions(plain)
     tried = {
         neuron: by_versions([row for row in plain if neuron_of(row) == neuron])
         for neuron in neurons
     }
     verdicts = {
-        neuron: {version: verdict_of(endings_of(some)) for version, some in found.items()}
-        for neuron, found in tried.items()
+        neuron: {version: verdict_of(endings_of(some)) for version, some in version_rows.items()}
+        for neuron, version_rows in tried.items()
     }
     cells = {
         version: [cell_of([row for row in same if neuron_of(row) == neuron]) for neuron in neurons]
         for version, same in versions.items()
     }
     return {
-        "verdicts": [(neuron, in_words(found)) for neuron, found in verdicts.items()],
+        "verdicts": [
+            (neuron, in_words(version_verdicts)) for neuron, version_verdicts in verdicts.items()
+        ],
         "neurons": neurons,
         "versions": list(cells.items()),
-        "refusals": _reasons([row for row in own if row.status == "unsupported"]),
-        "untried": _reasons([row for row in own if row.status in NEVER_TRIED and not row.proved]),
+        "refusals": _reasons([row for row in of_framework if row.status == "unsupported"]),
+        "untried": _reasons(
+            [row for row in of_framework if row.status in NEVER_TRIED and not row.proved]
+        ),
     }
 
 
 def _reasons(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Returns each reason with the number and variants of its cases."""
-    found = []
+    reasons = []
     for reason, same in grouped(rows, reason_of).items():
         variants = sorted({row.first.typed_case.framework_variant for row in same})
         named = ", ".join(variants[:4]) + (
             f" and {len(variants) - 4} more" if len(variants) > 4 else ""
         )
-        found.append((reason, f"{named}: {counted(len(same), 'case')}"))
-    return sorted(found)
+        reasons.append((reason, f"{named}: {counted(len(same), 'case')}"))
+    return sorted(reasons)

@@ -52,7 +52,11 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         )
 
     machines = [
-        {"kind": kind, "label": label, "rows": sum(len(own) for _, own in entries)}
+        {
+            "kind": kind,
+            "label": label,
+            "rows": sum(len(kind_rows) for _, kind_rows in entries),
+        }
         for (kind, entries), label in zip(
             by_kind.items(), _labels([*by_kind.values()]), strict=True
         )
@@ -75,18 +79,18 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
             "sources": [source for source, _ in entries],
         }
         files[where] = page("machine.html.j2", where, kind=kind, **about)
-    held = comparisons(sources)
+    rivals = comparisons(sources)
     for name in names:
-        own = [row for row in rows if framework_of(row) == name]
-        badge = badge_of(newest_endings(own))
+        of_framework = [row for row in rows if framework_of(row) == name]
+        badge = badge_of(newest_endings(of_framework))
         where = f"framework/{slug(name)}.html"
         about = {"name": name, "page": slug(name), "mark": mark_of(name), "badge": badge["message"]}
         files[where] = page(
             "framework.html.j2",
             where,
             **about,
-            **framework_page(name, own),
-            standings=standings(own, held),
+            **framework_page(name, of_framework),
+            standings=standings(of_framework, rivals),
         )
         files[f"badge/{slug(name)}.json"] = json.dumps(badge) + "\n"
     neurons, lines = _coverage(rows, names)
@@ -101,8 +105,8 @@ def _labels(entries: Sequence[Sequence[tuple[Source, list[Row]]]]) -> list[str]:
     """Returns a label for each kind; numbers distinguish equal ones, such as other numbers of
     threads."""
     labels = list[str]()
-    for one in entries:
-        label = label_of(one)
+    for kind_entries in entries:
+        label = label_of(kind_entries)
         same = sum(known == label or known.startswith(f"{label} #") for known in labels)
         labels.append(f"{label} #{same + 1}" if same else label)
     return labels
@@ -124,10 +128,10 @@ def _coverage(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[str], lis
     plain = [row for row in rows if not row.case.native]
     neurons, lines = neurons_of(plain), list[tuple[Any, ...]]()
     for name in names:
-        own = [row for row in plain if framework_of(row) == name]
+        of_framework = [row for row in plain if framework_of(row) == name]
         cells = []
         for neuron in neurons:
-            tried = by_versions([row for row in own if neuron_of(row) == neuron])
+            tried = by_versions([row for row in of_framework if neuron_of(row) == neuron])
             cells.append(cell_of(list(tried.values())[-1]) if tried else ("", "", ""))
         lines.append((name, slug(name), mark_of(name), cells))
     return neurons, lines

@@ -120,7 +120,7 @@ def confirmations(sources: Sequence[Source]) -> dict[int, int]:
                     str(row.first.measure["threads"]),
                 )
                 known.setdefault(key, []).append((source.by, row))
-    found = {}
+    confirmed = {}
     for same in known.values():
         for by, row in same:
             seconds = row.estimates["step"].seconds
@@ -131,5 +131,5 @@ def confirmations(sources: Sequence[Source]) -> dict[int, int]:
                 and 1 / AGREE <= other.estimates["step"].seconds / seconds <= AGREE
             }
             if others:
-                found[id(row)] = len(others)
-    return found
+                confirmed[id(row)] = len(others)
+    return confirmed

@@ -18,26 +18,26 @@ MOST_NAMED = 3
 def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
     """Returns the ranked cases of each row's comparison, by `id` of the row, without undecided
     comparisons."""
-    found: dict[int, Held] = {}
+    ranked_with: dict[int, Held] = {}
     for source in sources:
         for group in grouped(
             [row for row in source.rows if row.standing], comparison_group
         ).values():
             if not undecided(group):
-                found |= dict.fromkeys(
+                ranked_with |= dict.fromkeys(
                     map(id, group), frozenset((framework_of(row), *_own(row)) for row in group)
                 )
-    return found
+    return ranked_with
 
 
-def standings(rows: Sequence[Row], held: Mapping[int, Held]) -> list[dict[str, Any]]:
+def standings(rows: Sequence[Row], ranked_with: Mapping[int, Held]) -> list[dict[str, Any]]:
     """Returns a line for each variant and version of a framework, kind of machine and set of
     rivals. Undecided comparisons are only counted."""
     ranked = [row for row in rows if row.standing]
     lines = [
-        _line(kind, own, beside, same)
-        for (kind, own, beside), same in grouped(
-            ranked, lambda row: (kind_of_row(row), _own(row), held.get(id(row)))
+        _line(kind, variant, beside, same)
+        for (kind, variant, beside), same in grouped(
+            ranked, lambda row: (kind_of_row(row), _own(row), ranked_with.get(id(row)))
         ).items()
     ]
     return sorted(
@@ -52,7 +52,7 @@ def standings(rows: Sequence[Row], held: Mapping[int, Held]) -> list[dict[str, A
 
 
 def _line(
-    kind: str, own: tuple[str, str], beside: Held | None, rows: Sequence[Row]
+    kind: str, variant: tuple[str, str], beside: Held | None, rows: Sequence[Row]
 ) -> dict[str, Any]:
     against, hint = (
         _against(framework_of(rows[0]), beside)
@@ -69,22 +69,22 @@ def _line(
     where = {
         "kind": kind,
         "machine": machine_label(rows[0].first.machine),
-        "variant": own[0],
-        "version": own[1],
+        "variant": variant[0],
+        "version": variant[1],
     }
     return {**where, "against": against, "hint": hint, "count": len(rows), **figures}
 
 
-def _against(name: str, held: Held) -> tuple[str, str]:
+def _against(name: str, ranked: Held) -> tuple[str, str]:
     """Returns the rivals in few words, and each variant and version of them."""
-    others = in_order(framework for framework, _, _ in held if framework != name)
+    others = in_order(framework for framework, _, _ in ranked if framework != name)
     named = others if len(others) <= MOST_NAMED + 1 else others[:MOST_NAMED]
     more = len(others) - len(named)
-    own = sum(framework == name for framework, _, _ in held) > 1
-    variants = len(held) - 1
+    several = sum(framework == name for framework, _, _ in ranked) > 1
+    variants = len(ranked) - 1
     counted = f"{more} more" + f" in {variants} variants" * (variants > len(others))
-    words = [*named, *([counted] if more else []), *(["others of its own"] if own else [])]
-    hint = ", ".join(" ".join(filter(None, one[1:])) for one in sorted(held))
+    words = [*named, *([counted] if more else []), *(["others of its own"] if several else [])]
+    hint = ", ".join(" ".join(filter(None, case[1:])) for case in sorted(ranked))
     return (
         ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
         if words

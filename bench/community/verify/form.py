@@ -201,23 +201,25 @@ def _take_record(
         )
 
 
-def _first_difference(given: Any, right: Any) -> str:
+def _first_difference(stated: Any, right: Any) -> str:
     """Returns the path of the first field in which two records differ."""
-    if isinstance(given, dict) and isinstance(right, dict):
-        for key in {**given, **right}:
-            if given.get(key) != right.get(key):
+    if isinstance(stated, dict) and isinstance(right, dict):
+        for key in {**stated, **right}:
+            if stated.get(key) != right.get(key):
                 return (
                     f"{key}.{rest}"
-                    if (rest := _first_difference(given.get(key), right.get(key)))
+                    if (rest := _first_difference(stated.get(key), right.get(key)))
                     else str(key)
                 )
-    if isinstance(given, list) and isinstance(right, list) and len(given) == len(right):
+    if isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
         index = next(
-            index for index, pair in enumerate(zip(given, right, strict=True)) if pair[0] != pair[1]
+            index
+            for index, pair in enumerate(zip(stated, right, strict=True))
+            if pair[0] != pair[1]
         )
         return (
             f"{index}.{rest}"
-            if (rest := _first_difference(given[index], right[index]))
+            if (rest := _first_difference(stated[index], right[index]))
             else str(index)
         )
     return ""
@@ -232,13 +234,13 @@ def _counts(bundle: Bundle) -> Iterator[Fault]:
             for machine in {machine_of(one): one.machine for one in records}.values()
         }
     )
-    for name, given, right in (
+    for name, stated, right in (
         ("records", header["records"], len(records)),
         ("statuses", header["statuses"], statuses),
         ("machines", header["machines"], kinds),
     ):
-        if given != right:
-            text = f"the first line says {name} {shown(given)}, and there are {shown(right)}"
+        if stated != right:
+            text = f"the first line says {name} {shown(stated)}, and there are {shown(right)}"
             yield Fault("counts", "", text, MACHINES if name == "machines" else "")
     if header["licence"] != LICENCE:
         yield Fault("form", "line 1", f"licence must be {LICENCE}")

@@ -42,7 +42,7 @@ def _machine(record: Record, where: str) -> Iterator[Fault]:
     machine = record.machine
     facts = {name: machine.get(name) for name in HASHED}
     if machine["hash"] != (
-        own := hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+        computed := hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
     ):
         text = (
             f"it was not measured on the machine that stands there ({machine['cpu']}): "
@@ -51,7 +51,7 @@ def _machine(record: Record, where: str) -> Iterator[Fault]:
         yield Fault(
             "machine",
             where,
-            f"{text} that of this CPU, memory and GPUs is {own}",
+            f"{text} that of this CPU, memory and GPUs is {computed}",
             cause_of("machine", machine),
         )
     if record.case["device"] != "cpu" and not machine["gpus"] and record.status == "ok":

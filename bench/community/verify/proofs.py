@@ -28,9 +28,9 @@ def proofs(record: Record, where: str) -> Iterator[Fault]:
 
 
 def _status(record: Record, where: str) -> Iterator[Fault]:
-    told = {name: part.status for name, part in record.parts.items() if part.status}
-    if told and record.status != (right := worst(told.values())):
-        guilty = next(name for name, status in told.items() if status == right)
+    statuses = {name: part.status for name, part in record.parts.items() if part.status}
+    if statuses and record.status != (right := worst(statuses.values())):
+        guilty = next(name for name, status in statuses.items() if status == right)
         yield Fault(
             "status", where, f"status = {record.status!r}: its part {guilty} makes it {right}"
         )
@@ -56,8 +56,8 @@ def _verdict(record: Record, where: str) -> Iterator[Fault]:
         yield Fault("verdict", where, "its proof has no stage")
     for stage in record.proof["stages"]:
         if stage["passed"] == bool(stage["findings"]):
-            said = "passed, with findings" if stage["passed"] else "failed, without a finding"
-            yield Fault("verdict", where, f"stage {stage['name']!r} is said to have {said}")
+            ending = "passed, with findings" if stage["passed"] else "failed, without a finding"
+            yield Fault("verdict", where, f"stage {stage['name']!r} is said to have {ending}")
         errors = [error for error in stage["errors"].values() if error is not None]
         if stage["grad_error"] != max(errors, default=None):
             yield Fault(
@@ -74,36 +74,36 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
     case, loosened = record.typed_case, record.proof.get("loosened") or []
     if record.snnbench != __version__:
         return
-    given = [stage["name"] for stage in record.proof["stages"]]
+    stages = [stage["name"] for stage in record.proof["stages"]]
     if case.workload == DATA:
-        if given != [stage_of(case)]:
+        if stages != [stage_of(case)]:
             yield Fault(
                 "stages",
                 where,
-                f"its proof has the stages {', '.join(given)}, not {stage_of(case)}",
+                f"its proof has the stages {', '.join(stages)}, not {stage_of(case)}",
             )
         return
     expected = list(stages_of(case, workload_of(case), None))
     if "fixed point" in loosened:
-        if not set(given) >= {expected[-1][0]}:
+        if not set(stages) >= {expected[-1][0]}:
             yield Fault("stages", where, f"its proof lacks the stage {expected[-1][0]!r}")
         return
-    if given != (names := [name for name, _, _ in expected]):
-        lacking = [name for name in names if name not in given]
+    if stages != (names := [name for name, _, _ in expected]):
+        lacking = [name for name in names if name not in stages]
         what = (
             f"lacks the stage {lacking[0]!r}"
             if lacking
-            else f"has the stages {', '.join(given)}, not {', '.join(names)}"
+            else f"has the stages {', '.join(stages)}, not {', '.join(names)}"
         )
         yield Fault("stages", where, f"its proof {what}")
         return
     for stage, (name, judged, network) in zip(record.proof["stages"], expected, strict=True):
-        told: Mapping[str, object] = stage
+        sizes: Mapping[str, object] = stage
         for size in SIZES:
             right = getattr(judged, size)
-            if (said := told.get(size, right)) != right:
+            if (stated := sizes.get(size, right)) != right:
                 yield Fault(
-                    "stages", where, f"stage {name!r}: {size} = {said!r}: is proved at {right!r}"
+                    "stages", where, f"stage {name!r}: {size} = {stated!r}: is proved at {right!r}"
                 )
         if not case.native:
             yield from _numbers(

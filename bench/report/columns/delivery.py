@@ -22,14 +22,14 @@ def _waiting_share(row: Row) -> float | None:
     return waits / (waits + trains) if waits is not None and trains else None
 
 
-def _told(
+def _reported(
     name: str, column: str, unit: str, head: str, hint: str, views: str, place: int
 ) -> Metric:
     """Returns the metric of a fact that the worker reported."""
     return Metric(column, lambda row: _fact(row, name), unit, head, hint, views, place)
 
 
-def _found(
+def _computed(
     name: str, value: Callable[[Row], float | None], unit: str, head: str, hint: str, views: str
 ) -> Metric:
     return Metric(name, value, unit, head, hint, views, 292)
@@ -37,8 +37,8 @@ def _found(
 
 KEPT = "bytes that are kept from epoch to epoch, without batches on their way"
 DELIVERY = (
-    _told("batches", "batches", "count", "batches", "of an epoch", "", 290),
-    _found(
+    _reported("batches", "batches", "count", "batches", "of an epoch", "", 290),
+    _computed(
         "batches_per_s",
         _batches_per_s,
         "per_s",
@@ -46,7 +46,7 @@ DELIVERY = (
         "delivered, and trained on if there is a network behind",
         "times",
     ),
-    _told(
+    _reported(
         "cpu_s_per_sample",
         "cpu_per_sample_s",
         "s",
@@ -55,7 +55,7 @@ DELIVERY = (
         "times",
         293,
     ),
-    _told(
+    _reported(
         "epoch_wait_s",
         "epoch_wait_s",
         "s",
@@ -64,7 +64,7 @@ DELIVERY = (
         "start",
         430,
     ),
-    _told(
+    _reported(
         "epoch_train_s",
         "epoch_train_s",
         "s",
@@ -73,7 +73,7 @@ DELIVERY = (
         "start",
         431,
     ),
-    _found(
+    _computed(
         "waiting_share",
         _waiting_share,
         "share",
@@ -81,7 +81,7 @@ DELIVERY = (
         "share of an epoch in which the device waits",
         "times",
     ),
-    _told(
+    _reported(
         "disk_bytes",
         "data_disk_bytes",
         "bytes",
@@ -90,6 +90,6 @@ DELIVERY = (
         "memory",
         330,
     ),
-    _told("host_bytes", "data_host_bytes", "bytes", "host", KEPT, "memory", 331),
-    _told("device_bytes", "data_device_bytes", "bytes", "device", KEPT, "memory", 332),
+    _reported("host_bytes", "data_host_bytes", "bytes", "host", KEPT, "memory", 331),
+    _reported("device_bytes", "data_device_bytes", "bytes", "device", KEPT, "memory", 332),
 )

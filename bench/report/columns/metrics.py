@@ -206,10 +206,10 @@ def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Met
     )
 
 
-def _learned(name: str, value: Callable[[Any], Any], **shown: Any) -> Metric:
+def _learned(name: str, value: Callable[[Any], Any], **options: Any) -> Metric:
     """Returns a metric of the training curve of a case with a loss."""
     return Metric(
-        name, lambda row: value(row.first.learning) if row.first.learning else None, **shown
+        name, lambda row: value(row.first.learning) if row.first.learning else None, **options
     )
 
 

@@ -60,13 +60,13 @@ def taken_apart(table: Table, fields: dict[str, str], size: float = 1.0) -> list
             for entry in group
             if entry.row.proved and (total := _total(entry, fields))
         }
-        shown = sorted(
+        ordered = sorted(
             (entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index]
         )
-        if shown:
-            points = [_point(entry, fields, size) for entry in shown]
+        if ordered:
+            points = [_point(entry, fields, size) for entry in ordered]
             there = [part for part in fields if any(point.get(part) for point in points)]
-            panels.append(panel_of(table, where, shown, {}, points, there=there))
+            panels.append(panel_of(table, where, ordered, {}, points, there=there))
     return panels
 
 

@@ -48,9 +48,11 @@ def cold_start(table: Table) -> Figure:
         if started:
             quickest, *others = started
             pays = ["starts first"]
-            for entry, shown in zip(others, table.compared("step", quickest, others), strict=True):
+            for entry, comparison in zip(
+                others, table.compared("step", quickest, others), strict=True
+            ):
                 later = totals[entry.index] - totals[quickest.index]
-                pays.append(_in_words(paid_off_after(later, quickest.values["step_s"], shown)))
+                pays.append(_in_words(paid_off_after(later, quickest.values["step_s"], comparison)))
             points = [
                 _point(entry, totals[entry.index], after)
                 for entry, after in zip(started, pays, strict=True)

@@ -43,13 +43,13 @@ def coverage_map(table: Table) -> Figure:
 
 def _panel(table: Table, columns: list[list[dict[str, Any]]], first: int) -> Panel:
     """Returns the map of MOST conditions from the `first` on."""
-    shown = columns[first : first + MOST]
+    drawn = columns[first : first + MOST]
     title = (
-        f"conditions {first + 1} to {first + len(shown)} of {len(columns)}"
+        f"conditions {first + 1} to {first + len(drawn)} of {len(columns)}"
         if len(columns) > MOST
         else ""
     )
-    points = sorted((point for column in shown for point in column), key=lambda point: point["row"])
+    points = sorted((point for column in drawn for point in column), key=lambda point: point["row"])
     kinds = {point["kind"] for point in points}
     there = [word for word in WORDS.values() if word in kinds]
     return Panel(title, {}, points, {}, {"variants": table.variants, "there": there})

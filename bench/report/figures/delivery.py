@@ -77,7 +77,7 @@ def epoch_stages(table: Table) -> Figure:
 def _stages_spec() -> Spec:
     """Returns dots on a logarithmic axis: a stacked bar of seconds would hide milliseconds."""
     parts = list(STAGES)
-    told = [
+    amounts = [
         (
             f"(isValid(datum['{part}']) ? '{' · ' * (part != parts[0])}' + "
             f"{text_of(part, SECONDS)} : '')"
@@ -85,7 +85,7 @@ def _stages_spec() -> Spec:
         for part in parts
     ]
     transform: list[Spec] = [
-        *calculated(told=" + ".join(told)),
+        *calculated(told=" + ".join(amounts)),
         {"fold": parts, "as": ["part", "seconds"]},
         *calculated(time=TIME),
     ]
@@ -116,7 +116,7 @@ def break_even(table: Table) -> Figure:
 def _deliveries(table: Table) -> list[tuple[dict[str, str], list[Entry]]]:
     """Returns the timed cases that deliver data, by group."""
     timed = (
-        (where, [one for one in group if one.values["batches_per_s"]])
+        (where, [entry for entry in group if entry.values["batches_per_s"]])
         for where, group in table.groups()
     )
     return [(where, group) for where, group in timed if group]
@@ -197,18 +197,20 @@ def _pays(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     first = min(group, key=lambda entry: entry.values["build_s"] or 0.0)
     others = [entry for entry in group if entry is not first]
     notes = [
-        _paid_off(*one, first)
-        for one in zip(others, table.compared("step", first, others), strict=True)
+        _paid_off(*pair, first)
+        for pair in zip(others, table.compared("step", first, others), strict=True)
     ]
     return panel_of(
         table, where, group, {}, points, notes=notes, epochs=list(EPOCHS), **labels.names
     )
 
 
-def _paid_off(entry: Entry, shown: Comparison, first: Entry) -> str:
+def _paid_off(entry: Entry, comparison: Comparison, first: Entry) -> str:
     """Returns the epochs until `entry` makes up for a longer build than that of `first`, which
-    `shown` compares."""
-    after = paid_off_after(_seconds(entry, 0) - _seconds(first, 0), first.values["step_s"], shown)
+    `comparison` compares."""
+    after = paid_off_after(
+        _seconds(entry, 0) - _seconds(first, 0), first.values["step_s"], comparison
+    )
     if after == inf:
         return (
             f"{entry.variant} never catches up with {first.variant}, which builds faster and "

@@ -85,15 +85,15 @@ def by_phase(
     ]
 
 
-def paid_off_after(later: float, seconds: float, shown: Comparison) -> float | None:
+def paid_off_after(later: float, seconds: float, comparison: Comparison) -> float | None:
     """Returns the number of calls after which a start `later` by so many seconds is amortised.
 
-    `seconds` is the other's time of a call, and `shown` compares the calls. The result is infinite
+    `seconds` is the other's time of a call, and `comparison` compares the calls. The result is infinite
     for a surely slower case and None if undecided.
     """
-    if shown.low > 0:
+    if comparison.low > 0:
         return inf
-    return later / (seconds * (1 - shown.ratio[0])) if shown.high < 0 else None
+    return later / (seconds * (1 - comparison.ratio[0])) if comparison.high < 0 else None
 
 
 def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:

@@ -76,7 +76,7 @@ def labelled(x: Spec, y: Spec) -> list[Spec]:
         **COLOUR,
     }
     mark = {"x": {"value": {"expr": "width + 10"}}, "y": place, **COLOUR_AND_SHAPE}
-    said = {
+    words = {
         "x": {"value": {"expr": "width + 18"}},
         "y": place,
         "text": {"field": "$written", "type": "nominal"},
@@ -84,5 +84,5 @@ def labelled(x: Spec, y: Spec) -> list[Spec]:
     return [
         layer("rule", leader, at, strokeWidth=0.8, strokeDash=[1, 2], opacity=0.8),
         layer("point", mark, at, filled=True, size=45, opacity=1),
-        layer("text", said, at, align="left", baseline="middle"),
+        layer("text", words, at, align="left", baseline="middle"),
     ]

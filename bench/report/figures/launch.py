@@ -81,8 +81,10 @@ def _point(entry: Entry, line: list[Entry], ratios: dict[int, Share], phase: str
 
 def _ratios(table: Table, line: list[Entry], phase: str) -> dict[int, Share]:
     others = line[1:]
-    shown = table.compared(phase, line[0], others) if others else []
-    return {entry.index: comparison.ratio for entry, comparison in zip(others, shown, strict=True)}
+    comparisons = table.compared(phase, line[0], others) if others else []
+    return {
+        entry.index: comparison.ratio for entry, comparison in zip(others, comparisons, strict=True)
+    }
 
 
 def _inverse(share: Share) -> Share:

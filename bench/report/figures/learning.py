@@ -22,9 +22,9 @@ FIRST = 10
 def learning(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
-        shown = [entry for entry in group if entry.row.proved and entry.row.first.learning]
-        if shown:
-            panels.append(_panel(table, where, shown))
+        trained = [entry for entry in group if entry.row.proved and entry.row.first.learning]
+        if trained:
+            panels.append(_panel(table, where, trained))
     return Figure(
         "learning",
         "Learning curves",

@@ -22,7 +22,9 @@ TEXT = (
 
 def ranks(table: Table) -> Figure:
     panels = [
-        panel for title, found in by_title(table).items() if (panel := _panel(title, found)).points
+        panel
+        for title, scalings in by_title(table).items()
+        if (panel := _panel(title, scalings)).points
     ]
     return Figure(
         "ranks",
@@ -34,35 +36,37 @@ def ranks(table: Table) -> Figure:
     )
 
 
-def _panel(title: str, found: list[Scaling]) -> Panel:
-    points = [point for scaling in found for point in (*_measured(scaling), *_predicted(scaling))]
+def _panel(title: str, scalings: list[Scaling]) -> Panel:
+    points = [
+        point for scaling in scalings for point in (*_measured(scaling), *_predicted(scaling))
+    ]
     most = max((point["ranks"] for point in points), default=0)
     ends = (1, most) if most else ()
     points += [
         {"variant": "", "kind": "ideal", "ranks": count, "speed": count, "said": ""}
         for count in ends
     ]
-    variants = list(dict.fromkeys(scaling.alone.variant for scaling in found))
+    variants = list(dict.fromkeys(scaling.alone.variant for scaling in scalings))
     return Panel(
         title,
         {},
         points,
         {},
         {"variants": variants},
-        [note for scaling in found for note in notes_of(scaling)],
+        [note for scaling in scalings for note in notes_of(scaling)],
     )
 
 
 def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
     for entry in (scaling.alone, *scaling.together):
         if (speed := scaling.speed_up(entry)) is not None:
-            own = {
+            point = {
                 "kind": "measured",
                 "ranks": ranks_of(entry),
                 "speed": short(speed),
                 "said": units.ratio(speed),
             }
-            yield {"row": entry.index, **own}
+            yield {"row": entry.index, **point}
 
 
 def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
@@ -73,13 +77,13 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
     alone = prediction.middle.seconds(1)
     for count in range(1, FARTHEST + 1):
         speed = alone / prediction.middle.seconds(count)
-        own = {
+        point = {
             "kind": "predicted",
             "ranks": count,
             "speed": short(speed),
             "said": f"{units.ratio(speed)}, predicted",
         }
-        yield {"variant": scaling.alone.variant, **own}
+        yield {"variant": scaling.alone.variant, **point}
 
 
 def _spec() -> Spec:

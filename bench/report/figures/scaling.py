@@ -106,8 +106,8 @@ def _slopes(times: dict[int, float]) -> dict[int, float]:
 
 def _exponents(letter: str, slopes: list[float]) -> str:
     """Returns the first and the last local exponent as a label."""
-    shown = [f"{slope:z.2f}" for slope in (slopes if len(slopes) < 3 else (slopes[0], slopes[-1]))]
-    return f" · {letter}^{' → '.join(shown)}" if shown else ""
+    ends = [f"{slope:z.2f}" for slope in (slopes if len(slopes) < 3 else (slopes[0], slopes[-1]))]
+    return f" · {letter}^{' → '.join(ends)}" if ends else ""
 
 
 def _crosses(
@@ -147,10 +147,10 @@ def _crosses(
 def _surely(table: Table, phase: str, entries: dict[str, Entry], slower: str, faster: str) -> bool:
     """Returns whether one of the `entries` of a size is surely slower than another."""
     others = {name: entry for name, entry in entries.items() if name != faster}
-    shown = dict(
+    comparisons = dict(
         zip(others, table.compared(phase, entries[faster], list(others.values())), strict=True)
     )
-    return slower in shown and shown[slower].low > 0
+    return slower in comparisons and comparisons[slower].low > 0
 
 
 def _spec() -> Spec:

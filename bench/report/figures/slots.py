@@ -29,12 +29,12 @@ def slots(table: Table) -> Figure:
     timed = [entry for entry in table.entries if entry.shows("step") and not entry.native]
     calls = {entry.index: sum(map(len, entry.row.column("step", "samples"))) for entry in timed}
     known = [entry for entry in timed if calls[entry.index]]
-    shown = known[:: -(-len(known) // MOST_CASES) or 1]
-    every = max(1, -(-sum(calls[entry.index] for entry in shown) // MOST_CALLS))
-    panels = [panel for entry in shown for panel in _panels(table, entry, every)]
+    chosen = known[:: -(-len(known) // MOST_CASES) or 1]
+    every = max(1, -(-sum(calls[entry.index] for entry in chosen) // MOST_CALLS))
+    panels = [panel for entry in chosen for panel in _panels(table, entry, every)]
     some = (
-        f" Of {len(timed)} cases {len(shown)} are here, evenly chosen."
-        if len(shown) < len(timed)
+        f" Of {len(timed)} cases {len(chosen)} are here, evenly chosen."
+        if len(chosen) < len(timed)
         else ""
     )
     return Figure(
@@ -121,8 +121,10 @@ def _frequency(entry: Entry) -> list[dict[str, Any]]:
             (at - block[0].began, mhz)
             for at, mhz in zip(watched["at"], watched["mhz"], strict=True)
         ]
-        held = [mhz for at, mhz in readings if at <= 0][-1:]
-        within = [(0.0, mhz) for mhz in held] + [(at, mhz) for at, mhz in readings if 0 < at <= end]
+        before = [mhz for at, mhz in readings if at <= 0][-1:]
+        within = [(0.0, mhz) for mhz in before] + [
+            (at, mhz) for at, mhz in readings if 0 < at <= end
+        ]
         within += [(end, mhz) for _, mhz in within[-1:]]
         points += [
             {"block": record.block + 1, "at": short(at), "value": short(mhz)} for at, mhz in within
@@ -165,7 +167,9 @@ def _range(readings: list[float]) -> str:
     >>> _range([2596.13, 2596.2]), _range([61.0, 64.5])
     ('2,596', '61 – 64')
     """
-    return " – ".join(dict.fromkeys(f"{one:,.0f}" for one in (min(readings), max(readings))))
+    return " – ".join(
+        dict.fromkeys(f"{reading:,.0f}" for reading in (min(readings), max(readings)))
+    )
 
 
 UNITS = {"mhz": "MHz", "memory_mhz": "MHz memory clock", "celsius": "°C", "watts": "W"}

@@ -60,8 +60,8 @@ def ratio_text(ratio: str, low: str, high: str) -> tuple[str, str]:
     """Returns expressions for a ratio and its bracketed interval, with the decimals of
     `units.ratio`."""
     digits = f"'.' + max(2, 2 - floor(log({ratio}) / LN10)) + 'f'"
-    shown = [f"format({field}, {digits})" for field in (ratio, low, high)]
-    return f"{shown[0]} + '×'", f"'(' + {shown[1]} + '–' + {shown[2]} + ')'"
+    texts = [f"format({field}, {digits})" for field in (ratio, low, high)]
+    return f"{texts[0]} + '×'", f"'(' + {texts[1]} + '–' + {texts[2]} + ')'"
 
 
 def log_axis(

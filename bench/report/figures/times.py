@@ -86,8 +86,8 @@ def _add_ratios(
             for entry, _ in others
         ]
     else:
-        shown = table.compared(phase, base, [entry for entry, _ in others]) if others else []
-        short_ratios = (tuple(map(short, one.ratio)) for one in shown)
+        comparisons = table.compared(phase, base, [entry for entry, _ in others]) if others else []
+        short_ratios = (tuple(map(short, comparison.ratio)) for comparison in comparisons)
         ratios = [ratio if isfinite(ratio[2]) else (ratio[0], None, None) for ratio in short_ratios]
     for (_, point), (ratio, low, high) in zip(others, ratios, strict=True):
         point |= {"against_base": ratio, "ratio_low": low, "ratio_high": high}

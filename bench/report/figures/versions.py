@@ -75,9 +75,10 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
     ]
     timed = [entry for entry in same if entry.shows("step")]
     control = _control(group, same)
-    shown = table.compared("step", control, timed) if control and timed else []
+    comparisons = table.compared("step", control, timed) if control and timed else []
     ratios = {
-        entry.index: tuple(map(short, one.ratio)) for entry, one in zip(timed, shown, strict=False)
+        entry.index: tuple(map(short, comparison.ratio))
+        for entry, comparison in zip(timed, comparisons, strict=False)
     }
     points: list[dict[str, Any]] = []
     for entry, label in zip(same, labels, strict=True):
@@ -189,7 +190,7 @@ def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
 
 def _spec() -> Spec:
     ratio, between = ratio_text("datum.against", "datum.low", "datum.high")
-    said, interval = (
+    ratio_words, interval = (
         f"isValid(datum.against) ? {ratio} : ''",
         f"isValid(datum.low) ? ' ' + {between} : ''",
     )
@@ -215,5 +216,7 @@ def _spec() -> Spec:
     ]
     y = {**by_variant("version"), "scale": {"domain": "$labels"}}
     return rows_of_dots(
-        layers, calculated(times=said, said=f"{said} + ({interval})"), encoding={"y": y}
+        layers,
+        calculated(times=ratio_words, said=f"{ratio_words} + ({interval})"),
+        encoding={"y": y},
     )

@@ -174,11 +174,11 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
             entry.variant for entry in others if entry.row.standing and entry.row.standing.best == 1
         ]
     else:
-        shown = table.compared(phase, fastest, others) if others else []
+        comparisons = table.compared(phase, fastest, others) if others else []
         also = [
             entry.variant
-            for entry, one in zip(others, shown, strict=True)
-            if one.p > FAMILY or one.estimate < TIE
+            for entry, comparison in zip(others, comparisons, strict=True)
+            if comparison.p > FAMILY or comparison.estimate < TIE
         ]
     return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
 

@@ -30,16 +30,18 @@ def answer(table: Table) -> list[str]:
     sentences = []
     kinds = grouped(groups, lambda group: (group[0].row.case.precision, group[0].row.delivers))
     several = len({precision for precision, _ in kinds}) > 1
-    for (precision, delivers), own in kinds.items():
+    for (precision, delivers), of_kind in kinds.items():
         sentences += _of(
-            own, "over an epoch" if delivers else "at a step", f"{precision}: " if several else ""
+            of_kind,
+            "over an epoch" if delivers else "at a step",
+            f"{precision}: " if several else "",
         )
     return sentences
 
 
 def _ranked(group: Sequence[Entry]) -> Group:
     standing = [(entry.row.standing.place, entry) for entry in group if entry.row.standing]
-    return [entry for _, entry in sorted(standing, key=lambda one: one[0])]
+    return [entry for _, entry in sorted(standing, key=lambda place_and_entry: place_and_entry[0])]
 
 
 def _of(groups: list[Group], when: str, before: str) -> list[str]:
@@ -123,8 +125,8 @@ def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
     where = f"{count} of {total}" if count < total else "both" if total == 2 else f"all {total}"
     first = f"{name} is {what} in {where} conditions"
     named = [f"{other} in {number}" for other, number in others[:MOST_NAMES]]
-    left = sum(number for _, number in others[MOST_NAMES:])
-    named += [f"{len(others) - MOST_NAMES} more in {left}"] if left else []
+    remaining = sum(number for _, number in others[MOST_NAMES:])
+    named += [f"{len(others) - MOST_NAMES} more in {remaining}"] if remaining else []
     return "; ".join([", ".join([first, *named]), *rest])
 
 

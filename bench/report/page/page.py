@@ -54,7 +54,7 @@ def html_text(
     trusted = trust(table, unreadable, missing)
     columns = [
         metric
-        for metric in table.shown_in(*VIEWS)
+        for metric in table.in_views(*VIEWS)
         if not metric.axis or metric.name in conditions.varying_axes
     ]
     columns = [metric for metric in columns if any(map(metric.text, table.entries))]
@@ -115,8 +115,8 @@ def _scalings(table: Table) -> list[dict[str, Any]]:
     """Returns the tables of scaling over ranks."""
     tables = by_title(table).items()
     return [
-        {"title": title, "lines": [line for scaling in found for line in lines_of(scaling)]}
-        for title, found in tables
+        {"title": title, "lines": [line for scaling in scalings for line in lines_of(scaling)]}
+        for title, scalings in tables
     ]
 
 
@@ -196,12 +196,12 @@ def _cases(table: Table) -> dict[str, Any]:
     same = {
         name: values[0]
         for name, values in cells.items()
-        if values and all(repr(one) == repr(values[0]) for one in values)
+        if values and all(repr(value) == repr(values[0]) for value in values)
     }
     wheres = [{axis: entry.parts.get(axis, ABSENT) for axis in varying} for entry in entries]
     places = {tuple(where.values()): where for where in wheres}
     numbers = {key: number for number, key in enumerate(places)}
-    said = [metric for metric in table.metrics if metric.name in SEARCHED]
+    searched = [metric for metric in table.metrics if metric.name in SEARCHED]
     return {
         "all_columns": names,
         "same": same,
@@ -209,7 +209,7 @@ def _cases(table: Table) -> dict[str, Any]:
         "variants": [entry.variant for entry in entries],
         "places": list(places.values()),
         "where": [numbers[tuple(where.values())] for where in wheres],
-        "said": ["\n".join(metric.text(entry) for metric in said) for entry in entries],
+        "searched": ["\n".join(metric.text(entry) for metric in searched) for entry in entries],
         "styles": styles(table.variants),
         "themes": {
             theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")

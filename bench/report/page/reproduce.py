@@ -60,9 +60,13 @@ def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
 
 def given_by_command(contents: ResultSet, references: Iterable[str]) -> list[str]:
     """Returns the references of records to adapter files that the experiment does not name."""
-    named = {PurePath(one).name for one in contents.adapters}
-    files = dict.fromkeys(one for one in references if ".py:" in one)
-    return [shlex.quote(anonymous(one)) for one in files if PurePath(one).name not in named]
+    named = {PurePath(reference).name for reference in contents.adapters}
+    files = dict.fromkeys(reference for reference in references if ".py:" in reference)
+    return [
+        shlex.quote(anonymous(reference))
+        for reference in files
+        if PurePath(reference).name not in named
+    ]
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

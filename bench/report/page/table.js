@@ -19,7 +19,7 @@ function compare(first, second) {
 /** Lines of results.csv in the order and choice of the table. */
 function chosenRows() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (row) => [data.variants[row], ...Object.values(whereOf(row)), data.said[row]].join("\n").toLowerCase();
+  const text = (row) => [data.variants[row], ...Object.values(whereOf(row)), data.searched[row]].join("\n").toLowerCase();
   const chosen = data.variants.map((_, row) => row).filter(shownRow)
     .filter((row) => words.every((word) => text(row).includes(word)));
   return state.sort ? chosen.sort(compare) : chosen;

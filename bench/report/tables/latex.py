@@ -56,11 +56,11 @@ def latex_text(table: Table) -> str:
 
 
 def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
-    shown = [metric for metric in table.told_of(group, SUMMARY) if metric.head not in LEFT_OUT]
+    metrics = [metric for metric in table.metrics_of(group, SUMMARY) if metric.head not in LEFT_OUT]
     notes = list(dict.fromkeys(filter(None, map(_note, group))))
     head, *cells = [
-        [metric.head for metric in shown],
-        *([metric.short_text(entry) for metric in shown] for entry in group),
+        [metric.head for metric in metrics],
+        *([metric.short_text(entry) for metric in metrics] for entry in group),
     ]
     lines = [[latex(cell) for cell in (head[0], "framework", *head[1:])]]
     for entry, (rank, *others) in zip(group, cells, strict=True):
@@ -76,7 +76,7 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
                     f"\\multicolumn{{{len(others)}}}{{l}}{{{latex(entry.row.status)}}}",
                 ]
             )
-    columns = "".join("r" if metric.number else "l" for metric in shown)
+    columns = "".join("r" if metric.number else "l" for metric in metrics)
     first, *body = (f"    {' & '.join(line)} \\\\" for line in lines)
     return "\n".join(
         [
@@ -124,17 +124,17 @@ def _below(head: list[str], cells: list[list[str]], notes: list[str]) -> list[st
         "–": any("–" in rank for rank in ranks),
         "interval": "95 % interval" in head,
     }
-    said = [latex(text) for sign, text in SIGNS.items() if used[sign]]
-    said += [
+    sentences = [latex(text) for sign, text in SIGNS.items() if used[sign]]
+    sentences += [
         f"\\textsuperscript{{{_letter(number)}}}~{latex(note.rstrip('.'))}."
         for number, note in enumerate(notes)
     ]
-    if not said:
+    if not sentences:
         return []
     return [
         "  \\par\\smallskip",
         "  \\begin{minipage}{\\linewidth}\\footnotesize",
-        *(f"    {text}" for text in said),
+        *(f"    {text}" for text in sentences),
         "  \\end{minipage}",
     ]
 

@@ -15,16 +15,18 @@ def markdown_text(table: Table) -> str:
 
 def _ranking(table: Table, title: str, group: list[Entry]) -> str:
     native = group[0].native
-    shown = table.told_of(group, *((NATIVES, NATIVES_IN_MARKDOWN) if native else (SUMMARY,)))
+    metrics = table.metrics_of(group, *((NATIVES, NATIVES_IN_MARKDOWN) if native else (SUMMARY,)))
     rows = [
-        [metric.head for metric in shown],
-        ["--:" if metric.number else ":--" for metric in shown],
+        [metric.head for metric in metrics],
+        ["--:" if metric.number else ":--" for metric in metrics],
     ]
-    rows += [[_cell(metric, entry) for metric in shown] for entry in group]
+    rows += [[_cell(metric, entry) for metric in metrics] for entry in group]
     for row, framework in zip(
         rows, ["framework", ":--", *(entry.variant for entry in group)], strict=True
     ):
-        row.insert(1 if shown[0].name == "rank_low" else 0, framework)  # it stands behind its rank
+        row.insert(
+            1 if metrics[0].name == "rank_low" else 0, framework
+        )  # it stands behind its rank
     return "\n".join(
         [f"**{title}**" + (", not ranked" if native else ""), "", *map(line, rows), ""]
     )

@@ -33,14 +33,14 @@ def print_tables(table: Table, console: Console) -> None:
     and dropped remarks and statuses; at the end, the columns for a wider terminal."""
     groups = table.comparison_groups()
     before = list(accumulate((len(group) for _, group in groups), initial=0))
-    shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
-    for title, group in groups[:shown]:
+    groups_shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
+    for title, group in groups[:groups_shown]:
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
         drawn, spared = _widest(table, group, console)
         console.print(drawn)
-        told = table.told_of(group, NATIVES if group[0].native else SUMMARY)
+        metrics = table.metrics_of(group, NATIVES if group[0].native else SUMMARY)
         left_out |= dict.fromkeys(
-            metric.head for metric in told if metric.head in spared and metric.head not in BESIDE
+            metric.head for metric in metrics if metric.head in spared and metric.head not in BESIDE
         )
         for entry in group:
             row = entry.row
@@ -61,9 +61,9 @@ def print_tables(table: Table, console: Console) -> None:
             f"No room for {', '.join(left_out)}: they are in the report and in results.csv.",
             highlight=False,
         )
-    if left := len(table.rows) - before[min(shown, len(groups))]:
+    if unprinted := len(table.rows) - before[min(groups_shown, len(groups))]:
         console.print(
-            f"… and {left} more cases, in the report and in results.csv.", highlight=False
+            f"… and {unprinted} more cases, in the report and in results.csv.", highlight=False
         )
     _print_scalings(table, console)
 
@@ -92,26 +92,28 @@ def _widest(
 
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
     """Returns the table with all columns but the `spared` ones; bars are made of `block`."""
-    ranking = table.told_of(group, SUMMARY)
-    own = sorted(
-        table.told_of(group, NATIVES), key=lambda metric: metric not in ranking
+    ranking = table.metrics_of(group, SUMMARY)
+    native_metrics = sorted(
+        table.metrics_of(group, NATIVES), key=lambda metric: metric not in ranking
     )  # what a ranking lacks stands last
-    shown = {metric.head: metric for metric in (own if group[0].native else ranking)}
-    heads = list(shown)
-    heads.insert(1 if "#" in shown else 0, "framework")
+    by_head = {metric.head: metric for metric in (native_metrics if group[0].native else ranking)}
+    heads = list(by_head)
+    heads.insert(1 if "#" in by_head else 0, "framework")
     if "× best" in heads:
         heads.insert(heads.index("× best") + 1, BAR)
     heads = [head for head in heads if head not in spared]
     drawn = rich.table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for head in heads:
         drawn.add_column(
-            head, justify="right" if head in shown and shown[head].number else "left", no_wrap=True
+            head,
+            justify="right" if head in by_head and by_head[head].number else "left",
+            no_wrap=True,
         )
     ratios = {entry.index: entry.row.standing.ratio for entry in group if entry.row.standing}
     slowest = max(ratios.values(), default=1.0)
     for entry in group:
         row = entry.row
-        cells = {head: escape(metric.short_text(entry)) for head, metric in shown.items()}
+        cells = {head: escape(metric.short_text(entry)) for head, metric in by_head.items()}
         cells["framework"] = escape(entry.variant)
         cells["status"] = f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]"
         cells[BAR] = (
@@ -126,8 +128,8 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
 def _print_scalings(table: Table, console: Console) -> None:
     """Prints a table of what was measured on one rank and on several, and the predictions below
     it."""
-    for title, found in by_title(table).items():
-        lines = [line for scaling in found for line in lines_of(scaling)]
+    for title, scalings in by_title(table).items():
+        lines = [line for scaling in scalings for line in lines_of(scaling)]
         known = [at for at in range(len(HEAD)) if any(line[at] for line in lines)]
         drawn = rich.table.Table(box=SIMPLE_HEAD, pad_edge=False)
         for at in known:
@@ -136,6 +138,6 @@ def _print_scalings(table: Table, console: Console) -> None:
             drawn.add_row(*(escape(line[at]) for at in known))
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
         console.print(drawn)
-        for note in (note for scaling in found for note in notes_of(scaling)):
+        for note in (note for scaling in scalings for note in notes_of(scaling)):
             console.print(f"  {escape(note)}", highlight=False)
         console.print()

@@ -167,7 +167,7 @@ def test_planned_cases_without_a_record_are_cases_too():
 def test_the_memory_of_the_first_sentence_is_that_of_the_ranking_tables():
     table = table_of(measured({"jax": 0.002, "norse": 0.003}))
     best = next(entry for entry in table.entries if entry.variant == "jax")
-    (shown,) = [metric for metric in table.shown_in(SUMMARY) if metric.head == "memory"]
+    (shown,) = [metric for metric in table.in_views(SUMMARY) if metric.head == "memory"]
     assert f"with {shown.text(best)} of memory" in answer(table)[0]
 
 
