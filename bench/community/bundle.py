@@ -58,8 +58,8 @@ def bundle_of(folder: StoredSet, by: str = "", note: str = "") -> tuple[Bundle, 
         raise ConfigError(f"{folder}: no records there")
     if len(records) > MOST_RECORDS:
         raise ConfigError(
-            f"{folder}: has {len(records)} records, and a bundle at most {MOST_RECORDS}; "
-            "bundle its shards"
+            f"{folder}: has {len(records)} records, and a bundle at most {MOST_RECORDS}; bundle "
+            "its shards"
         )
     if words := sorted({word for record in records for word in leaks(record)}):
         raise ConfigError(
@@ -114,8 +114,8 @@ def text_of(bundle: Bundle) -> str:
     text = "".join([line(bundle.header), *_body(bundle)])
     if len(text) > MOST_BYTES:
         raise ConfigError(
-            f"a bundle of {len(text) / 1e6:.1f} MB: {MOST_BYTES / 1e6:g} MB are allowed; "
-            "bundle shards of the run"
+            f"a bundle of {len(text) / 1e6:.1f} MB: {MOST_BYTES / 1e6:g} MB are allowed; bundle "
+            "shards of the run"
         )
     return text
 

@@ -138,8 +138,8 @@ def test_an_edited_processor_is_told_before_the_hash_of_the_file(quickstart, tmp
     first, second = shortened(verdict.faults)
     assert first.startswith("machine: ") and first.endswith("(and 120 that follow from it)")
     assert second == (
-        "content: it is not what was bundled: the hash of its lines is not the one in the "
-        "first line"
+        "content: it is not what was bundled: the hash of its lines is not the one in the first "
+        "line"
     )
 
 

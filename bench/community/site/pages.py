@@ -38,8 +38,8 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     by_kind, confirmed = kinds(sources), confirmations(sources)
     names = in_order(framework_of(row) for row in rows)
     counts = (
-        f"{len(rows)} cases of {len(names)} frameworks on "
-        f"{counted(len(by_kind), 'kind')} of machine"
+        f"{len(rows)} cases of {len(names)} frameworks on {counted(len(by_kind), 'kind')} of "
+        "machine"
     )
     shared = {"version": __version__, "counts": counts, "meanings": MEANINGS}
 

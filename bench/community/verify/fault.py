@@ -14,8 +14,8 @@ KINDS = {
     "case id": "a record's case id is not that of its case",
     "done key": "a record's key is not that of its versions, adapter, machine and settings",
     "machine": (
-        "a machine's hash is not that of its facts, or the case ran on a device that the "
-        "machine lacks"
+        "a machine's hash is not that of its facts, or the case ran on a device that the machine "
+        "lacks"
     ),
     "version": (
         "a framework's version is not that of its packages, or snnbench's version is invalid"

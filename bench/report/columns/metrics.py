@@ -32,16 +32,14 @@ from .origin import ORIGIN, device_clock, proved, warnings
 from .work import RANKS, WORK
 
 HINTS = {
-    "rank_low": "ranks by step time that the case may have among those that differ in nothing but the "
-    "framework; =: not shown to "
-    "be slower than the best",
+    "rank_low": "ranks by step time that the case may have among those that differ in nothing but "
+    "the framework; =: not shown to be slower than the best",
     "ratio": "step time over that of the fastest, with its 95 % interval, paired pass by pass",
     "blocks": "sets of fresh processes, which were timed together",
     "step_enqueue_s": "step time until the call came back: near all of it, Python is the limit",
     "memory_meaning": "figures of different meaning are different quantities",
-    "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes before; few may "
-    "be, "
-    "near the threshold",
+    "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes "
+    "before; few may be, near the threshold",
     "spike_mismatch": "against an oracle that runs free; decides nothing",
     "grad_error": "relative L2, the worst of weight, bias and input",
     "roofline": "the hardware's least time for the step, over the step time",

@@ -22,11 +22,9 @@ from .spec import (
 
 TEXTS = {
     "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a "
-    "framework computes as one stays "
-    "one. Compiled steps have no stages.",
-    "bytes": "In use when most is. Feature maps: the input, and what forward leaves to backward or "
-    "hands out. Workspace: all "
-    "else that was allocated.",
+    "framework computes as one stays one. Compiled steps have no stages.",
+    "bytes": "In use when most is. Feature maps: the input, and what forward leaves to backward "
+    "or hands out. Workspace: all else that was allocated.",
 }
 
 

@@ -22,11 +22,10 @@ from .spec import (
 )
 
 TEXT = (
-    "Seconds from an empty process and an empty compiler cache to the first result. “Compile” "
-    "is all tracing and compiling of "
-    "the case's own network, that of warm-up included. To the right: the sum, and after how "
-    "many steps, or epochs where data is "
-    "delivered, a framework has made up for starting later than the quickest starter of all."
+    "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is "
+    "all tracing and compiling of the case's own network, that of warm-up included. To the right: "
+    "the sum, and after how many steps, or epochs where data is delivered, a framework has made "
+    "up for starting later than the quickest starter of all."
 )
 FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
 PARTS = ("import", "build", "compile", "first call besides")

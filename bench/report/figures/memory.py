@@ -21,9 +21,8 @@ from .spec import (
 )
 
 TEXT = (
-    "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, "
-    "which no framework can avoid. "
-    "Weighed in the first block, while nothing is timed."
+    "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which "
+    "no framework can avoid. Weighed in the first block, while nothing is timed."
 )
 KEY = "Filled: all that is in use at the worst moment. Hollow: beyond arguments and results."
 

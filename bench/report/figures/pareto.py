@@ -25,15 +25,14 @@ from .spec import (
 
 TEXT = (
     "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or "
-    "above it is beaten in both time "
-    "and memory. Memory figures of different meaning are other quantities and have panels of "
-    "their own."
+    "above it is beaten in both time and memory. Memory figures of different meaning are other "
+    "quantities and have panels of their own."
 )
 
 EPOCHS = (
-    "Steps for as many samples as the data set has that the network was published with, and "
-    "the memory of a step. Reading the "
-    "data is no part of it. Left is faster, down is leaner, the stepped line is the front."
+    "Steps for as many samples as the data set has that the network was published with, and the "
+    "memory of a step. Reading the data is no part of it. Left is faster, down is leaner, the "
+    "stepped line is the front."
 )
 KEY = "Dashed line: the front, where less of one costs more of the other."
 

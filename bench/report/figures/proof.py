@@ -10,12 +10,10 @@ from .figure import Figure, Panel, panel_of
 from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots
 
 TEXT = (
-    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs "
-    "free, where one flip spreads: it is "
-    "for information and decides nothing. Gradient error is the worst of weight, bias and "
-    "input, relative L2; it decides, as do "
-    "wrong decisions. The dashed line is the widest limit of the cases shown. Dots at the "
-    "left edge, beside “0”, are exactly "
+    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, "
+    "where one flip spreads: it is for information and decides nothing. Gradient error is the "
+    "worst of weight, bias and input, relative L2; it decides, as do wrong decisions. The dashed "
+    "line is the widest limit of the cases shown. Dots at the left edge, beside “0”, are exactly "
     "zero; crosses are refused networks."
 )
 MEASURES = {

@@ -11,12 +11,10 @@ from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
-    "A large dot is the median of a slot of the step or epoch, the line its middle half, "
-    "small dots some of its calls, on the "
-    "edge those beyond it; by block, over the seconds since the block's first slot. Crossed "
-    "out is a disturbed slot, which "
-    "does not count. Underneath is what the device's own clock says of the same slots: wall "
-    "time far above it is waiting, for "
+    "A large dot is the median of a slot of the step or epoch, the line its middle half, small "
+    "dots some of its calls, on the edge those beyond it; by block, over the seconds since the "
+    "block's first slot. Crossed out is a disturbed slot, which does not count. Underneath is "
+    "what the device's own clock says of the same slots: wall time far above it is waiting, for "
     "Python or for a core that another process had. Last comes how fast the device ticked "
     "meanwhile, where the system tells."
 )

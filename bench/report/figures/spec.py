@@ -9,10 +9,9 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 SECONDS = "replace(format(datum.value, '.3~s'), regexp('([a-zµ]?)$'), ' $1s')"
 MEBIBYTES = (
-    "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' GiB' : "
-    "datum.value >= 1000 ? format(datum.value, '.0f') + ' MiB' : "
-    "datum.value >= 1 ? format(datum.value, '.3~r') + ' MiB' : "
-    "datum.value * 1024 >= 1000 ? format(datum.value * 1024, '.0f') + ' KiB' : "
+    "datum.value >= 1024 ? format(datum.value / 1024, '.3~r') + ' GiB' : datum.value >= 1000 ? "
+    "format(datum.value, '.0f') + ' MiB' : datum.value >= 1 ? format(datum.value, '.3~r') + ' "
+    "MiB' : datum.value * 1024 >= 1000 ? format(datum.value * 1024, '.0f') + ' KiB' : "
     "format(datum.value * 1024, '.3~r') + ' KiB'"
 )
 """Writes bytes as units.size does: from a thousand on no digit is rounded away."""

@@ -26,11 +26,10 @@ from .spec import (
 )
 
 TEXT = (
-    "One line for each version, the newest first: what became of the proof and, where the "
-    "step was timed, how many times that of "
-    "a plain loop, alive in the same run, with its 95 % interval. A ratio depends less on the "
-    "machine than a time does; the "
-    "dashed line is the loop itself. Small numbers lead to the reasons."
+    "One line for each version, the newest first: what became of the proof and, where the step "
+    "was timed, how many times that of a plain loop, alive in the same run, with its 95 % "
+    "interval. A ratio depends less on the machine than a time does; the dashed line is the loop "
+    "itself. Small numbers lead to the reasons."
 )
 CONTROLS = ("torch", "jax")
 """Plain loops. A version is compared with the one of its own library if that was measured."""

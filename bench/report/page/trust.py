@@ -132,9 +132,8 @@ def _proofs(ranked: Sequence[Row]) -> list[str]:
     sentences = []
     if any(not row.delivers for row in ranked):
         sentences.append(
-            "Every ranked row was first proved to compute the same network as the float64 "
-            "oracle: decisions and gradients agree "
-            "within the limits of its precision."
+            "Every ranked row was first proved to compute the same network as the float64 oracle: "
+            "decisions and gradients agree within the limits of its precision."
         )
     if any(row.delivers for row in ranked):
         subject = "delivery of data" if sentences else "row"
@@ -236,15 +235,14 @@ def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
             units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S)
         )
         parts.append(
-            f"Outside import, build, proof and measurement snnbench itself took {middle} "
-            f"(median) and at most {most} per case "
-            f"and block, {'less' if promise_held else 'more'} than the {promised} that it "
-            "promises; no time contains it."
+            f"Outside import, build, proof and measurement snnbench itself took {middle} (median) "
+            f"and at most {most} per case and block, {'less' if promise_held else 'more'} than "
+            f"the {promised} that it promises; no time contains it."
         )
     if empty:
         parts.append(
-            f"Starting a process that does nothing takes {units.seconds(median(empty))}, "
-            "counted nowhere either."
+            f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted "
+            "nowhere either."
         )
     return (
         ("note" if promise_held else "doubt", " ".join(parts), [], "overhead of snnbench itself")

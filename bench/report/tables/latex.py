@@ -32,9 +32,8 @@ LEFT_OUT = (REMARKS, "status")
 SIGNS = {
     "=": "“=”: not shown to be slower than the fastest; so are all that share it.",
     "–": "Ranks such as 2–4: those that a case may have.",
-    "interval": "95 % interval: of the geometric mean over blocks of each block’s median, in this run; "
-    "behind “× best” of the "
-    "ratio to the fastest, paired pass by pass.",
+    "interval": "95 % interval: of the geometric mean over blocks of each block’s median, in this "
+    "run; behind “× best” of the ratio to the fastest, paired pass by pass.",
 }
 """Explanations of the signs that a table uses."""
 LETTERS = 80

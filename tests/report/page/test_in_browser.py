@@ -278,8 +278,8 @@ def test_two_thousand_cases_open_in_three_seconds_and_stay_usable(visit):
     seen.page.locator("[data-figure=winners] svg").first.wait_for()
     filtering = busy() - opening
     print(
-        f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: "
-        f"{filtering:.2f} s of CPU"
+        f"opening: {opening:.2f} s of CPU, {wall:.2f} s on the wall; filtering: {filtering:.2f} s "
+        "of CPU"
     )
     assert 0.05 < opening < 3 and 0 < filtering < 1
     assert "400 of 2000" in seen.page.locator("#counted").inner_text()
