@@ -39,8 +39,8 @@ def verdict_of(endings: Collection[str]) -> str:
 def neuron_kind(neuron: Mapping[str, Any] | None) -> str:
     """Returns the kind of a neuron: numbers and the surrogate make no other kind. None gives DATA.
 
-    >>> neuron_kind({"reset": "hard", "decay": 0.5}), neuron_kind({"reset": "soft", "adaptation": 0.1})
-    ('hard', 'soft, adaptation')
+    >>> neuron_kind({"reset": "soft", "decay": 0.5, "adaptation": 0.1})
+    'soft, adaptation'
     """
     if neuron is None:
         return DATA
@@ -96,7 +96,8 @@ def endings_in(text: str, source: str) -> dict[str, list[str]]:
 
     Raises ConfigError, which names the `source` of the text.
 
-    >>> endings_in('[{"case": {"neuron": {"reset": "soft"}, "precision": "fp32"}, "status": "ok"}]', "here")
+    >>> case = '{"neuron": {"reset": "soft"}, "precision": "fp32"}'
+    >>> endings_in(f'[{{"case": {case}, "status": "ok"}}]', "here")
     {'soft': ['proved']}
     """
     try:

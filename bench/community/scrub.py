@@ -20,10 +20,10 @@ OWN_WORDS = ("ok", "unsupported", "pruned", "timeout", "interrupted", "implausib
 LEFT_OUT = "its words are left out"
 
 FIELDS = (
-    "snnbench", "case_id", "case", "set", "block", "live_set", "attempt", "done_key", "status", "reason", "parts", "facts",
-    "proof", "memory", "memory_meaning", "host_peak_bytes", "breakdown", "learning", "ceilings", "warnings", "exit_code",
-    "signal", "adapter", "environment", "machine", "measure", "monitor", "started_at", "duration_s", "overhead_s",
-    "git_commit", "distributed",
+    "snnbench", "case_id", "case", "set", "block", "live_set", "attempt", "done_key", "status",
+    "reason", "parts", "facts", "proof", "memory", "memory_meaning", "host_peak_bytes", "breakdown",
+    "learning", "ceilings", "warnings", "exit_code", "signal", "adapter", "environment", "machine",
+    "measure", "monitor", "started_at", "duration_s", "overhead_s", "git_commit", "distributed",
 )  # fmt: skip
 """Public fields of a record; `traceback` and `stderr_tail` are never exported."""
 INSIDE = {

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from ..common import units
+from ..common.units import counted
 from ..common.texts import first_few
 from ..records.changes import Change
 from ..records.compare import Comparison
@@ -39,13 +40,13 @@ def summary(comparison: Comparison) -> Iterator[str]:
     times = Counter(change.verdict for change in comparison.changes)
     base, new = comparison.names
     if comparison.cases:
-        cases, how = units.counted(comparison.cases, "case"), TIMES[comparison.times]
+        cases, how = counted(comparison.cases, "case"), TIMES[comparison.times]
         yield f"{cases} in both, {comparison.timed} with times ({how}): {_counts(findings, times)}"
     else:
         yield f"{base} and {new} have no case in common: nothing is compared"
     for name, cases_there in ((base, comparison.only_base), (new, comparison.only_new)):
         if cases_there:
-            yield f"{units.counted(len(cases_there), 'case')} only in {name}: {first_few(cases_there)}"
+            yield f"{counted(len(cases_there), 'case')} only in {name}: {first_few(cases_there)}"
     if comparison.changes:
         count = len(comparison.changes)
         chance = (
@@ -65,7 +66,7 @@ def summary(comparison: Comparison) -> Iterator[str]:
     if few:
         yield f"unsure: few blocks in {len(few)} of {len(comparison.changes)} comparisons"
     if more := more_blocks(comparison):
-        yield f"to decide: up to {units.counted(more, 'more block')}, measured by: {command(comparison)}"
+        yield f"to decide: up to {counted(more, 'more block')}, measured by: {command(comparison)}"
 
 
 def more_blocks(comparison: Comparison) -> int:
@@ -180,11 +181,7 @@ def _counts(findings: Counter[str], times: Counter[str]) -> str:
 
 def _side(side: Side) -> str:
     fewest, most = side.blocks
-    blocks = (
-        units.counted(most, "block")
-        if fewest == most
-        else f"{fewest} to {units.counted(most, 'block')}"
-    )
+    blocks = counted(most, "block") if fewest == most else f"{fewest} to {counted(most, 'block')}"
     return f"{blocks}, {side.disturbed:.0%} of {side.slots} slots disturbed"
 
 

@@ -19,8 +19,14 @@ PALETTES = {
 }
 """The first three follow Okabe and Ito. A search chose the others to differ from each other and
 from the page, also without seeing red or green."""
-STAR = "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0,0.4L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
-SALTIRE = "M-0.9,-0.5L-0.5,-0.9L0,-0.4L0.5,-0.9L0.9,-0.5L0.4,0L0.9,0.5L0.5,0.9L0,0.4L-0.5,0.9L-0.9,0.5L-0.4,0Z"
+STAR = (
+    "M0,-1L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81"
+    "L0,0.4L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
+)
+SALTIRE = (
+    "M-0.9,-0.5L-0.5,-0.9L0,-0.4L0.5,-0.9L0.9,-0.5L0.4,0"
+    "L0.9,0.5L0.5,0.9L0,0.4L-0.5,0.9L-0.9,0.5L-0.4,0Z"
+)
 HOURGLASS, BOW = "M-0.9,-0.9L0.9,-0.9L-0.9,0.9L0.9,0.9Z", "M-0.9,-0.9L-0.9,0.9L0.9,-0.9L0.9,0.9Z"
 SHAPES = (
     *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"),

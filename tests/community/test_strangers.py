@@ -1,4 +1,4 @@
-"""Foreign or damaged files of a result folder: refused with a sentence, or harmless; no traceback."""
+"""Damaged files of a result folder: refused with a sentence, or harmless; no traceback."""
 
 import json
 import math

@@ -81,7 +81,7 @@ def test_a_shard_has_the_plan_of_the_whole_run(forged, tmp_path):
 
 
 def test_ceilings_of_a_busy_machine_are_too_low_and_no_fault(forged, tmp_path):
-    """With other programs on the cores in every slot, the best rates may be far above the record's."""
+    """With other programs on the cores, the best rates may be far above the record's."""
     part = forged.timed("fused")["parts"]["step"]
     part["floor_s"] *= 1e-3
     for slot in part["timing"]["slots"]:

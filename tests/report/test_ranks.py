@@ -1,4 +1,4 @@
-"""Scaling over ranks: tables of its own, a predicted curve, and no ranking over numbers of ranks."""
+"""Scaling over ranks: its own tables, a predicted curve, no ranking over numbers of ranks."""
 
 import io
 import re

@@ -379,11 +379,10 @@ METRICS: tuple[Metric, ...] = (
     _part("import"),
     # What torch finds out of the machine's compiler at first use is a part of the build.
     _part("build"),
-    # All time in which the case's own network was traced and compiled, with and without gradients, the proof's networks left
-    # out; a part of `first_call_s` and of warm-up.
+    # Tracing and compiling of the case's own network, with and without gradients; a part of
+    # `first_call_s` and of warm-up.
     _fact("compile_s", "s", "compile", "start", 400),
-    # Where torch.compile gave up and went back to Python, and how often it compiled a piece again because something that it had
-    # relied on was different.
+    # Returns of torch.compile to Python, and compilations repeated after a broken assumption.
     _fact("graph_breaks"),
     _fact("recompiles"),
     _part("first_call"),
@@ -416,10 +415,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("case_id", lambda row: row.first.case_id),
     Metric("schema", lambda row: SCHEMA),
     *_case_metrics("width", "firing"),
-    # Where a kernel chooses how to multiply spikes: which products it took, and the share of ones that it counted.
+    # A kernel's choice of the product with spikes, and the share of ones that it counted.
     _fact("product"),
     _fact("product_rate", "share"),
-    # On a device with events `PHASE_device_s` is of calls whose memory the cache does not hold, and this of calls on the same.
+    # Device time with a warm cache; with events `PHASE_device_s` has a cold one.
     *(
         Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
         for phase in USUAL_PHASES

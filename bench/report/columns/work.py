@@ -94,4 +94,4 @@ def _best_ranks(row: Row) -> float | None:
 
 
 RANKS = (Metric("rank_wait_s", _rank_wait, "s"), Metric("best_ranks", _best_ranks, "count"))
-"""Mean seconds of a step that a rank waits for others' states; the predicted best number of ranks."""
+"""Mean seconds of a step that a rank waits for states, and the predicted best number of ranks."""

@@ -88,8 +88,8 @@ def by_phase(
 def paid_off_after(later: float, seconds: float, comparison: Comparison) -> float | None:
     """Returns the number of calls after which a start `later` by so many seconds is amortised.
 
-    `seconds` is the other's time of a call, and `comparison` compares the calls. The result is infinite
-    for a surely slower case and None if undecided.
+    `seconds` is the other's time of a call, and `comparison` compares the calls. The result is
+    infinite for a surely slower case and None if undecided.
     """
     if comparison.low > 0:
         return inf

@@ -213,12 +213,13 @@ def _spec() -> Spec:
     }
     x = {"field": "$across", "type": "ordinal", "sort": "$columns_sort", "axis": across}
     y = {"field": "$down", "type": "ordinal", "sort": "$lines_sort", "axis": down}
-    tie = "datum.also ? '|' + join(datum.tied, '|') : ''"
+    tie = "(datum.also ? '|' + join(datum.tied, '|') : '')"
+    memory = "(isValid(datum.bytes) ? datum.memory : '')"
     transform = mebibytes("bytes") + calculated(
         time=TIME,
         memory=text_of("bytes", MEBIBYTES),
         ground="datum.also ? 0.07 : 0.28",
-        lines=f"split(datum.time + '|' + (isValid(datum.bytes) ? datum.memory : '') + ({tie}), '|')",
+        lines=f"split(datum.time + '|' + {memory} + {tie}, '|')",
     )
     tooltip = hint(
         fastest="variant",

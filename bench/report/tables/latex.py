@@ -77,15 +77,13 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
             )
     columns = "".join("r" if metric.number else "l" for metric in metrics)
     first, *body = (f"    {' & '.join(line)} \\\\" for line in lines)
+    label = _slug(f"snnbench {number} {table.conditions.short(group[0].row)}")
     return "\n".join(
         [
             "\\begin{table}",
             "  \\centering",
             f"  \\caption{{{latex(title)}}}",
-            (
-                "  "
-                f"\\label{{tab:{_slug(f'snnbench {number} {table.conditions.short(group[0].row)}')}}}"
-            ),
+            f"  \\label{{tab:{label}}}",
             *[
                 f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}",
                 "    \\toprule",

@@ -17,7 +17,7 @@ from snnbench.core.case import NATIVE
 
 
 def test_what_is_of_this_project_is_marked(visit, tmp_path):
-    """Kernels, data loading and plain loops are marked; none of them is the fastest of the others."""
+    """Kernels, data loading and plain loops are marked; none is the fastest of the others."""
     case = {"neurons": 97, "noise": 0.003}
     order = [("fused", 1e-3), ("torch", 2e-3), ("jax", 3e-3), ("norse", 4e-3), ("snntorch", 5e-3)]
     networks = [one for name, step in order for one in blocks(name, step=step, **case)]

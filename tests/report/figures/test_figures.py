@@ -1,4 +1,4 @@
-"""Figures: numbers equal results.csv, incomparable cases never meet, and omissions are explained."""
+"""Figures: numbers equal results.csv, incomparable cases never meet, omissions are explained."""
 
 import csv
 import io

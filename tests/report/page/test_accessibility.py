@@ -1,4 +1,4 @@
-"""report.html for screen readers and without scripts: axe finds nothing, and the answer is there."""
+"""report.html for screen readers and without scripts: axe finds nothing, the answer is there."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
