@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from ..common import units
-from ..common.units import counted
 from ..common.texts import first_few
+from ..common.units import counted
 from ..records.changes import Change
 from ..records.compare import Comparison
 from ..records.sides import Side

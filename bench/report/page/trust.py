@@ -59,10 +59,10 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     say("good" if ranked else "note" if natives else "doubt", text, brief="nothing is ranked")
     if natives:
         proved = (
-            "each framework's own neuron, proved to have the right time axis and held against no "
-            "oracle"
+            "each framework's own neuron, proved to have the right time axis, without an oracle"
         )
-        text = f"{counted(len(natives), 'native case')} in tables of their own, never ranked: {proved}."
+        count = counted(len(natives), "native case")
+        text = f"{count} in tables of their own, never ranked: {proved}."
         say("note", text, map(names, natives))
     reasons = {
         "check_failed": "because the proof failed",
