@@ -1,156 +1,112 @@
-"""An experiment as an array job of a real SLURM: what it finds, to whom it attaches, and what
-goes wrong on the way."""
+"""An array job of a real SLURM: its results, its faults, and that nothing is lost or doubled."""
 
-import json
-import shutil
+import signal
 import sys
 
 import pytest
-from support.paths import ROOT
 from support.slurm import wait_for
-from support.slurm_site import ON_SLURM, doubled, statuses
 from support.trees import tree
 
 ADAPTERS = ["numpy_network.py:NumpyNetwork", "raising.py:RefusesLate", "dying.py:Segfaults"]
-NAMES = ["numpy", "refuses-late", "segfaults"]
 
 
-@pytest.fixture(scope="module")
-def ended(site_module):
-    """Two parts, of which each has a case that crashes; and the same without SLURM."""
-    config = site_module.config(*NAMES, adapters=ADAPTERS, prelude="echo the prelude was here")
-    return site_module.run(config, "--set", "seed=97"), site_module.snnbench.run(
-        config, "--set", "seed=97", out="local"
+def assert_whole(site, ended, count=2):
+    assert ended.exit_code == 0, ended.stderr
+    assert [record["status"] for record in ended.records] == ["ok"] * count
+    parts = [path.name for path in site.out.glob("parts/*/records/[!.]*.json")]
+    assert len(parts) == len(set(parts)) == count
+    wait_for(lambda: not site.cluster.jobs() and not site.processes(), 30)
+
+
+def test_two_parts_are_the_run_without_slurm_and_failures_are_retried(site):
+    config = site.config(
+        ["numpy", "refuses-late", "segfaults"], ADAPTERS, prelude="echo from the prelude"
     )
+    ended = site.run(config, "--set", "seed=97")
+    local = site.snnbench.run(config, "--set", "seed=97", out="local")
+    assert ended.exit_code == local.exit_code == 3, ended.stderr
+    statuses = [{(r["case_id"], r["status"]) for r in run.records} for run in (ended, local)]
+    assert statuses[0] == statuses[1] and len(ended.records) == len(ended.rows) == 6
+    nodes = {(r["case"]["neurons"], r["machine"]["node"]) for r in ended.records}
+    assert len(nodes) == 2, "what is ranked together runs on one node"
+    assert ended.stderr.splitlines()[0].endswith("is submitted: 2 parts, into out")
+    assert "from the prelude" in (site.out / "log" / "1.log").read_text()
+    files = ("report.html", "experiment.json")
+    assert (site.out / files[0]).exists()
+    assert (site.out / files[1]).read_bytes() == (local.folder / files[1]).read_bytes()
+    before = {path: path.read_bytes() for path in site.out.glob("records/*.json")}
+    site.run(config, "--set", "seed=97")
+    changed = {path for path in before if path.read_bytes() != before[path]}
+    assert len(changed) == 2 and all(b'"crash"' in path.read_bytes() for path in changed)
 
 
-def test_two_parts_are_the_run_without_slurm(ended):
-    there, local = ended
-    assert there.exit_code == local.exit_code == 3, there.stderr
-    assert statuses(there) == statuses(local) and len(there.records) == 6
-    assert {record["status"] for record in there.records} == {"ok", "unsupported", "crash"}
-    assert doubled(there) == [] and {part.name for part in there.folder.glob("parts/*")} == {
-        "1",
-        "2",
-    }
-    assert all(list(part.glob("records/*.json")) for part in there.folder.glob("parts/*"))
-    assert (there.folder / "report.html").exists() and len(there.rows) == 6
-    assert (there.folder / "experiment.json").read_bytes() == (
-        local.folder / "experiment.json"
-    ).read_bytes()
-
-
-def test_it_is_told_what_happens(ended):
-    lines = ended[0].stderr.splitlines()
-    assert lines[0].endswith("is submitted: 2 parts, into out")
-    assert any("running on n" in line or "pending" in line for line in lines[1:])
-    assert "the prelude was here" in (ended[0].folder / "log" / "1.log").read_text()
-
-
-def test_what_is_ranked_together_ran_on_one_node(ended):
-    sizes = {}
-    for record in ended[0].records:
-        sizes.setdefault(record["case"]["neurons"], set()).add(record["machine"]["node"])
-    assert {size: len(nodes) for size, nodes in sizes.items()} == {41: 1, 61: 1}
-
-
-def test_another_node_is_another_machine_in_the_report(site_module, ended):
-    """Of the same kind: only its name tells them apart."""
-    parts = site_module.snnbench.folder / "two-nodes"
-    shutil.copytree(ended[0].folder / "parts", parts)
-    for path in parts.glob("2/records/*.json"):
-        record = json.loads(path.read_text())
-        record["machine"]["node"] = "9" * 12
-        path.write_text(json.dumps(record))
-    merged = site_module.snnbench("merge", parts / "1", parts / "2", "--out", "apart", out="apart")
-    assert len({row["machine"] for row in merged.rows}) == 2
-    assert {row["machine"].rpartition("-")[2] for row in merged.rows} >= {"9" * 12}
-    assert "machine 1" in merged.stdout and "machine 2" in merged.stdout
-
-
-@pytest.mark.slow
-def test_a_second_run_keeps_what_is_done_and_tries_again_what_failed(site_module, ended):
-    before = {path.name: path.read_bytes() for path in ended[0].folder.glob("records/*.json")}
-    again = site_module.run(site_module.snnbench.folder / "odd.toml", "--set", "seed=97")
-    after = {path.name: path.read_bytes() for path in again.folder.glob("records/*.json")}
-    crashed = {
-        path.name
-        for path in again.folder.glob("records/*.json")
-        if json.loads(path.read_text())["status"] == "crash"
-    }
-    assert (
-        before.keys() == after.keys()
-        and {name for name in after if after[name] != before[name]} == crashed
-    )
-
-
-@pytest.mark.slow
-def test_a_job_that_was_left_behind_is_followed_and_then_collected(site):
+def test_a_killed_submitter_and_a_second_command_share_one_job(site):
     config = site.config()
     site.hold()
-    left = site.run(config, "--detach")
-    assert left.exit_code == 0 and left.records == [], left.stderr
-    job = site.job()
+    process = site.start(config)
     site.wait_until_held()
-    seen = site.run(config, "--detach")
-    assert f"job {job} was there already" in seen.stderr
-    site.release()
-    wait_for(lambda: not site.cluster.jobs(), 60)
-    ended = site.run(config)
-    assert (ended.exit_code, site.job()) == (0, job), "nothing was left to submit"
-    assert set(statuses(ended).values()) == {"ok"} and len(ended.records) == 2
-    assert doubled(ended) == []
-
-
-def test_two_commands_at_once_are_one_job(site):
-    config = site.config()
-    site.hold()
+    process.kill()
+    process.communicate()
+    job = site.job
+    (site.out / "slurm.json").unlink()  # as if the kill came between sbatch and this file
     two = [site.start(config) for _ in range(2)]
-    site.wait_until_held()
-    assert len(set(site.cluster("squeue", "-h", "-o", "%F").split())) == 1
+    wait_for(lambda: (site.out / "slurm.json").exists() and site.job == job)
     site.release()
-    results = [site.end(process) for process in two]
-    assert [result.exit_code for result in results] == [0, 0], [result.stderr for result in results]
-    assert sorted("was there already" in result.stderr for result in results) == [False, True]
-    assert len(results[0].records) == 2 and doubled(results[0]) == []
+    for again in two:
+        ended = site.end(again)
+        assert f"job {job} was there already" in ended.stderr
+        assert_whole(site, ended)
 
 
 @pytest.mark.slow
-def test_another_experiment_does_not_attach(site):
-    site.hold()
-    site.run(site.config(), "--detach")
-    site.wait_until_held()
-    other = site.run(site.config(), "--set", "measure.passes=3")
-    sentence = f"job {site.job()} runs there, of another config or other options; wait for it, scancel {site.job()}, or choose"
-    assert other.exit_code == 2 and sentence in other.message
-
-
-@pytest.mark.slow
-def test_a_job_that_a_kill_left_unnoted_is_found(site):
-    """Killed between sbatch and slurm.json."""
+def test_a_detached_job_is_followed_and_collected_but_not_by_another_experiment(site):
     config = site.config()
     site.hold()
-    site.run(config, "--detach")
-    job = site.job()
-    (site.snnbench.folder / "out" / "slurm.json").unlink()
-    found = site.run(config, "--detach")
-    assert f"job {job} was there already" in found.stderr and site.job() == job
+    assert site.run(config, "--detach").exit_code == 0
+    job = site.job
+    site.wait_until_held()
+    other = site.run(config, "--set", "measure.passes=3")
+    fault = f"job {job} runs there, of another config or other options; wait for it, scancel {job}"
+    assert other.exit_code == 2 and fault in other.message
+    assert f"job {job} was there already" in site.run(config, "--detach").stderr
+    site.release()
+    wait_for(lambda: not site.cluster.jobs())
+    assert_whole(site, site.run(config))
+    assert site.job == job
 
 
 @pytest.mark.slow
-def test_squeue_may_fail_three_times_in_a_row(site):
-    """Then it forgets the job, and the records are believed."""
-    asked = site.snnbench.notes / "questions"
-    asked.touch()
-    fails = 'if [ $n -ge 2 -a $n -le 4 ]; then echo "squeue: error: Unable to contact slurm controller" >&2; exit 1; fi'
-    forgets = 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1'
-    done = f'[ -z "$($REAL -h)" ] && {{ {forgets}; }}'
-    followed = f'case "$*" in *" -j "*) echo >>{asked}; n=$(wc -l <{asked}); {fails}; {done};; esac'
-    site.shim("squeue", f'{followed}\nexec $REAL "$@"')
-    ended = site.run(site.config())
-    assert "no answer, asking again: squeue: Unable to contact slurm controller" in ended.stderr
-    assert (ended.exit_code, set(statuses(ended).values())) == (0, {"ok"}), ended.stderr
-    assert len(asked.read_text().splitlines()) >= 5
+@pytest.mark.parametrize("fault", ["killed", "requeued", "node", "time limit", "Ctrl-C"])
+def test_after_a_fault_the_job_or_the_same_command_continues(site, fault):
+    limit = {"time limit": "--time=00:01:00", "node": "--exclusive"}.get(fault, "--comment-free")
+    options = ["--mem=3G", *[limit] * (limit != "--comment-free")]
+    config = site.config(options=options)
+    site.hold()
+    process = site.start(config)
+    site.wait_until_held()
+    task = f"{site.job}_{site.held_part}"
+    if fault == "killed":
+        site.cluster("scancel", "--full", "--signal=KILL", task)
+    elif fault == "requeued":
+        site.cluster("scontrol", "requeue", task)
+    elif fault == "node":
+        node = site.cluster("squeue", "-h", "-r", "-j", task, "-o", "%N").strip()
+        site.cluster.kill_node(node)
+        site.release()
+        wait_for(lambda: site.cluster.states()[node].startswith("down"), 180)
+    elif fault == "Ctrl-C":
+        process.send_signal(signal.SIGINT)
+    if fault in ("requeued", "node"):
+        site.release()
+        return assert_whole(site, site.end(process))
+    ended = site.end(process)
+    assert ended.exit_code == (130 if fault == "Ctrl-C" else 3), ended.stderr
+    assert [record["status"] for record in ended.records].count("ok") == 1
+    if fault == "time limit":
+        assert "DUE TO TIME LIMIT" in ended.stderr
+    assert "the same command goes on from there" in ended.stderr
+    site.release()
+    assert_whole(site, site.run(config))
 
 
 @pytest.mark.parametrize(
@@ -160,93 +116,74 @@ def test_squeue_may_fail_three_times_in_a_row(site):
         (["--mem=97T"], "Memory specification can not be satisfied"),
     ],
 )
-def test_a_refused_job_is_one_sentence_and_nothing_is_left(site, options, words):
-    config = site.config(options=options)
+def test_a_queue_that_refuses_leaves_nothing_and_loses_nothing(site, options, words):
     before = tree(site.snnbench.folder)
-    ended = site.run(config)
-    assert ended.exit_code == 2 and ended.message.startswith(
-        "snnbench: SLURM refuses the job: sbatch: "
-    )
-    assert words in ended.message and tree(site.snnbench.folder) == before
-
-
-def test_without_slurm_it_says_where_to_start_it(snnbench):
-    config = snnbench.config(["torch"])
-    snnbench.environment["PATH"] = str(snnbench.folder)
-    ended = snnbench.run(config, *ON_SLURM)
-    sentence = (
-        "snnbench: --executor slurm: there is no sbatch here; start it where jobs are submitted"
-    )
-    assert (ended.exit_code, ended.message) == (2, sentence.replace("sbatch", "squeue"))
-    assert not ended.folder.exists()
-
-
-@pytest.mark.parametrize(
-    "prelude",
-    ["module_that_nobody_has load cuda/12.4", pytest.param("false", marks=pytest.mark.slow)],
-)
-def test_a_prelude_that_fails_ends_its_part_and_its_log_is_named(site, prelude):
-    ended = site.run(site.config(prelude=prelude, parts=1))
-    assert ended.exit_code == 3 and ended.records == []
-    said = next(line for line in ended.stderr.splitlines() if "has not come to its end" in line)
-    assert f"its log is {ended.folder / 'log' / '1.log'}" in said
-    assert ("command not found" in said) == (prelude != "false") and ("which is empty" in said) == (
-        prelude == "false"
-    )
-
-
-def test_a_job_without_room_for_a_worker_is_refused_before_it_dies(site):
-    ended = site.run(site.config(options=["--mem=420"], parts=1))
-    assert (
-        ended.exit_code == 3
-        and "this job may use 420 MiB of memory, of which snnbench keeps 512 MiB" in ended.stderr
-    )
+    ended = site.run(config := site.config(options=options))
+    config.unlink()
+    assert ended.exit_code == 2 and words in ended.message
+    assert ended.message.startswith("snnbench: SLURM refuses the job: sbatch: ")
+    assert tree(site.snnbench.folder).keys() - before.keys() == set()
 
 
 @pytest.mark.slow
-def test_records_of_another_run_are_not_replaced(site):
-    config = site.config()
-    local = site.snnbench.run(config)
-    before = tree(local.folder / "records")
-    ended = site.run(config)
-    assert ended.exit_code == 2 and "has records of another run" in ended.message
-    assert tree(local.folder / "records") == before
+def test_squeue_may_fail(site):
+    calls = site.notes / "calls"
+    shim = site.shims / "squeue"
+    shim.write_text(
+        f'#!/bin/bash\necho >>{calls}\nn=$(wc -l <{calls})\nif [ "$n" -ge 3 -a "$n" -le 5 ]; then\n'
+        f'echo "squeue: error: no controller" >&2; exit 1; fi\nPATH=$PATH:/usr/bin\n'
+        f'PATH=${{PATH#{site.shims}:}} exec squeue "$@"\n'
+    )
+    shim.chmod(0o755)
+    ended = site.run(site.config())
+    assert "no answer, asking again: squeue: no controller" in ended.stderr
+    assert_whole(site, ended)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "slurm, words",
+    [
+        ({"prelude": "no_such_module load cuda"}, "no_such_module: command not found"),
+        ({"options": ["--mem=420"]}, "this job may use 420 MiB of memory, of which snnbench keeps"),
+    ],
+)
+def test_the_end_of_a_failed_part_s_log_is_printed(site, slurm, words):
+    ended = site.run(site.config(parts=1, **slurm))
+    assert ended.exit_code == 3 and ended.records == []
+    assert f"part 1 has not come to its end; its log {site.out}/log/1.log ends: " in ended.stderr
+    assert words in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_case_in_which_the_job_dies_twice_is_a_crash_and_one_too_large_is_not(site):
+    adapters = ["hungry.py:Hungry", "numpy_network.py:NumpyNetwork"]
+    table = {"parts": 1, "options": ["--mem=1600"]}
+    config = site.config(["hungry", "numpy"], adapters, **table)
+    statuses = [record["status"] for record in site.run(config).records]
+    assert sorted(statuses) == ["ok", "ok", "ok", "oom_host"]
+    site.snnbench.environment["SNNBENCH_TEST_PAUSE"] = "0.4"
+    hidden = {**table, "prelude": "unset SLURM_MEM_PER_NODE"}
+    config = site.config(["hungry", "numpy"], adapters, **hidden)
+    for _ in range(2):
+        died = site.run(config, "--fresh")
+        assert died.exit_code == 3 and "Exceeded job memory limit" in died.stderr, died.stderr
 
 
 def test_the_gpu_that_is_watched_is_the_one_that_slurm_gave(site):
-    """SLURM tells the job by CUDA_VISIBLE_DEVICES; the driver counts all GPUs of the node."""
-    program = site.snnbench.folder / "which.py"
-    program.write_text(
+    """The job knows its GPU by CUDA_VISIBLE_DEVICES; the driver counts all GPUs of the node."""
+    folder = site.snnbench.folder
+    (folder / "which.py").write_text(
         "import pynvml\n"
         "from snnbench.machine.nvml import device_count, handle_of\n"
-        "pynvml.nvmlInit, pynvml.nvmlDeviceGetHandleByIndex = (lambda: None), (lambda index: index)\n"
+        "pynvml.nvmlInit, pynvml.nvmlDeviceGetHandleByIndex = (lambda: None), (lambda i: i)\n"
         "print(device_count(), handle_of(0))\n"
     )
-    for number in (0, 1):  # together on one node: each is given another
-        log = site.snnbench.folder / f"which-{number}.txt"
-        both = f"until [ -s {site.snnbench.folder}/which-{1 - number}.txt ]; do sleep 0.1; done"
-        asked = "--nodelist=n1", "--gres=gpu:1", "--cpus-per-task=1", "--mem=500", f"--output={log}"
-        site.cluster("sbatch", *asked, "--wrap", f"{sys.executable} {program}; {both}")
-    wait_for(lambda: not site.cluster.jobs(), 60)
-    assert {(site.snnbench.folder / f"which-{number}.txt").read_text() for number in (0, 1)} == {
-        "1 0\n",
-        "1 1\n",
-    }
-
-
-@pytest.mark.slow
-def test_the_ci_grid_on_real_frameworks_is_that_of_local(site):
-    """torch and jax, of each size side by side, on one node."""
-    config = site.snnbench.folder / "ci.toml"
-    table = '[slurm]\nparts = 2\noptions = ["--mem=3G", "--exclusive"]\n'
-    config.write_text(
-        (ROOT / "configs" / "ci.toml").read_text().replace("neurons = [97]", "neurons = [61, 97]")
-        + table
-    )
-    there, local = site.run(config), site.snnbench.run(config, out="local")
-    assert there.exit_code == local.exit_code == 0, there.stderr
-    assert statuses(there) == statuses(local) and list(statuses(there).values()) == ["ok"] * 4
-    for size in (61, 97):
-        of_size = [record for record in there.records if record["case"]["neurons"] == size]
-        assert len(of_size) == 2 and len({record["live_set"] for record in of_size}) == 1
-        assert len({record["machine"]["node"] for record in of_size}) == 1
+    for number in (0, 1):  # together on one node: each has another GPU
+        wait = f"until [ -s {folder}/gpu-{1 - number}.txt ]; do sleep 0.1; done"
+        options = ["--nodelist=n1", "--gres=gpu:1", "--cpus-per-task=1", "--mem=500"]
+        options += [f"--output={folder}/gpu-{number}.txt", "--wrap"]
+        site.cluster("sbatch", *options, f"{sys.executable} {folder}/which.py; {wait}")
+    wait_for(lambda: not site.cluster.jobs())
+    texts = {(folder / f"gpu-{number}.txt").read_text() for number in (0, 1)}
+    assert texts == {"1 0\n", "1 1\n"}

@@ -1,262 +1,255 @@
-"""A real SLURM for tests: munged, slurmctld and a few nodes, each a slurmd, all on this machine and
-in a folder of their own.
-
-No systemd, no cgroups, no accounting, and nothing below /etc, /var or /run. Memory is limited by
-looking each second (a job that uses more is ended); cores are counted and not bound. Each node has
-two GPUs that are none.
-"""
+"""A real SLURM on this machine: munged, slurmctld and one slurmd per node, without accounting."""
 
 import ctypes
+import json
 import os
-import pwd
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
-DAEMONS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-NEEDED = (
-    "munged",
-    "mungekey",
-    "munge",
-    "slurmctld",
-    "slurmd",
-    "sbatch",
-    "squeue",
-    "scancel",
-    "scontrol",
-    "sinfo",
-)
-PACKAGES = "Debian: slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge"
-TWO_GPUS = "/dev/null", "/dev/zero"
+SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+MISSING = [
+    name
+    for name in ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "scontrol")
+    if not shutil.which(name, path=SEARCH_PATH)
+]
+ON_SLURM = "--executor", "slurm"
+CONF = """
+ClusterName=tests
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.sock,cred_expire=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
+KillWait=5
+ReturnToService=2
+SlurmctldTimeout=30
+SlurmdTimeout=30
+JobRequeue=1
+MailProg={true}
+SlurmdParameters=config_overrides
+CommunicationParameters={addresses}
+GresTypes=gpu
+PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=8000 Gres=gpu:2 Port={port}\n"
 
 
-def lacking() -> str | None:
-    """Why SLURM cannot be had here."""
-    missing = [name for name in NEEDED if not shutil.which(name, path=DAEMONS)]
-    if missing:
-        return f"no {', '.join(missing)} here ({PACKAGES})"
-    try:
-        pwd.getpwuid(os.getuid())
-    except KeyError:
-        return f"it refuses a user without a name, {os.getuid()}"
-    return None
-
-
-def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
-    """Until `what` answers with something true."""
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited {seconds} s for {condition}"
         time.sleep(0.05)
+    return value
 
 
 class Cluster:
-    """Nodes n1, n2 … with `cpus` and `memory` MiB each, in partition `test`. `start` before use,
-    `stop` after."""
+    """Nodes n1 and n2 in a folder of their own; a job that uses too much memory is killed."""
 
-    def __init__(self, nodes: int = 2, cpus: int = 2, memory: int = 8000, settings: str = ""):
-        self.folder = Path(
-            tempfile.mkdtemp(prefix="slurm-", dir="/tmp")
-        )  # a socket's path may have 107 bytes
-        self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
-        self.conf, self.munge = self.folder / "slurm.conf", self.folder / "munge.sock"
-        self.environment = {**os.environ, "PATH": DAEMONS, "SLURM_CONF": str(self.conf)}
-        self.daemons: dict[str, subprocess.Popen] = {}
-        controller, *ports = free_ports(nodes + 1)
-        hostname = socket.gethostname().partition(".")[0]
-        each = (
-            f"NodeHostname={hostname} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:2"
+    nodes = ("n1", "n2")
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))  # short: for sockets
+        conf, host = self.folder / "slurm.conf", socket.gethostname().partition(".")[0]
+        self.environment = {**os.environ, "PATH": SEARCH_PATH, "SLURM_CONF": str(conf)}
+        self.daemons = {}
+        port, *ports = free_ports(1 + len(self.nodes))
+        try:
+            is_loopback = socket.gethostbyname(host) == "127.0.0.1"
+        except OSError:
+            is_loopback = False
+        facts = {"host": host, "folder": self.folder, "user": os.getuid(), "port": port}
+        facts["addresses"] = "NoCtldInAddrAny,NoInAddrAny" if is_loopback else "NoAddrCache"
+        nodes = (
+            NODE.format(name=name, host=host, port=port)
+            for name, port in zip(self.nodes, ports, strict=True)
         )
-        lines = [
-            "ClusterName=tests",
-            f"SlurmctldHost={hostname}(127.0.0.1)",
-            f"SlurmctldPort={controller}",
-            f"SlurmUser={os.getuid()}",
-            f"SlurmdUser={os.getuid()}",
-            "AuthType=auth/munge",
-            "CredType=cred/munge",
-            f"AuthInfo=socket={self.munge},cred_expire=5",  # a requeued job waits for its old credential to expire
-            f"StateSaveLocation={self.folder}/state",
-            f"SlurmdSpoolDir={self.folder}/spool-%n",
-            f"SlurmctldPidFile={self.folder}/slurmctld.pid",
-            f"SlurmdPidFile={self.folder}/slurmd-%n.pid",
-            f"SlurmctldLogFile={self.folder}/slurmctld.log",
-            f"SlurmdLogFile={self.folder}/slurmd-%n.log",  # which steps hold open: by this they are found
-            "ProctrackType=proctrack/linuxproc",
-            "TaskPlugin=task/none",
-            "MpiDefault=none",
-            "JobAcctGatherType=jobacct_gather/linux",
-            "JobAcctGatherFrequency=task=1",
-            "JobAcctGatherParams=OverMemoryKill",
-            "AccountingStorageType=accounting_storage/none",
-            "SelectType=select/cons_tres",
-            "SelectTypeParameters=CR_CPU_Memory",
-            "SchedulerType=sched/backfill",
-            "SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1",
-            "KillWait=5",
-            "ReturnToService=2",
-            "SlurmctldTimeout=30",
-            "SlurmdTimeout=30",
-            "JobRequeue=1",
-            f"MailProg={shutil.which('true')}",
-            "SlurmdParameters=config_overrides",
-            f"CommunicationParameters={_addresses(hostname)}",
-            "GresTypes=gpu",
-            *(
-                f"NodeName={name} {each} Port={port}"
-                for name, port in zip(self.nodes, ports, strict=True)
-            ),
-            "PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP",
-            settings,
-        ]
-        self.conf.write_text("\n".join(lines) + "\n")
+        conf.write_text(CONF.format(**facts, true=shutil.which("true")) + "".join(nodes))
         gpus = (
-            f"NodeName={name} Name=gpu File={file}\n" for name in self.nodes for file in TWO_GPUS
+            f"NodeName={n} Name=gpu File=/dev/{f}\n" for n in self.nodes for f in ("null", "zero")
         )
         (self.folder / "gres.conf").write_text("".join(gpus))
 
-    def start(self) -> None:
+    def __call__(self, *command):
+        options = dict(env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run([*map(str, command)], check=True, **options).stdout
+
+    def start(self):
         (self.folder / "state").mkdir()
-        key = self.folder / "munge.key"
-        subprocess.run(["mungekey", "-c", "-k", key], env=self.environment, check=True)
-        places = {
-            "socket": self.munge,
-            "pid-file": "munged.pid",
-            "log-file": "munged.log",
-            "seed-file": "munged.seed",
-        }
-        options = [f"--{name}={self.folder / place}" for name, place in places.items()]
-        self._spawn("munged", "munged", "-F", "--force", f"--key-file={key}", *options)
-        wait_for(lambda: self._answers("munge", "-S", self.munge, "-n"))
-        self._spawn("slurmctld", "slurmctld", "-D", "-f", self.conf)
-        wait_for(lambda: self._answers("scontrol", "ping"))
+        self("mungekey", "-c", "-k", self.folder / "munge.key")
+        files = {"socket": "sock", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        files["key-file"] = "key"
+        options = [f"--{name}={self.folder}/munge.{end}" for name, end in files.items()]
+        self._spawn("munged", "munged", "-F", "--force", *options)
+        wait_for((self.folder / "munge.sock").exists)
+        self._spawn("slurmctld", "slurmctld", "-D", "-f", self.folder / "slurm.conf")
         for name in self.nodes:
             self.start_node(name)
-        wait_for(
-            lambda: len(self.states()) == len(self.nodes) and {*self.states().values()} == {"idle"}
-        )
+        wait_for(lambda: [*self.states().values()] == ["idle"] * len(self.nodes))
 
-    def start_node(self, name: str) -> None:
-        self._spawn(name, "slurmd", "-D", "-f", self.conf, "-N", name)
+    def start_node(self, name):
+        self._spawn(name, "slurmd", "-D", "-f", self.folder / "slurm.conf", "-N", name)
 
-    def states(self) -> dict[str, str]:
-        """`idle`, `down*` … by node."""
-        return dict(line.split() for line in self("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+    def states(self):
+        try:
+            return dict(line.split() for line in self("sinfo", "-hNo", "%N %T").splitlines())
+        except subprocess.CalledProcessError:
+            return {}
 
-    def __call__(self, *command: object) -> str:
-        """What a command of SLURM says. Raises CalledProcessError."""
-        texts = list(map(str, command))
-        return subprocess.run(
-            texts, env=self.environment, capture_output=True, text=True, check=True, timeout=60
-        ).stdout
-
-    def jobs(self) -> list[str]:
-        """Numbers of the jobs that have not ended."""
+    def jobs(self):
         return self("squeue", "-h", "-o", "%A").split()
 
-    def kill_node(self, name: str) -> None:
-        """As if the machine died: its daemon and all that runs there, at once."""
+    def kill_node(self, name):
+        """Kills the daemon of a node and everything that runs there."""
         daemon = self.daemons.pop(name)
-        steps = [
-            step
-            for step in self._steps()
-            if f"{self.folder}/slurmd-{name}.log" in _open_files(step)
-        ]
+        steps = self._steps(f"slurmd-{name}.log")
         daemon.kill()
+        daemon.wait()
         for step in steps:
             kill_tree(step)
-        daemon.wait()
 
-    def stop(self) -> None:
-        try:
-            if "slurmctld" in self.daemons:
-                subprocess.run(
-                    ["scancel", "--quiet", "-p", "test"],
-                    env=self.environment,
-                    capture_output=True,
-                    timeout=60,
-                )
-                wait_for(lambda: not self.jobs(), 20)
-        finally:
-            for daemon in reversed(self.daemons.values()):
-                daemon.kill()
-                daemon.wait()
-            for step in self._steps():  # it outlives its daemon, and does not obey SIGTERM
-                kill_tree(step)
-            shutil.rmtree(self.folder, ignore_errors=True)
+    def stop(self):
+        for daemon in reversed(self.daemons.values()):
+            daemon.kill()
+            daemon.wait()
+        for step in self._steps():  # slurmstepd outlives its daemon and ignores SIGTERM
+            kill_tree(step)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _answers(self, *command: object) -> bool:
-        ended = subprocess.run(
-            list(map(str, command)), env=self.environment, capture_output=True, text=True
-        )
-        return ended.returncode == 0 and "DOWN" not in ended.stdout
-
-    def _spawn(self, name: str, *command: object) -> None:
+    def _spawn(self, name, *command):
         with open(self.folder / f"{name}.out", "ab") as log:
             self.daemons[name] = subprocess.Popen(
-                list(map(str, command)),
+                [*map(str, command)],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL),
             )
 
-    def _steps(self) -> list[psutil.Process]:
-        """Processes that look after the jobs of this cluster."""
-        every = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "slurmstepd"]
-        return [one for one in every if str(self.folder) in _open_files(one)]
+    def _steps(self, log=""):
+        """The slurmstepd processes, found by their open log: they overwrite their arguments."""
+        named = [p for p in psutil.process_iter(["name"]) if p.info["name"] == "slurmstepd"]
+        return [p for p in named if f"{self.folder}/{log}" in " ".join(map(str, links(p)))]
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
+def links(process):
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+        return [os.readlink(link) for link in Path(f"/proc/{process.pid}/fd").iterdir()]
+    except OSError:
+        return []
 
 
-def kill_tree(process: psutil.Process) -> None:
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def kill_tree(process):
     try:
-        every = [process, *process.children(recursive=True)]
+        for each in (process, *process.children(recursive=True)):
+            each.kill()
     except psutil.NoSuchProcess:
-        return
-    for one in every:
+        pass
+
+
+class Site:
+    """`snnbench` where jobs of `cluster` can be submitted, with cases that a test can hold."""
+
+    def __init__(self, cluster, snnbench):
+        self.cluster, self.snnbench = cluster, snnbench
+        self.out, self.notes = snnbench.folder / "out", snnbench.notes
+        self.shims = snnbench.folder / "shims"
+        self.shims.mkdir()
+        path = os.pathsep.join([str(self.shims), SEARCH_PATH])
+        snnbench.environment |= {"SLURM_CONF": cluster.environment["SLURM_CONF"], "PATH": path}
+
+    def config(self, frameworks=("held",), adapters=("held.py:Held",), **slurm):
+        slurm = {"parts": 2, "options": ["--mem=3G"], **slurm}
+        grid = 'neurons = [41, 61]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
+        path = self.snnbench.config([*frameworks], [*adapters], grid, 'timeout = "10m"')
+        table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in slurm.items())
+        path.write_text(f"{path.read_text()}\n[slurm]\n{table}")
+        return path
+
+    def run(self, config, *more):
+        return self.end(self.start(config, *more))
+
+    def start(self, config, *more):
+        """Starts a run in which the case of 61 neurons waits for `release` after `hold`."""
+        return self.snnbench.start("run", "--config", config, "--out", "out", *ON_SLURM, *more)
+
+    def end(self, process):
+        return self.snnbench.end(process, "out", timeout=400)
+
+    def hold(self):
+        (self.notes / "hold-61").touch()
+
+    def wait_until_held(self):
+        wait_for((self.notes / "held").exists, 120)
+        wait_for(lambda: len([*self.out.glob("parts/*/records/[!.]*.json")]) == 1, 120)
+
+    def release(self):
+        for path in self.notes.glob("h*ld*"):
+            path.unlink()
+
+    @property
+    def job(self):
+        return json.loads((self.out / "slurm.json").read_text())["job"]
+
+    @property
+    def held_part(self):
+        return next(n for n in (1, 2) if not [*self.out.glob(f"parts/{n}/records/[!.]*.json")])
+
+    def processes(self):
+        """Processes of this test's commands and jobs, found by their environment."""
+        mark, found = f"SNNBENCH_TEST_NOTES={self.notes}\0".encode(), []
+        for process in psutil.process_iter():
+            try:
+                if mark in Path(f"/proc/{process.pid}/environ").read_bytes():
+                    found.append(process)
+            except OSError:
+                continue
+        return found
+
+    def clear(self):
+        """Ends what a failed test left; fails if a process stays."""
+        for job in self.cluster.jobs():
+            self.cluster("scancel", job)
+        for name in set(self.cluster.nodes) - self.cluster.daemons.keys():
+            self.cluster.start_node(name)
         try:
-            one.send_signal(signal.SIGKILL)
-        except psutil.NoSuchProcess:
-            continue
-
-
-def _open_files(process: psutil.Process) -> str:
-    """Paths, and sockets: a step overwrites its arguments and its environment."""
-    try:
-        links = [os.readlink(link) for link in Path(f"/proc/{process.pid}/fd").iterdir()]
-        return "\n".join([*links, os.readlink(f"/proc/{process.pid}/cwd")])
-    except OSError:
-        return ""
-
-
-def _addresses(hostname: str) -> str:
-    """Only the loopback, where the machine's name means that; elsewhere steps would not reach
-    each other."""
-    try:
-        loopback = socket.gethostbyname(hostname) == "127.0.0.1"
-    except OSError:
-        loopback = False
-    return "NoCtldInAddrAny,NoInAddrAny" if loopback else "NoAddrCache"
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+            wait_for(lambda: {*self.cluster.states().values()} == {"idle"}, 60)
+            wait_for(lambda: not self.processes(), 15)
+        finally:
+            for process in self.processes():
+                kill_tree(process)
