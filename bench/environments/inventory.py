@@ -198,7 +198,7 @@ def _asked(
         own.name, own.recipe.adapters, own.recipe.image, own.python, own.lacking()
     )
     try:
-        executor = inventory.default.executor.at_home(home)
+        executor = inventory.default.executor.inside(home)
         answer = ask_environment(own, inquiry, executor)
     except CannotStart as error:
         return [], str(error)

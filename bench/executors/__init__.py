@@ -1,1 +1,1 @@
-"""Where workers run: processes of this machine, or containers; and where whole parts of an experiment do: jobs of SLURM."""
+"""Executors start workers as processes or containers, and parts of a run as jobs of SLURM."""

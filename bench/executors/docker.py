@@ -1,4 +1,4 @@
-"""Workers as containers of a local engine (Docker, or podman's API): without network, read-only, limited, always removed."""
+"""Runs workers as containers of a local engine: Docker, or the API of podman."""
 
 import os
 import threading
@@ -20,14 +20,14 @@ from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_afte
 from .local import kernel_kills
 
 ENVIRONMENTS = "/opt/environments"
-"""Where the Dockerfile makes them."""
+"""The folder of environments in the image."""
 NOT_FOUND = 127
 """Exit code of a container whose program is not in its image."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image: its name as the user gave it, the digest by which the engine knows it, and the PATH in it."""
+    """A container image: the user's name for it, the engine's digest and its PATH."""
 
     name: str
     digest: str
@@ -36,9 +36,11 @@ class Image:
 
 @dataclass(frozen=True)
 class DockerExecutor:
-    """The executor `docker`: each worker in a container of its own, on `cores`, with at most `pids` processes. `reads` are
-    files and folders of the user's adapters; they have the same names inside and outside. `gpus`: whether workers that may see
-    GPUs are given them; an engine that cannot do so refuses to start them."""
+    """Starts each worker in its own container, on `cores`, with at most `pids` processes.
+
+    `reads` are the files and folders of the user's adapters, with the same paths inside and
+    outside. With `gpus` workers see the GPUs, except those of CPU cases.
+    """
 
     engine: Engine
     image: Image
@@ -65,12 +67,12 @@ class DockerExecutor:
     def _container(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
     ) -> Any:
-        """A container that is ready to start. It may write in the folders `writes`."""
+        """Creates a container that may write to the folders `writes`."""
         mounts = [Mount(str(folder), str(folder), "bind", read_only=False) for folder in writes]
         mounts += [Mount(str(path), str(path), "bind", read_only=True) for path in self.reads]
         sees_gpus = self.gpus and variables.get("CUDA_VISIBLE_DEVICES") != ""
-        own_programs = os.path.dirname(self.python)
-        search_path = {"PATH": f"{own_programs}:{self.image.path}"} if own_programs else {}
+        programs = os.path.dirname(self.python)
+        search_path = {"PATH": f"{programs}:{self.image.path}"} if programs else {}
         return self.engine.client.containers.create(
             self.image.digest,
             arguments,
@@ -89,10 +91,8 @@ class DockerExecutor:
             memswap_limit=memory_bytes,
             cpuset_cpus=",".join(map(str, self.cores)),
             pids_limit=self.pids,
-            log_config=LogConfig(
-                type="none"
-            ),  # its output is read as it comes, and stored nowhere else
-            device_requests=[_given_gpus()] if sees_gpus else None,
+            log_config=LogConfig(type="none"),  # the output is read as it comes
+            device_requests=[_gpu_request()] if sees_gpus else None,
         )
 
     def facts(self) -> dict[str, Any]:
@@ -103,11 +103,12 @@ class DockerExecutor:
 
     def advice(self, environment: OwnEnvironment) -> str:
         if environment.image:
-            return f"the image must hold {', '.join(environment.adapters)} and this version of snnbench"
+            adapters = ", ".join(environment.adapters)
+            return f"the image must hold {adapters} and this version of snnbench"
         return f"build the image {self.image.name} with --build-arg ENVIRONMENTS={environment.name}"
 
-    def at_home(self, environment: OwnEnvironment) -> "DockerExecutor":
-        """In the image that the environment's recipe names, else in the environment of that name inside this image."""
+    def inside(self, environment: OwnEnvironment) -> "DockerExecutor":
+        """Uses the image that the recipe names, else the environment of that name in this image."""
         if not environment.image:
             return replace(self, python=f"{ENVIRONMENTS}/{environment.name}/bin/python")
         try:
@@ -130,8 +131,7 @@ def docker_executor(
 
 
 def sources_of(reference: str) -> set[Path]:
-    """What a worker must see of the user's disk to import the adapter `path/to/file.py:Class`: this file, files beside it that it
-    imports, and the folders of packages there. Nothing else that lies there is shown to it."""
+    """Files and packages that the adapter `path.py:Class` imports from its folder."""
     source = Path(reference.rpartition(":")[0])
     if source.suffix != ".py":
         return set()
@@ -143,24 +143,20 @@ def sources_of(reference: str) -> set[Path]:
     return {source, *(source.parent / path.parts[0] for path in beside)}
 
 
-def _given_gpus() -> DeviceRequest:
-    """All GPUs, or those that CUDA_VISIBLE_DEVICES names here; in the container they are numbered from 0."""
+def _gpu_request() -> DeviceRequest:
+    """Requests all GPUs, or those of CUDA_VISIBLE_DEVICES; the container numbers them from 0."""
     names = visible_devices()
     which = {"count": -1} if names is None else {"device_ids": names}
     return DeviceRequest(capabilities=[["gpu"]], **which)
 
 
 class DockerWorker:
-    """A container that runs. Waiting for its end does not use the cores that it measures on."""
+    """A running container. Waiting for its end uses no core."""
 
     def __init__(self, container: Any, lacking: str):
-        """`lacking` says what an image lacks in which the program is not found."""
-        self.container, self.lacking, self.killed_before, self.output = (
-            container,
-            lacking,
-            kernel_kills(),
-            Output(),
-        )
+        """`lacking` is the reason if the image does not hold the program."""
+        self.container, self.lacking = container, lacking
+        self.killed_before, self.output = kernel_kills(), Output()
         self.reader = threading.Thread(
             target=self._read, args=(container.attach(stream=True),), daemon=True
         )
@@ -173,14 +169,14 @@ class DockerWorker:
             self.output.read(pieces)
 
     def _wait(self) -> None:
-        with suppress(*FAILURES):  # the engine has gone; `end` says so
+        with suppress(*FAILURES):  # the engine is gone; `end` reports it
             self.container.wait(timeout=None)
 
     def fileno(self) -> int:
         return self.ended
 
     def check_memory(self) -> None:
-        """The container's own limit counts all."""
+        """Does nothing: the limit of the container counts all memory."""
 
     def end(self, timed_out: bool = False) -> Ending:
         try:
@@ -210,7 +206,7 @@ def remove(container: Any) -> None:
 
 
 def ending_of(state: dict[str, Any], timed_out: bool, kernel_killed: bool) -> Ending:
-    """How a worker ended, from what the engine says of its container and whether the kernel killed any process meanwhile."""
+    """Converts the engine's state of a container; `kernel_killed`: some process was killed."""
     code = state["ExitCode"]
     number = code - 128 if code - 128 in [signal.value for signal in Signals] else None
     # podman's API does not always say that memory ran out; the kernel does.
@@ -219,7 +215,7 @@ def ending_of(state: dict[str, Any], timed_out: bool, kernel_killed: bool) -> En
 
 
 def find_image(engine: Engine, name: str) -> Image:
-    """The engine's image of that name. Raises ConfigError, if there is none with the command that builds it."""
+    """Returns the engine's image `name`; raises ConfigError, with the command that builds it."""
     try:
         image = engine.client.images.get(name)
     except ImageNotFound:

@@ -1,4 +1,4 @@
-"""The container engine, and a watcher beside it: no container outlives for long the command that started it."""
+"""Connects to the container engine and removes containers whose command was killed."""
 
 import atexit
 import os
@@ -16,15 +16,15 @@ from requests.exceptions import RequestException
 from ..common.mistakes import ConfigError
 
 OWNER = "snnbench.owner"
-"""Label of every container. Its value is the process that started it, as `boot:namespace:pid:start time`."""
+"""Label of every container: its process as `boot:namespace:pid:start time`."""
 FAILURES = (DockerException, RequestException)
-"""Exceptions of the client if the engine refuses something or does not answer."""
-LINGERS_S = 3.0
-"""Seconds in which the engine may still make a container that a killed process had asked for."""
+"""Exceptions of the client if the engine refuses a request or does not answer."""
+LATE_S = 3.0
+"""Seconds in which the engine may still make a container for a process that was killed."""
 
 
 class Engine:
-    """A connection. It removes containers of dead owners, and has its own removed when this process ends."""
+    """A connection that removes orphaned containers, and its own when this process ends."""
 
     def __init__(self) -> None:
         """Raises ConfigError if no engine answers."""
@@ -33,8 +33,8 @@ class Engine:
             self.client.ping()
         except FAILURES as error:
             where = os.environ.get("DOCKER_HOST", "its usual socket")
-            mistake = f"--executor docker: no container engine answers at {where} (DOCKER_HOST): {in_short(error)}"
-            raise ConfigError(mistake) from None
+            fault = f"no container engine answers at {where} (DOCKER_HOST): {in_short(error)}"
+            raise ConfigError(f"--executor docker: {fault}") from None
         self.owner = owner()
         remove_orphans(self.client)
         watch = [sys.executable, "-P", "-m", __name__, self.owner]
@@ -46,7 +46,7 @@ class Engine:
 
 
 def in_short(error: BaseException) -> str:
-    """The operating system's words for an error, if libraries have wrapped one; else the engine's, or the error's own."""
+    """The text of the operating system's error, if one is wrapped; else the engine's or its own."""
     inner: BaseException | None = error
     while inner:
         if isinstance(inner, OSError) and inner.strerror:
@@ -58,20 +58,21 @@ def in_short(error: BaseException) -> str:
 
 
 def owner(process: psutil.Process | None = None) -> str:
-    """The label of the containers of a process, by default of this one."""
+    """The label of containers that a process (by default this one) has started."""
     process = process or psutil.Process()
     return f"{_here()}:{process.pid}:{process.create_time():.2f}"
 
 
 def _here() -> str:
-    """This boot of this machine, and the namespace in which process numbers hold."""
+    """The boot id of this machine and the namespace of process ids."""
     with suppress(OSError):
-        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}:{os.stat('/proc/self/ns/pid').st_ino}"
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}:{os.stat('/proc/self/ns/pid').st_ino}"
     return "unknown:0"
 
 
 def is_orphan(label: str) -> bool:
-    """Whether the owner is known to be dead. Nothing is known of owners on other machines, boots and namespaces."""
+    """True if the owner is dead. Owners on other machines, boots and namespaces are unknown."""
     here, _, rest = label.rpartition(":")[0].rpartition(":")
     if here != _here() or not rest.isdigit():
         return False
@@ -82,7 +83,7 @@ def is_orphan(label: str) -> bool:
 
 
 def remove_orphans(client: docker.DockerClient, of: str | None = None) -> None:
-    """Remove the containers of dead owners, or all containers of the owner `of`."""
+    """Removes the containers of dead owners, or all containers of the owner `of`."""
     for entry in client.api.containers(
         all=True, filters={"label": OWNER if of is None else f"{OWNER}={of}"}
     ):
@@ -92,9 +93,9 @@ def remove_orphans(client: docker.DockerClient, of: str | None = None) -> None:
 
 
 def main(label: str) -> None:
-    """The watcher: wait until the process at the other end of standard input is gone, then remove its containers."""
+    """Waits until standard input closes: its process is gone. Then removes its containers."""
     sys.stdin.buffer.read()
-    client, end = docker.from_env(timeout=60), time.monotonic() + LINGERS_S
+    client, end = docker.from_env(timeout=60), time.monotonic() + LATE_S
     while time.monotonic() < end:
         with suppress(*FAILURES):
             remove_orphans(client, label)

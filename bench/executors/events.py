@@ -1,5 +1,7 @@
-"""The file of events that a worker writes, one JSON object a line. Adapters can write to it too, so that nothing in it is trusted
-to have the right form."""
+"""Reads the events that a worker writes, one JSON object a line.
+
+Adapters can write to the file too, so its form is checked.
+"""
 
 import json
 from contextlib import suppress
@@ -36,12 +38,12 @@ NEEDED = {
     "describe": ["adapters", "environment"],
     "calibration": ["ceilings"],
 }
-"""What an event must hold that somebody waits for, by its part."""
+"""Required fields of an event by its part."""
 
 MOST_BYTES = (4 << 20, 256 << 20)
-"""Of the events of a worker that runs a case, and of one that describes what may be thousands of cases."""
+"""Limits for the events of a worker that runs a case, and of one that describes adapters."""
 Rates = dict[Annotated[str, Field(pattern="^[0-9]{1,15}$")], Positive]
-"""Bytes per second by the bytes that are copied."""
+"""Bytes per second by the number of copied bytes."""
 
 
 class _Strict(BaseModel):
@@ -49,7 +51,7 @@ class _Strict(BaseModel):
 
 
 class AllRates(_Strict):
-    """The best that a device did; a record of them may be empty."""
+    """The best rates of a device."""
 
     copy_bytes_per_s: Rates = {}
     cold_copy_bytes_per_s: Rates = {}
@@ -57,7 +59,7 @@ class AllRates(_Strict):
 
 
 class TimedKernel(_Strict):
-    """What a kernel of ours took; see `measure/kernel_times.py`."""
+    """The time of one of our kernels; see `measure/kernel_times.py`."""
 
     name: Label
     spelling: Label
@@ -73,7 +75,7 @@ class TimedKernel(_Strict):
 
 
 class Described(_Strict):
-    """What a worker says of an adapter, or only the `error` of its import."""
+    """The description of an adapter, or only the `error` of its import."""
 
     model_config = ConfigDict(extra="allow")
     reference: str
@@ -93,7 +95,7 @@ class Described(_Strict):
 
 
 class Event(_Strict):
-    """What an event holds, of all jobs; more may be in it."""
+    """The known fields of an event, for all jobs; others are dropped."""
 
     part: PartName
     status: Status | None = None
@@ -131,29 +133,28 @@ EVENT = TypeAdapter(Event)
 
 
 def senseless(why: str) -> dict[str, Any]:
-    """The event that stands for what a worker of ours would not write."""
+    """The event that replaces a malformed one."""
     return {"part": "events", "status": "error", "reason": f"{SENSELESS}: {why}"}
 
 
 def read_events(written: bytes) -> list[dict[str, Any]]:
-    """The events in what a worker has written. Only whole lines count: it may be killed in the middle of one."""
+    """Returns the events in whole lines: a worker may be killed while it writes one."""
     return [_event(read_object(line)) for line in written.split(b"\n")[:-1]]
 
 
-def _event(given: dict[str, Any] | None) -> dict[str, Any]:
-    """What is known of an event, and nothing else."""
-    if given is None:
+def _event(fields: dict[str, Any] | None) -> dict[str, Any]:
+    if fields is None:
         return senseless("no JSON object")
     try:
-        return understood(EVENT, given).model_dump(exclude_unset=True)
+        return understood(EVENT, fields).model_dump(exclude_unset=True)
     except ValueError as error:
         return senseless(str(error))
 
 
 def read_object(line: str | bytes) -> dict[str, Any] | None:
-    """The JSON object in a line, its texts cleaned, and None for numbers that are not finite; None if the line holds anything
-    else, which no worker of ours writes."""
+    """The JSON object in a line, with cleaned texts and None for NaN; None if it has none."""
     with suppress(ValueError, RecursionError):
-        if isinstance(given := json.loads(line, parse_constant=lambda _: None), dict):
-            return dict(clean(given))
+        value = json.loads(line, parse_constant=lambda _: None)
+        if isinstance(value, dict):
+            return dict(clean(value))
     return None

@@ -1,4 +1,4 @@
-"""The protocol of what starts workers: as processes of this machine (`local.py`) or as containers (`docker.py`)."""
+"""The protocol of executors, which start workers as processes (`local.py`) or containers."""
 
 import os
 import threading
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 TAIL_BYTES = 4096
-"""Of a worker's output, in a record."""
+"""Size of the end of a worker's output that is kept in its record."""
 
 
 class CannotStart(Exception):
-    """A worker could not be started; the text says why."""
+    """A worker cannot be started; the text is the reason."""
 
 
 class Output:
-    """The end of what a worker printed. It is read as it comes, and only its `tail` is kept: it fills neither disk nor memory."""
+    """Reads the output of a worker as it comes and keeps its end, so that it fills no memory."""
 
     tail = b""
 
@@ -27,8 +27,11 @@ class Output:
 
 @dataclass
 class Ending:
-    """How a worker ended. `timed_out`: its time was over before that; `host_ran_out`: the kernel killed it for want of memory;
-    `over`: it was stopped because it used more memory than it may."""
+    """How a worker ended.
+
+    `timed_out`: its timeout passed before. `host_ran_out`: the kernel killed it for want of memory.
+    `over`: it was killed because it exceeded its memory limit.
+    """
 
     exit_code: int | None = None
     signal: int | None = None
@@ -39,8 +42,11 @@ class Ending:
 
 @dataclass(frozen=True)
 class OwnEnvironment:
-    """An environment made for the frameworks of `adapters`. `image`: a container image that holds them in its own Python, if
-    there is one; `lacking`: why no worker can run in it on this machine, None if one can."""
+    """An environment made for the frameworks of `adapters`.
+
+    `image` is a container image with these frameworks, if there is one. `lacking` is the reason
+    why no worker can run in the environment on this machine.
+    """
 
     name: str
     adapters: tuple[str, ...]
@@ -50,49 +56,50 @@ class OwnEnvironment:
 
 
 class Running(Protocol):
-    """A worker that was started."""
+    """A running worker."""
 
     output: Output
 
     def fileno(self) -> int:
-        """A descriptor that can be read from when the worker has ended."""
+        """A descriptor that becomes readable when the worker ends."""
 
     def check_memory(self) -> None:
-        """End the worker if it uses more memory than it may and nothing else would end it."""
+        """Kills the worker if it exceeds its limit in a way that nothing else enforces."""
 
     def end(self, timed_out: bool = False) -> Ending:
-        """End what is left of the worker and everything that it started; call it once. Raises CannotStart if nobody knows how it
-        ended. `timed_out`: it has not come to its end in time."""
+        """Ends the worker and everything that it started; to be called once.
+
+        Raises CannotStart if it is unknown how the worker ended.
+        """
 
 
 class Executor(Protocol):
-    """Equal executors give workers the same surroundings. They can be hashed."""
+    """Equal executors start workers in the same way. Executors can be hashed."""
 
     @property
     def parent(self) -> int | None:
-        """The process that a worker dies with; None if the worker cannot see it."""
+        """The process at whose death a worker ends; None if the worker cannot see it."""
 
     def start(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
     ) -> Running:
-        """Start Python with `arguments`. `writes` are the folders that it reads and writes, the first one its alone. Raises
-        CannotStart."""
+        """Starts Python, which may write to the folders `writes`. Raises CannotStart."""
 
     def facts(self) -> dict[str, Any]:
-        """Facts for records about where workers run, beyond those that workers report themselves."""
+        """Facts for records that workers cannot report themselves."""
 
     def inherited(self) -> dict[str, str]:
-        """The user's environment variables that workers see and that change what frameworks do."""
+        """The user's environment variables that reach workers and change measurements."""
 
     def advice(self, environment: OwnEnvironment) -> str:
-        """Advice for the user if workers in `environment` give no answer."""
+        """Advice for the user if a worker in `environment` gives no answer."""
 
-    def at_home(self, environment: OwnEnvironment) -> Self:
-        """The executor for workers in `environment`. Raises CannotStart if there can be none."""
+    def inside(self, environment: OwnEnvironment) -> Self:
+        """The executor for workers in `environment`. Raises CannotStart if none can run there."""
 
 
 def readable_after(wait: Callable[[], object]) -> int:
-    """A descriptor that can be read from when `wait`, called in a thread, has returned. The reader closes it."""
+    """A descriptor that becomes readable when `wait` returns in a thread; the caller closes it."""
     reader, writer = os.pipe()
 
     def close() -> None:

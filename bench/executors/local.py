@@ -1,4 +1,4 @@
-"""Workers as processes of this machine. Waiting for one does not use the cores that it measures on."""
+"""Runs workers as processes of this machine. Waiting for one uses no core."""
 
 import ctypes
 import os
@@ -18,15 +18,15 @@ import psutil
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
 from .variables import MATTER
 
-LONGEST_READING_S = 5.0
-"""Until the last output of a worker that has ended is read: somebody who is out of reach may hold the pipe."""
-MOST_LOOKS = 100
-"""For processes that an ended worker left."""
+OUTPUT_TIMEOUT_S = 5.0
+"""Longest wait for the output of an ended worker: another process may hold its pipe open."""
+MOST_SEARCHES = 100
+"""Number of searches for processes that an ended worker has left."""
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """The executor `local`: child processes, with the Python of an environment."""
+    """Starts workers as child processes with the Python of an environment."""
 
     python: str = sys.executable
 
@@ -37,7 +37,7 @@ class LocalExecutor:
     def start(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
     ) -> "LocalWorker":
-        """The worker limits its private memory itself to `memory_bytes` (worker/sandbox.py); what it shares is looked at here."""
+        """The worker limits its private memory itself; `check_memory` adds what it shares."""
         command, surroundings = (
             [self.python, *arguments],
             {**os.environ, **_search_paths(self.python), **variables},
@@ -56,14 +56,14 @@ class LocalExecutor:
     def advice(self, environment: OwnEnvironment) -> str:
         return f"snnbench env doctor {environment.name}"
 
-    def at_home(self, environment: OwnEnvironment) -> "LocalExecutor":
+    def inside(self, environment: OwnEnvironment) -> "LocalExecutor":
         if environment.lacking:
             raise CannotStart(environment.lacking)
         return LocalExecutor(str(environment.python))
 
 
 def _search_paths(python: str) -> dict[str, str]:
-    """Variables by which workers of another environment find its programs (ninja, say) first, and none of our modules."""
+    """Lets workers find the programs of their environment first, and no module of ours."""
     if python == sys.executable:
         return {}
     return {
@@ -73,21 +73,22 @@ def _search_paths(python: str) -> dict[str, str]:
 
 
 class LocalWorker:
-    """A process in a session of its own, and whatever it starts. Several may be alive at once."""
+    """A process in its own session, with its descendants. Several may be alive at once."""
 
     alive: ClassVar[set[int]] = set()
-    """Processes of workers."""
-    strangers: ClassVar[set[int]] = set()
-    """Descendants of this process that are no worker's: those that it had when no worker was alive."""
+    """Process ids of workers."""
+    unrelated: ClassVar[set[int]] = set()
+    """Descendants of this process that it had when no worker was alive: they belong to none."""
 
     def __init__(self, command: list[str], variables: dict[str, str], memory_bytes: int):
         """Raises OSError."""
         if sys.platform == "linux":
-            set_child_subreaper = 36  # descendants that outlive their own parents become ours, and can be found and ended
+            # Descendants that outlive their parents become children of this process.
+            set_child_subreaper = 36
             ctypes.CDLL(None).prctl(set_child_subreaper, 1)
         if not self.alive:
-            self.strangers.clear()
-            self.strangers.update(child.pid for child in psutil.Process().children(recursive=True))
+            self.unrelated.clear()
+            self.unrelated.update(child.pid for child in psutil.Process().children(recursive=True))
         self.killed_before, self.variables, self.memory_bytes = (
             kernel_kills(),
             variables,
@@ -122,7 +123,7 @@ class LocalWorker:
         return self.ended
 
     def check_memory(self) -> None:
-        """Shared memory is not private, so that the worker's own limit does not count it."""
+        """Counts shared memory, which the worker's own limit does not."""
         if not self.over and used_bytes(self.process.pid) > self.memory_bytes:
             self.over = True
             self.process.kill()
@@ -130,7 +131,7 @@ class LocalWorker:
     def end(self, timed_out: bool = False) -> Ending:
         code = self.process.poll()
         self._kill_all()
-        self.reading.join(LONGEST_READING_S)
+        self.reading.join(OUTPUT_TIMEOUT_S)
         os.close(self.ended)
         if code is None or self.over:  # it was killed here
             return Ending(None, signal.SIGKILL, timed_out, over=self.over)
@@ -138,7 +139,7 @@ class LocalWorker:
         return Ending(code if code >= 0 else None, -code if code < 0 else None, timed_out, ran_out)
 
     def _kill_all(self) -> None:
-        """End the worker, its process group, and descendants that left the group. SIGKILL: there is nothing to save."""
+        """Kills the worker, its process group, and descendants that left the group."""
         try:
             descendants = psutil.Process(self.process.pid).children(recursive=True)
         except psutil.Error:
@@ -150,26 +151,27 @@ class LocalWorker:
                 descendant.kill()
         self.process.wait()
         self.alive.discard(self.process.pid)
-        for _ in range(MOST_LOOKS):  # who is killed may have started somebody just before
-            # Those of workers that live are below these: who is here had a worker that has ended, or is of our own session,
-            # which nobody can join: another thread may start programs in a notebook.
+        # A killed process may have spawned a child just before it died.
+        for _ in range(MOST_SEARCHES):
+            # A child here was left by an ended worker, unless it is in our session, which no worker
+            # can join: another thread, say of a notebook, has started it.
             children = (
                 child
                 for child in psutil.Process().children()
-                if child.pid not in self.alive | self.strangers
+                if child.pid not in self.alive | self.unrelated
             )
             orphans = [child for child in children if session_of(child.pid) != session_of(0)]
             for orphan in orphans:
                 with suppress(psutil.Error):
-                    for one in (orphan, *orphan.children(recursive=True)):
-                        one.kill()
-                    orphan.wait(LONGEST_READING_S)
+                    for process in (orphan, *orphan.children(recursive=True)):
+                        process.kill()
+                    orphan.wait(OUTPUT_TIMEOUT_S)
             if not orphans:
                 break
 
 
 def session_of(pid: int) -> int | None:
-    """The session of a process, 0: this one; None of one that is gone."""
+    """The session of a process (0: this one); None if the process is gone."""
     try:
         return os.getsid(pid)
     except ProcessLookupError:
@@ -177,7 +179,7 @@ def session_of(pid: int) -> int | None:
 
 
 def used_bytes(pid: int) -> int:
-    """Memory of a process that it does not have from files, its own and what it shares; 0 where the system does not tell."""
+    """Private and shared memory of a process without its files; 0 if the system does not say."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -186,7 +188,7 @@ def used_bytes(pid: int) -> int:
 
 
 def kernel_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it booted; 0 where it does not tell."""
+    """Number of processes that the kernel has killed for want of memory since it booted."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:
