@@ -146,6 +146,6 @@ def report(job: ArrayJob, whole: ResultFolder, name: str, interrupted: bool, as_
 def last_line(log: Path) -> str:
     """The end of a log, or what SLURM wrote near it: why it ended the job."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    lines = [line for line in lines if line.strip()][-5:] or ["(nothing)"]
+    lines = [line for line in lines if line.strip()][-50:] or ["(nothing)"]
     of_slurm = [line for line in lines if line.startswith("slurm")]
     return cut(clean((of_slurm or lines)[-1].strip()), 200)

@@ -78,9 +78,8 @@ def test_a_detached_job_is_followed_and_collected_but_not_by_another_experiment(
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["killed", "requeued", "node", "time limit", "Ctrl-C"])
 def test_after_a_fault_the_job_or_the_same_command_continues(site, fault):
-    limit = {"time limit": "--time=00:01:00", "node": "--exclusive"}.get(fault, "--comment-free")
-    options = ["--mem=3G", *[limit] * (limit != "--comment-free")]
-    config = site.config(options=options)
+    limits = {"time limit": ["--time=00:01:00"], "node": ["--exclusive"]}.get(fault, [])
+    config = site.config(options=["--mem=3G", *limits])
     site.hold()
     process = site.start(config)
     site.wait_until_held()
@@ -155,19 +154,33 @@ def test_the_end_of_a_failed_part_s_log_is_printed(site, slurm, words):
     assert words in ended.stderr
 
 
+HUNGRY = ["hungry", "numpy"], ["hungry.py:Hungry", "numpy_network.py:NumpyNetwork"]
+
+
 @pytest.mark.slow
-def test_a_case_in_which_the_job_dies_twice_is_a_crash_and_one_too_large_is_not(site):
-    adapters = ["hungry.py:Hungry", "numpy_network.py:NumpyNetwork"]
-    table = {"parts": 1, "options": ["--mem=1600"]}
-    config = site.config(["hungry", "numpy"], adapters, **table)
-    statuses = [record["status"] for record in site.run(config).records]
-    assert sorted(statuses) == ["ok", "ok", "ok", "oom_host"]
+def test_a_case_that_needs_more_memory_than_the_job_is_oom_host(site):
+    ended = site.run(site.config(*HUNGRY, parts=1, options=["--mem=1600"]))
+    assert ended.exit_code == 0, ended.stderr
+    assert sorted(record["status"] for record in ended.records) == ["ok", "ok", "ok", "oom_host"]
+
+
+@pytest.mark.slow
+def test_a_case_in_which_the_job_dies_twice_is_a_crash_and_is_not_retried(site):
+    """The limit of the job is hidden from snnbench."""
     site.snnbench.environment["SNNBENCH_TEST_PAUSE"] = "0.4"
-    hidden = {**table, "prelude": "unset SLURM_MEM_PER_NODE"}
-    config = site.config(["hungry", "numpy"], adapters, **hidden)
+    prelude = "unset SLURM_MEM_PER_NODE"
+    config = site.config(*HUNGRY, parts=1, options=["--mem=1600"], prelude=prelude)
     for _ in range(2):
-        died = site.run(config, "--fresh")
+        died = site.run(config)
         assert died.exit_code == 3 and "Exceeded job memory limit" in died.stderr, died.stderr
+    ended = site.run(config)
+    assert ended.exit_code == 3 and "has not come to its end" not in ended.stderr
+    assert sorted(record["status"] for record in ended.records) == ["crash", "ok", "ok", "ok"]
+    (crash,) = [r for r in ended.records if r["status"] == "crash"]
+    assert crash["reason"] == "the job died twice in this case"
+    before = tree(site.out / "parts" / "1" / "records")
+    assert site.run(config).exit_code == 3
+    assert tree(site.out / "parts" / "1" / "records") == before
 
 
 def test_the_gpu_that_is_watched_is_the_one_that_slurm_gave(site):

@@ -105,6 +105,7 @@ def test_questions_become_rare_and_no_failure_ends_them(commands, tmp_path, monk
         ("", "echo hello", "", "sbatch gave no job's number: hello"),
         ("", "echo sbatch: error: full >&2; exit 1", "", "SLURM refuses the job: sbatch: full"),
         ("", "", '{"job": 97, "parts": 3}', "set slurm.parts = 3 or choose another --out"),
+        ("", "", "foreign", "has records of another run, such as a.json; choose another --out"),
         ("", "", "damaged", "cannot be read: .*; remove it if no job of this folder runs"),
     ],
 )
@@ -114,7 +115,10 @@ def test_nothing_is_submitted_and_a_new_folder_is_removed(
     commands("squeue", squeue)
     commands("sbatch", sbatch)
     job = array(tmp_path)
-    if state:
+    if state == "foreign":
+        (job.folder / "records").mkdir(parents=True)
+        (job.folder / "records" / "a.json").touch()
+    elif state:
         job.folder.mkdir()
         job.state.write_text(state)
     with pytest.raises(ConfigError, match=fault):
