@@ -1,8 +1,8 @@
-"""Reads a bundle: the records of a result set in one text file, with the methods by which a result folder is read.
+"""Reads a bundle, the records of a result set in one text file, as a result folder is read.
 
-Every line is a JSON object. The first has the hash of all others; the second the experiment and the plan; the third the values
-that records share, by their hashes; then come claimed results and records. `community/bundle.py` writes bundles, and
-`community/verify` checks them.
+Every line is a JSON object. The first has the hash of all others; the second the experiment and the
+plan; the third the values that records share, by their hashes; then come claimed results and
+records. `community/bundle.py` writes bundles, and `community/verify` checks them.
 """
 
 import json
@@ -66,15 +66,18 @@ class BundleFile:
         return record_text(record)
 
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
-        """Returns the names of the planned cases by their ids. Refused lines are named by `read_records`."""
+        """Returns the names of the planned cases by their ids. Refused lines are named by
+        `read_records`."""
         return self._contents.planned, []
 
     def read_experiment(self) -> tuple[Any, list[str]]:
-        """Returns the experiment, None if the bundle has none. Refused lines are named by `read_records`."""
+        """Returns the experiment, None if the bundle has none. Refused lines are named by
+        `read_records`."""
         return self._contents.experiment or None, []
 
     def read_environments(self) -> tuple[dict[str, Environment], list[str]]:
-        """Returns the environments by their hashes, each with the packages on which its frameworks rest."""
+        """Returns the environments by their hashes, each with the packages on which its
+        frameworks rest."""
         known: dict[str, Environment] = {}
         for record in self._contents.records:
             facts = known.setdefault(
@@ -135,7 +138,8 @@ class _Contents:
 
 
 def with_shared(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-    """Returns the values of a record with shared ones in place of their hashes. Raises ValueError if one is missing."""
+    """Returns the values of a record with shared ones in place of their hashes. Raises
+    ValueError if one is missing."""
     values = dict(record)
     for name in SHARED:
         key, known = values.get(name), shared.get(name)
@@ -147,7 +151,7 @@ def with_shared(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any
 
 
 def stored_set(path: Path) -> "StoredSet":
-    """Returns the result set at a path: of a file that is named like one, a bundle; else a folder."""
+    """Returns the result set at a path: a bundle if a file's name ends like one, else a folder."""
     return (
         BundleFile(path) if path.name.endswith(SUFFIX) and not path.is_dir() else ResultFolder(path)
     )

@@ -1,4 +1,4 @@
-"""Contrasts of two times → a verdict on each: slower, faster, same, ambiguous, or unsure because nothing may be said."""
+"""Turns contrasts of two times into verdicts: slower, faster, same, ambiguous, or unsure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,29 +11,36 @@ from .contrasts import FAMILY, Comparison, blocks_needed, compared
 from .quality import FEWEST_BLOCKS
 
 EQUAL = 0.90
-"""Two times are the same if their ratio's interval of this confidence lies within the rule's factor."""
+"""Two times are the same if the interval of this confidence lies within the rule's factor."""
 NOISE = 3.0
-"""A factor given by the user counts even where blocks are few or disturbed, if it is at least this: noise is less."""
+"""A user's factor counts even if blocks are few or disturbed, if it is at least this."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A time has changed if Holm's p is at most FAMILY and the ratio is `changed` or more, either way; it is the same if the
-    interval lies within a factor of `same`. `plain`: ratios of `changed` or more count even where all else is unsure."""
+    """A time has changed if Holm's p is at most FAMILY and the ratio is at least `changed`, either
+    way.
+
+    It is the same if the interval lies within a factor of `same`. With `plain`, a ratio of
+    `changed` counts even if all else is unsure.
+    """
 
     changed: float
     same: float
     plain: bool = False
 
     def or_factor(self, factor: float | None) -> "Rule":
-        """The rule with a user's factor in place of its own."""
+        """Returns the rule with a user's factor in place of its own."""
         return self if factor is None else Rule(factor, factor, factor >= NOISE)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A phase of a case in seconds, before and now. `contrasts` are log ratios, new over base, of blocks; NaN: a block shows
-    nothing. `plain` is the log ratio of the published times. `spread` is what `compared` wants to know."""
+    """The seconds of a phase of a case in the base and in the new set.
+
+    `contrasts` are the log ratios, new over base, of blocks; NaN if a block shows nothing. `plain`
+    is the log ratio of the published times, `spread` the one of `compared`.
+    """
 
     case: str
     phase: str
@@ -46,10 +53,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Change:
-    """How the time of a phase has changed: new over base with its 95 % interval, None where there are too few blocks for one.
+    """The change of a phase's time: the ratio, new over base, with its 95 % interval.
 
-    `verdict` is slower, faster, same, ambiguous or unsure; `note` says why it is unsure, or what would decide it: `more_blocks`,
-    on each side, None if no reasonable number would.
+    The interval is None if there are too few blocks. `verdict` is slower, faster, same, ambiguous
+    or unsure; `note` has the reason if it is unsure, or what would decide it: `more_blocks` on each
+    side, None if no reasonable number would.
     """
 
     case: str
@@ -67,38 +75,42 @@ class Change:
 
 
 def changes(pairs: Sequence[Pair], rule: Rule, doubt: str = "") -> list[Change]:
-    """Verdicts on a family of pairs. A `doubt` about all of them, in words, leaves none but what is beyond a plain factor."""
+    """Returns verdicts on a family of pairs. A `doubt` about all of them leaves no verdict but
+    changes beyond a plain factor."""
     family, spreads = [pair.contrasts for pair in pairs], np.array([pair.spread for pair in pairs])
     wide, narrow = compared(family, spreads), compared(family, spreads, EQUAL)
-    return [_change(*one, rule, doubt, len(pairs)) for one in zip(pairs, wide, narrow, strict=True)]
+    return [
+        _change(*triple, rule, doubt, len(pairs))
+        for triple in zip(pairs, wide, narrow, strict=True)
+    ]
 
 
 def _change(
-    pair: Pair, shown: Comparison, narrow: Comparison, rule: Rule, doubt: str, family: int
+    pair: Pair, wide: Comparison, narrow: Comparison, rule: Rule, doubt: str, family: int
 ) -> Change:
     blocks = int(np.isfinite(pair.contrasts).sum())
-    log_ratio = shown.estimate if np.isfinite(shown.estimate) else pair.plain
-    known = bool(np.isfinite(shown.high))
-    low, high = (float(np.exp(shown.low)), float(np.exp(shown.high))) if known else (None, None)
+    log_ratio = wide.estimate if np.isfinite(wide.estimate) else pair.plain
+    known = bool(np.isfinite(wide.high))
+    low, high = (float(np.exp(wide.low)), float(np.exp(wide.high))) if known else (None, None)
     beyond = abs(log_ratio) >= np.log(rule.changed)
     direction, more = "slower" if log_ratio > 0 else "faster", None
     note = doubt or ("few blocks" if blocks < FEWEST_BLOCKS else "")
     if note:
         verdict = direction if rule.plain and beyond else "unsure"
         more = FEWEST_BLOCKS - blocks if not doubt else None
-    elif shown.p <= FAMILY and beyond:
+    elif wide.p <= FAMILY and beyond:
         verdict = direction
     elif -np.log(rule.same) < narrow.low and narrow.high < np.log(rule.same):
         verdict = "same"
     else:
-        needed = blocks_needed(shown.variance, family, rule.same)
+        needed = blocks_needed(wide.variance, family, rule.same)
         more = None if needed is None else max(needed - blocks, 1)
         verdict, note = (
             "ambiguous",
             "too noisy for any number of blocks" if more is None else _more(more),
         )
     names = pair.case, pair.phase, pair.base, pair.new
-    return Change(*names, float(np.exp(log_ratio)), low, high, shown.p, blocks, verdict, note, more)
+    return Change(*names, float(np.exp(log_ratio)), low, high, wide.p, blocks, verdict, note, more)
 
 
 def _more(blocks: int) -> str:

@@ -1,4 +1,4 @@
-"""Is this worse than that? Two result sets, or two variants in one: statuses, proofs, memory, and the times of all phases."""
+"""Compares two result sets, or two variants in one: statuses, proofs, memory, and all times."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,21 +17,21 @@ from .sides import Side, canary_ratio, doubts, side_of
 from .stored import RowPair, common_shift, stored_pairs
 
 STORED = Rule(changed=1.10, same=1.10)
-"""Of sets that were measured at different times, on one machine."""
+"""Rule for sets that were measured at different times on one machine."""
 OTHER_MACHINE = Rule(changed=NOISE, same=NOISE)
-"""Of ratios within each run, between machines."""
+"""Rule for ratios within each run, between machines."""
 PAIRED = Rule(changed=1.03, same=1.05)
-"""Of variants that were alive together."""
+"""Rule for variants that were alive together."""
 
 
 @dataclass
 class Comparison:
-    """`cases` are on both sides; `timed` of them have times on both. These are compared absolute, relative
-    or paired (`times`).
+    """The result of a comparison. `cases` are on both sides; `timed` of them have times on both.
 
-    `names` are those of the two sides. `shift` is the ratio that the step times of all cases have in common, if any can be
-    compared, `canary` that of a task that is always the same; of variants in one set there is neither. `doubts` are sentences
-    about the whole sets: mostly why no time may be called changed.
+    `times` says how times are compared: absolute, relative or paired. `names` are those of the
+    sides. `shift` is the ratio that the step times of all cases have in common, `canary` the ratio
+    of a constant task; both are None for variants of one set. `doubts` are sentences about the
+    whole sets, mostly on why no time may be called changed.
     """
 
     cases: int
@@ -43,32 +43,35 @@ class Comparison:
     shift: float | None = None
     canary: float | None = None
     versions: list[str] = field(default_factory=list)
-    """Frameworks whose version differs between the two."""
+    """Frameworks with different versions on the two sides."""
     doubts: list[str] = field(default_factory=list)
     only_base: list[str] = field(default_factory=list)
-    """Names of cases that the new side does not have: neither better nor worse."""
+    """Names of cases that the new side lacks: neither better nor worse."""
     only_new: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
     @property
     def worse(self) -> bool:
-        return any(one.verdict == "worse" for one in self.findings) or bool(self.of("slower"))
+        return any(each.verdict == "worse" for each in self.findings) or bool(self.of("slower"))
 
     @property
     def undecided(self) -> bool:
-        """Whether there is a case of the base of which it is not known if its times have changed."""
+        """True if a case of the base is missing, or it is unknown whether its times changed."""
         return bool(self.doubts or self.only_base or self.of("ambiguous", "unsure"))
 
     def of(self, *verdicts: str) -> list[Change]:
-        return [one for one in self.changes if one.verdict in verdicts]
+        return [each for each in self.changes if each.verdict in verdicts]
 
 
 def compare_sets(
     base: list[Row], new: list[Row], factor: float | None = None, relative: bool = False
 ) -> Comparison:
-    """Two sets that were measured at different times; cases are joined by their id. Between machines, or if `relative` is set,
-    only ratios within each run are compared. `factor` is used in place of STORED's and OTHER_MACHINE's. Raises ConfigError."""
+    """Compares two sets that were measured at different times; cases are joined by their ids.
+
+    Between machines, or if `relative` is set, only ratios within each run are compared. `factor`
+    replaces the one of STORED or OTHER_MACHINE. Raises ConfigError for a set of several machines.
+    """
     same_machine = not relative and _machines(base) == _machines(new)
     for rows, name in ((base, "the first set"), (new, "the second set")):
         if not same_machine and len(_machines(rows)) > 1:
@@ -108,14 +111,16 @@ def compare_sets(
 def compare_variants(
     rows: list[Row], base: str, new: str, factor: float | None = None
 ) -> Comparison:
-    """Two framework variants of one set, where they stand in one comparison group: pass by pass if they were alive together.
-    `factor` is used in place of PAIRED's. Raises ConfigError for a variant that is not in the set."""
+    """Compares two framework variants of one set in each comparison group, pass by pass if
+    possible.
+
+    `factor` replaces the one of PAIRED. Raises ConfigError for a variant that the set lacks.
+    """
     known = _variants(rows)
     for name in (base, new):
         if name not in known:
-            raise ConfigError(
-                f"--pair {base} {new}: there is no {name}{nearest(name, known)} (there are {', '.join(known)})"
-            )
+            hint = f"{nearest(name, known)} (there are {', '.join(known)})"
+            raise ConfigError(f"--pair {base} {new}: there is no {name}{hint}")
     pairs, times, only_base, only_new = list[RowPair](), list[Pair](), list[str](), list[str]()
     for group in grouped(rows, comparison_group).values():
         by_variant = {row.case.framework_variant: row for row in group}
@@ -145,7 +150,7 @@ def _comparison(
     reasons: list[str],
 ) -> Comparison:
     comparison = Comparison(
-        len(pairs), len({one.case for one in phases}), times, *sides, doubts=reasons
+        len(pairs), len({each.case for each in phases}), times, *sides, doubts=reasons
     )
     comparison.findings = list(chain.from_iterable(findings(old, now) for old, now in pairs))
     comparison.changes = changes(phases, rule, "disturbed" if reasons else "")
@@ -153,26 +158,26 @@ def _comparison(
 
 
 def _paired(group: Sequence[Row], old: Row, now: Row) -> list[Pair]:
-    """Contrasts through others of the group where the two share no pass."""
-    found, at = [], (group.index(now), group.index(old))
+    """Returns contrasts, through other cases of the group if the two share no pass."""
+    phases, at = [], (group.index(now), group.index(old))
     for phase in PHASES if _timed([(old, now)]) else ():
         if phase in old.estimates and phase in now.estimates:
             seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
-            own = contrasts([row.records for row in group], phase)[at]
-            found.append(
+            values = contrasts([row.records for row in group], phase)[at]
+            phases.append(
                 Pair(
                     full_name(old.case),
                     phase,
                     *seconds,
-                    own,
+                    values,
                     float(np.log(seconds[1] / seconds[0])),
                 )
             )
-    return found
+    return phases
 
 
 def _timed(pairs: list[RowPair]) -> list[RowPair]:
-    """Only proved times of one network are compared."""
+    """Returns the pairs with proved times of one network; only these are compared."""
     return [(old, now) for old, now in pairs if old.rankable and now.rankable]
 
 
@@ -185,14 +190,14 @@ def _machines(rows: list[Row]) -> set[str]:
 
 
 def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Row]:
-    """The newest row of each case, which a set may hold of several versions, by its id and, if that counts, machine."""
+    """Returns the newest row of each case by its id and, if that counts, its machine."""
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.first.case_id, row.first.machine["hash"] if same_machine else ""
         newest[key] = max(
             newest.get(key, row),
             row,
-            key=lambda one: max(record.started_at for record in one.records),
+            key=lambda each: max(record.started_at for record in each.records),
         )
     return newest
 
@@ -200,12 +205,12 @@ def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Ro
 def _beyond(
     rows: Mapping[tuple[str, str], Row], others: Mapping[tuple[str, str], Row]
 ) -> list[str]:
-    """Names of the cases that the others do not have."""
+    """Returns the names of the cases that the others lack."""
     return [full_name(row.case) for key, row in rows.items() if key not in others]
 
 
 def _versions(pairs: Sequence[RowPair]) -> list[str]:
-    """Frameworks whose version is another one now: `snntorch 0.9.4 → 1.0.0`."""
+    """Returns the frameworks whose version changed: `snntorch 0.9.4 → 1.0.0`."""
     known = [
         (old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now)))
         for old, now in pairs
@@ -220,7 +225,7 @@ def _versions(pairs: Sequence[RowPair]) -> list[str]:
 
 
 def _only_the_cases(shift: float, canary: float | None, rule: Rule) -> bool:
-    """Whether most cases have changed while the machine has not, as far as its canary can tell."""
+    """Returns whether most cases changed while the machine, by its canary, did not."""
     if canary is None or 1 / rule.changed < shift < rule.changed:
         return False
     return not 1 / rule.changed < shift / canary < rule.changed

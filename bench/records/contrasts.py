@@ -1,7 +1,8 @@
-"""Statistics of live slots: what one comparison of two cases shows, and what a family of comparisons shows together.
+"""Statistics of live slots: one comparison of two cases, and a family of comparisons.
 
-The time of a slot is a logarithm x. A block is one set of fresh processes, timed in passes; a slot that was disturbed is NaN.
-A contrast is the difference of two cases within a pass, so that what slows a whole pass cancels out. NumPy and SciPy only.
+The time of a slot is a logarithm x. A block is one set of fresh processes, timed in passes; a
+disturbed slot is NaN. A contrast is the difference of two cases within a pass, so that a slow pass
+cancels out. NumPy and SciPy only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +18,14 @@ FAMILY = 0.05
 """The chance that a family of comparisons holds a false verdict."""
 
 TIE = np.log(1.01)
-"""Cases that differ by less share a rank."""
+"""Cases with a smaller difference share a rank."""
 
 MOST_PRIOR = 4.0
-"""Degrees of freedom that the other comparisons' variances may add to a comparison's own."""
+"""Most degrees of freedom that the variances of other comparisons add to a comparison's own."""
 
 
 def medians(values: Array) -> Array:
-    """Along the last axis, of the values that are not NaN; NaN where there are none."""
+    """Returns medians along the last axis without NaN; NaN if there is no other value."""
     if not values.shape[-1]:
         return np.full(values.shape[:-1], np.nan)
     ordered, count = np.sort(values, axis=-1), np.isfinite(values).sum(axis=-1, keepdims=True)
@@ -36,7 +37,7 @@ def medians(values: Array) -> Array:
 
 
 def means(values: Array) -> Array:
-    """Along the last axis, of the values that are not NaN; NaN where there are none."""
+    """Returns means along the last axis without NaN; NaN if there is no other value."""
     known = np.isfinite(values)
     counted = known.sum(axis=-1)
     return np.where(
@@ -45,9 +46,10 @@ def means(values: Array) -> Array:
 
 
 def block_contrasts(first: Array, second: Array, timed: Array | None = None) -> Array:
-    """Log ratios of slots (…, passes), as NumPy broadcasts them: the median over the passes in which neither was disturbed.
+    """Returns the median log ratio of slots (…, passes) over the passes with no disturbed slot.
 
-    NaN where these are fewer than half of the passes, or of `timed`, the number in which the two were to be timed.
+    NaN if these are fewer than half of the passes, or of `timed`, the number of passes in which
+    both were to be timed.
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     passes = differences.shape[-1] if timed is None else timed
@@ -57,7 +59,7 @@ def block_contrasts(first: Array, second: Array, timed: Array | None = None) -> 
 
 @dataclass(frozen=True)
 class Moderated:
-    """Variances of a family of comparisons, each drawn towards what the others show; `prior` counts degrees of freedom."""
+    """Variances of a family, each shrunk towards the others; `prior` counts degrees of freedom."""
 
     prior: float
     variances: Array
@@ -65,27 +67,28 @@ class Moderated:
 
 
 def moderated(variances: Sequence[float] | Array, freedom: int) -> Moderated:
-    """Empirical Bayes after Smyth (2004), eq. 3 to 10, with the prior's weight capped. Fewer than three stay as they are.
+    """Shrinks variances by empirical Bayes (Smyth 2004, eq. 3 to 10) with a capped prior.
 
-    Three blocks alone know a variance to a factor of six; the other comparisons of the run know it better.
+    Three blocks alone know a variance to a factor of six; other comparisons of the run know it
+    better. Fewer than three variances stay as they are.
     """
-    own = np.asarray(variances, dtype=float)
-    logs = np.log(own[own > 0])
+    raw = np.asarray(variances, dtype=float)
+    logs = np.log(raw[raw > 0])
     if len(logs) < 3:
-        return Moderated(0.0, own, float(freedom))
+        return Moderated(0.0, raw, float(freedom))
     half = freedom / 2
     shifted = logs - digamma(half) + np.log(half)
     excess = float(shifted.var(ddof=1) - polygamma(1, half))
     prior = 2 * _trigamma_inverse(excess) if excess > 0 else np.inf
     if prior > MOST_PRIOR:
-        prior, common = MOST_PRIOR, float(own.mean())
+        prior, common = MOST_PRIOR, float(raw.mean())
     else:
         common = float(np.exp(shifted.mean() + digamma(prior / 2) - np.log(prior / 2)))
-    return Moderated(prior, (prior * common + freedom * own) / (prior + freedom), prior + freedom)
+    return Moderated(prior, (prior * common + freedom * raw) / (prior + freedom), prior + freedom)
 
 
 def _trigamma_inverse(value: float) -> float:
-    """The x > 0 with ψ′(x) = `value`: Newton's steps on 1/ψ′, which is convex and nearly linear (Smyth 2004, appendix)."""
+    """Returns the x > 0 with ψ′(x) = `value`, by Newton's steps on 1/ψ′ (Smyth 2004, appendix)."""
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(polygamma(1, x))
@@ -97,7 +100,8 @@ def _trigamma_inverse(value: float) -> float:
 
 
 def holm(chances: Sequence[float] | Array) -> Array:
-    """Holm's adjusted p: comparisons whose own is at most FAMILY hold no false one but with the chance FAMILY."""
+    """Returns Holm's adjusted p. Those up to FAMILY hold a false one with a chance of at most
+    FAMILY."""
     p = np.asarray(chances, dtype=float)
     order = np.argsort(p)
     stepped = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
@@ -108,7 +112,7 @@ def holm(chances: Sequence[float] | Array) -> Array:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a family shows of one contrast: a log ratio with its interval, and Holm's p that it is not zero."""
+    """A log ratio with its interval, and Holm's p that it is not zero."""
 
     estimate: float
     low: float
@@ -125,13 +129,15 @@ class Comparison:
 def compared(
     contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95
 ) -> list[Comparison]:
-    """A family of comparisons, each given by its block contrasts; a block that shows nothing is NaN. Variances are drawn together
-    among comparisons of equally many blocks, and Holm's p are for all of two blocks or more. Others cannot be tested: they
-    have no interval, and p = 1. `spread` is a standard deviation of each comparison's mean that its blocks have in common, and so
-    do not show."""
+    """Returns a family of comparisons, each by its block contrasts; NaN if a block shows nothing.
+
+    Variances are shrunk among comparisons with equally many blocks. Holm's p covers all comparisons
+    with two blocks or more; others have no interval, and p = 1. `spread` is a standard deviation
+    that all blocks of a comparison share, so that they do not show it.
+    """
     counted = [
         values[np.isfinite(values)]
-        for values in (np.asarray(one, dtype=float) for one in contrasts)
+        for values in (np.asarray(each, dtype=float) for each in contrasts)
     ]
     estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
     reach, p = np.full(len(counted), np.inf), np.ones(len(counted))
@@ -161,19 +167,24 @@ def compared(
 
 
 def surely_slower(contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:
-    """(slower, faster) of all pairs of cases that surely differ, by the block contrasts of all pairs (first, second).
+    """Returns all pairs (slower, faster) of cases that surely differ, from the contrasts of all
+    pairs.
 
-    These are one family: Holm's p is at most FAMILY, and the two differ by TIE or more.
+    All pairs are one family: Holm's p is at most FAMILY, and the difference at least TIE.
     """
     pairs = zip(contrasts, compared(list(contrasts.values())), strict=True)
     differing = [
-        (pair, shown) for pair, shown in pairs if shown.p <= FAMILY and abs(shown.estimate) >= TIE
+        (pair, comparison)
+        for pair, comparison in pairs
+        if comparison.p <= FAMILY and abs(comparison.estimate) >= TIE
     ]
-    return [pair if shown.estimate > 0 else (pair[1], pair[0]) for pair, shown in differing]
+    return [
+        pair if comparison.estimate > 0 else (pair[1], pair[0]) for pair, comparison in differing
+    ]
 
 
 def rank_intervals(count: int, slower: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """(best, worst) rank of each of `count` cases, of which these pairs (slower, faster) surely differ."""
+    """Returns the (best, worst) rank of each case; `slower` are pairs (slower, faster)."""
     best, worst = [1] * count, [count] * count
     for loser, winner in slower:
         best[loser] += 1
@@ -184,14 +195,16 @@ def rank_intervals(count: int, slower: Sequence[tuple[int, int]]) -> list[tuple[
 def blocks_needed(
     variance: float, comparisons: int, effect: float = 1.05, most: int = 100
 ) -> int | None:
-    """The fewest blocks that find a ratio of `effect` in 95 % of runs after Holm's first step; None: more than `most`."""
+    """Returns the fewest blocks that find a ratio of `effect` in 95 % of runs after Holm's first
+    step; None if more than `most`."""
     enough = np.flatnonzero(_reach(comparisons, most) * np.sqrt(variance) <= np.log(effect))
     return int(enough[0]) + 2 if len(enough) else None
 
 
 @lru_cache(maxsize=16)
 def _reach(comparisons: int, most: int) -> Array:
-    """By the number of blocks, from two on: how many standard deviations of one block's contrast are surely found."""
+    """Returns, for 2 to `most` blocks, the smallest effect that is surely found, in standard
+    deviations of one block's contrast."""
     blocks = np.arange(2, most + 1)
     freedom = MOST_PRIOR + blocks - 1
     reach: Array = (
@@ -201,9 +214,13 @@ def _reach(comparisons: int, most: int) -> Array:
 
 
 def blocks_to_decide(contrasts: Sequence[Array], most: int) -> int:
-    """How many blocks, up to `most`, tell 5 % in every comparison of a family whose verdict is open; 0 if none is. Its size is
-    fixed from the spread of the first blocks, not from their means: looking again and again would find something in the end.
-    Where so many blocks were lost to disturbances that a comparison cannot be tested, as many more make up for them."""
+    """Returns the number of blocks, up to `most`, that tell 5 % in every open comparison; 0 if
+    none.
+
+    It depends on the spread of the first blocks, not on their means: repeated looks would find
+    something in the end. If too many blocks were lost to disturbances for a test, as many are
+    added.
+    """
     needed = [0]
     for values, comparison in zip(contrasts, compared(contrasts), strict=True):
         lost = int(np.isnan(values).sum())

@@ -1,4 +1,4 @@
-"""Two rows → what became worse or better besides their times: the status, the proof, a time that is gone, the memory."""
+"""Finds changes between two rows besides times: the status, the proof, a lost time, the memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from .rows import Row
 
 MORE_MEMORY = 1.25
 COARSE_BYTES = 4 * 2**20
-"""Host memory is counted in pages and comes from heaps: less than this is no difference."""
+"""Smallest difference that counts: memory comes in pages and from heaps."""
 MEMORY = {"peak_bytes": "memory of", "kept_bytes": "memory kept by"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One case: `what` was `base` and is `new`. `verdict` is worse or better."""
+    """A change of a case: `what` was `base` and is `new`. `verdict` is worse or better."""
 
     case: str
     what: str
@@ -26,12 +26,13 @@ class Finding:
 
 
 def findings(old: Row, now: Row) -> list[Finding]:
-    """What differs between two rows, of which the second is judged."""
+    """Returns the differences between two rows; the second is judged."""
     return [*_endings(old, now), *_memory(old, now)]
 
 
 def _endings(old: Row, now: Row) -> Iterator[Finding]:
-    """Of a row without the record of its first block, which holds the proof, nothing is known but its status."""
+    """Yields a change of the status, or of the proof, or a lost step time. Without the record of
+    the first block, which holds the proof, only the status is compared."""
     name = full_name(old.case)
     if old.status != now.status:
         worse = STATUSES.index(now.status) > STATUSES.index(old.status)

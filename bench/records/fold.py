@@ -1,4 +1,4 @@
-"""A worker's events become the fields of a record."""
+"""Turns a worker's events into the fields of a record."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ from ..schema import MOST_TEXTS
 
 
 def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Record fields from a worker's events, which may be cut off anywhere. Of two events of a part the later one counts."""
+    """Returns record fields from a worker's events, which may be cut off anywhere. A later event
+    of a part replaces an earlier one."""
     folded: dict[str, Any] = {"parts": {}, "warnings": []}
     for event in events:
         name = event["part"]
@@ -47,7 +48,7 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def unfinished_part(events: list[dict[str, Any]]) -> str | None:
-    """The part that a worker was in when its events stopped, None if it came to its end."""
+    """Returns the part that a worker was in when its events stopped; None if it reached its end."""
     parts = [
         event["part"] for event in events if event["part"] != "events"
     ]  # which stands for what makes no sense

@@ -1,5 +1,8 @@
-"""What a measurement was made of: framework, packages, adapter, machine and settings. A record counts as done, and belongs to a
-row, by this; what differs between two is why the second was measured."""
+"""Identifies what a measurement was made of: framework, packages, adapter, machine and settings.
+
+A record counts as done, and belongs to a row, by this; a difference is the reason for a new
+measurement.
+"""
 
 import hashlib
 import json
@@ -11,7 +14,7 @@ from .record import Record
 
 Facts = Mapping[str, Any]
 MOST_PACKAGES = 3
-"""That are named where many differ."""
+"""Most packages that are named if many differ."""
 IN_WORDS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(
         ("slot", "budget", "timeout"),
@@ -24,20 +27,23 @@ IN_WORDS: dict[str, Callable[[Any], str]] = {
 
 
 def made_of(adapter: Facts, environment: Facts) -> tuple[str | None, str | None, str, str]:
-    """Version and adapter files; Python with the packages that the framework rests on, as JSON; and the image. Records of before
-    there were closures are told apart by all packages of their environment."""
+    """Returns the version and the adapter's hash; Python with the framework's packages, as JSON;
+    the image.
+
+    Records without a closure are told apart by all packages of their environment.
+    """
     packages = adapter.get("closure") or environment["hash"]
     rests_on = json.dumps([environment.get("python"), packages], sort_keys=True)
     return adapter.get("version"), adapter.get("source_sha256"), rests_on, image_of(environment)
 
 
 def image_of(environment: Facts) -> str:
-    """The digest of the image in whose containers workers ran; `none` for processes."""
+    """Returns the digest of the image of the workers' containers; `none` for processes."""
     return str((environment.get("image") or {}).get("digest") or "none").removeprefix("sha256:")
 
 
 def done_key(measure: Facts, adapter: Facts, environment: Facts, machine: Facts) -> str:
-    """A hash of all of it. More blocks are no other way of measuring."""
+    """Returns a hash of all of it. The number of blocks does not count."""
     parts = [_settings(measure), *made_of(adapter, environment), machine["hash"]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -45,7 +51,7 @@ def done_key(measure: Facts, adapter: Facts, environment: Facts, machine: Facts)
 def differences(
     was: Record, measure: Facts, adapter: Facts, environment: Facts, machine: Facts
 ) -> Iterator[str]:
-    """What differs from that of a record, in words: `torch 2.13.0 → 2.14.0`."""
+    """Yields the differences from a record in words: `torch 2.13.0 → 2.14.0`."""
     old, new = made_of(was.adapter, was.environment), made_of(adapter, environment)
     packages = list(_packages(was.adapter.get("closure") or {}, adapter.get("closure") or {}))
     if old[0] != new[0] and not any(text.endswith(f" {old[0]} → {new[0]}") for text in packages):

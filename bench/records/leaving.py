@@ -1,4 +1,4 @@
-"""Who need not be timed any longer: its passes have shown that others are much faster."""
+"""Early stopping of cases that are much slower than the fastest."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median, median_low
@@ -9,11 +9,14 @@ Slots = Mapping[int, Mapping[str, Any]]
 
 
 def beyond(passes: Sequence[Slots], factor: float) -> list[int]:
-    """Which members of the last pass took more than `factor` times as long as the fastest of them in most of the `passes` so
-    far: the lower quartile of their calls against its upper one. So their ratio is above the factor too. Slots that something
-    disturbed show nothing.
+    """Returns the members of the last pass that surely take `factor` times as long as the fastest.
 
-    >>> fast, slow = ({"low": 0.9 * wall, "wall": wall, "high": 1.1 * wall, "disturbed": None} for wall in (1.0, 2.5))
+    The lower quartile of their calls exceeds `factor` times the fastest's upper one in most of the
+    `passes` so far. Disturbed slots do not count.
+
+    >>> def slot(wall):
+    ...     return {"low": 0.9 * wall, "wall": wall, "high": 1.1 * wall, "disturbed": None}
+    >>> fast, slow = slot(1.0), slot(2.5)
     >>> beyond([{0: fast, 1: slow}], 2.0), beyond([{0: slow, 1: slow}, {0: fast, 1: slow}], 2.0)
     ([1], [])
     """
@@ -30,7 +33,7 @@ def beyond(passes: Sequence[Slots], factor: float) -> list[int]:
         key=lambda member: median(walls[member]),
         default=None,
     )
-    shown = {
+    bounds = {
         member: [
             slots[member]["low"] / slots[fastest]["high"]
             for slots in calm
@@ -39,4 +42,4 @@ def beyond(passes: Sequence[Slots], factor: float) -> list[int]:
         for member in walls
         if fastest is not None
     }
-    return [member for member, ratios in shown.items() if ratios and median_low(ratios) > factor]
+    return [member for member, ratios in bounds.items() if ratios and median_low(ratios) > factor]

@@ -48,9 +48,8 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
             key = (record.case_id, record.block, record.done_key)
             earlier, source = newest.get(key, (record, folder))
             if source is not folder and source.text_of(earlier) != folder.text_of(record):
-                merged.remarks.append(
-                    f"{folder}: {record.case_id}, block {record.block}, is there twice: the newest counts"
-                )
+                twice = f"{record.case_id}, block {record.block}, is there twice: the newest counts"
+                merged.remarks.append(f"{folder}: {twice}")
             newest[key] = max((earlier, source), (record, folder), key=_started)
     present, unreadable = out.read_records()
     if unreadable or any(
@@ -61,9 +60,8 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
     if len(experiments) == 1:
         merged.name = _name(experiments[0]) or merged.name
     elif experiments:
-        merged.remarks.append(
-            f"the folders are of different experiments: {out} has their records and no {out.experiment.name}"
-        )
+        without = f"{out} has their records and no {out.experiment.name}"
+        merged.remarks.append(f"the folders are of different experiments: {without}")
     experiment = experiments[0] if len(experiments) == 1 else None
     with out.writing() as scratch:
         whole = ResultFolder(scratch)

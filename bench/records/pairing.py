@@ -1,4 +1,5 @@
-"""Records of several cases → block contrasts: pass by pass where their processes were alive together, else block by block."""
+"""Computes block contrasts of several cases: pass by pass if their processes were alive
+together, else block by block."""
 
 import math
 from collections.abc import Sequence
@@ -18,47 +19,48 @@ Cases = Sequence[Sequence[Record]]
 
 
 def levels(cases: Cases, phase: str) -> Array:
-    """Log seconds (cases, blocks) of a phase: the median over a block's slots; NaN where fewer than half are undisturbed."""
+    """Returns log seconds (cases, blocks) of a phase: the median over a block's slots; NaN if
+    fewer than half are undisturbed."""
     return _levels(_blocks(cases, phase), len(cases))
 
 
 def contrasts(cases: Cases, phase: str, disturbed: bool = False) -> Array:
-    """Log ratios (cases, cases, blocks) of the first case's seconds over the second's.
+    """Returns log ratios (cases, cases, blocks) of the first case's seconds over the second's.
 
-    Where both were alive together it is the median over the passes that they share. Of two that share none, because the
-    group was too big for the memory, it is the sum of their contrasts with a third that shares passes with both. Else it is the
-    difference of their medians in a block. Cases of different sets have no block in common: NaN. Slots that were `disturbed`
-    count only if that is set.
+    For cases that were alive together it is the median over shared passes. Two cases without a
+    shared pass, because the group exceeded the memory, are linked by a third that shares passes
+    with both. Else it is the difference of their medians in a block. Cases of different sets share
+    no block: NaN. Disturbed slots count only if `disturbed` is set.
     """
     blocks = _blocks(cases, phase, disturbed)
-    own = _levels(blocks, len(cases))
-    found = own[:, None] - own[None, :]
+    block_levels = _levels(blocks, len(cases))
+    result = block_levels[:, None] - block_levels[None, :]
     for at, timed in enumerate(blocks.values()):
         for live_set in {slots.live_set for slots in timed.values()} - {None}:
             alive = [index for index, slots in timed.items() if slots.live_set == live_set]
             together = np.ix_(alive, alive, [at])
-            found[together] = _paired(
-                [timed[index].logs for index in alive], found[together][..., 0]
+            result[together] = _paired(
+                [timed[index].logs for index in alive], result[together][..., 0]
             )[..., None]
-    return found
+    return result
 
 
 def rough_ratios(cases: Cases, phase: str) -> Array:
-    """Mean log ratios (cases, cases) of all slots, for those of whom too few were clean: pass by pass, so that what slowed both
-    cancels out as far as it can. NaN where no block has both."""
+    """Returns mean log ratios (cases, cases) of all slots, for cases with too few clean ones;
+    NaN if no block has both."""
     return means(contrasts(cases, phase, disturbed=True))
 
 
 @dataclass(frozen=True)
 class _Slots:
-    """Log seconds of a phase by pass, NaN where a slot does not count."""
+    """Log seconds of a phase by pass; NaN if a slot does not count."""
 
     live_set: str | None
     logs: dict[int, float]
 
 
 def _blocks(cases: Cases, phase: str, disturbed: bool = False) -> dict[Block, dict[int, _Slots]]:
-    """What was timed of the phase, by block and by the number of the case."""
+    """Returns the slots of the phase by block and by the index of the case."""
     blocks: dict[Block, dict[int, _Slots]] = {}
     for index, records in enumerate(cases):
         for record in records:
@@ -70,7 +72,8 @@ def _blocks(cases: Cases, phase: str, disturbed: bool = False) -> dict[Block, di
 
 
 def _logs(timing: Timing, all_count: bool) -> dict[int, float]:
-    """Where a slot was repeated in its pass, the undisturbed one counts."""
+    """Returns log seconds by pass. If a slot was repeated in its pass, the undisturbed one
+    counts."""
     logs: dict[int, float] = {}
     for number, wall, disturbed in zip(
         *map(timing.column, ("in_pass", "wall", "disturbed")), strict=True
@@ -81,26 +84,28 @@ def _logs(timing: Timing, all_count: bool) -> dict[int, float]:
 
 
 def _levels(blocks: dict[Block, dict[int, _Slots]], count: int) -> Array:
-    found = np.full((count, len(blocks)), np.nan)
+    result = np.full((count, len(blocks)), np.nan)
     for at, timed in enumerate(blocks.values()):
         for index, slots in timed.items():
             known = [seconds for seconds in slots.logs.values() if not math.isnan(seconds)]
             if known and 2 * len(known) >= len(slots.logs):
-                found[index, at] = median(known)
-    return found
+                result[index, at] = median(known)
+    return result
 
 
 def _paired(logs: Sequence[dict[int, float]], unpaired: Array) -> Array:
-    """Contrasts of cases that were alive together, by the slots of each; `unpaired` where nothing links two of them. A slow case
-    has slots in some passes only: half of those that two share must count."""
-    passes = sorted({number for one in logs for number in one})
-    slots = np.array([[one.get(number, np.nan) for number in passes] for one in logs])
-    timed = np.array([[number in one for number in passes] for one in logs])
+    """Returns contrasts of cases that were alive together; `unpaired` if nothing links two of them.
+
+    A slow case has slots in some passes only: half of the shared ones must count.
+    """
+    passes = sorted({number for each in logs for number in each})
+    slots = np.array([[each.get(number, np.nan) for number in passes] for each in logs])
+    timed = np.array([[number in each for number in passes] for each in logs])
     shared = (timed[:, None] & timed[None, :]).sum(axis=-1)
-    found = np.where(shared > 0, block_contrasts(slots[:, None], slots[None, :], shared), unpaired)
+    result = np.where(shared > 0, block_contrasts(slots[:, None], slots[None, :], shared), unpaired)
     for first, second in np.argwhere(shared == 0):
         links = np.minimum(shared[first], shared[second])
         if links.any():
             anchor = links.argmax()
-            found[first, second] = found[first, anchor] + found[anchor, second]
-    return found
+            result[first, second] = result[first, anchor] + result[anchor, second]
+    return result

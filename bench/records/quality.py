@@ -1,4 +1,4 @@
-"""What a reader should know of a case's slots before trusting its step time."""
+"""Flags reasons to trust a case's step time less."""
 
 from collections.abc import Sequence
 from statistics import median, quantiles
@@ -16,15 +16,17 @@ MOST_DISTURBED = 0.2
 MOST_PREEMPTED = 0.05
 """Share of the wall time."""
 MOST_CHANGE = 0.05
-"""Of a time that should stay the same, over the passes of a block."""
+"""Relative change of a constant time over the passes of a block."""
 MOST_UNSTEADY = 0.08
-"""Of the canary's time, one task of 30 ms a pass. On a quiet shared machine its quartiles within a block were up to 6.4 % apart
-(results/quickstart), and quiet stretches minutes apart have a sd of up to 2.6 %: of three, one in 13 differ by more than this."""
+"""Relative change of the canary's time, one task of 30 ms in each pass. On a quiet shared
+machine its quartiles within a block were up to 6.4 % apart (the set quickstart), and quiet
+stretches minutes apart have a standard deviation of up to 2.6 %: of three, one in 13 differ by
+more."""
 MOST_FOREIGN_CORES = 0.25
 
 
 def flags(records: Sequence[Record]) -> list[str]:
-    """Names of the reasons to trust the step's time less, from its slots in all blocks."""
+    """Returns the names of reasons to trust the step's time less, from its slots in all blocks."""
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
     counted = int(np.isfinite(levels([records], "step")).sum()) or len(
@@ -45,30 +47,30 @@ def flags(records: Sequence[Record]) -> list[str]:
 
 
 def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | None:
-    """How many of the slots of a phase were disturbed; None if there are none."""
+    """Returns the share of a phase's slots that were disturbed; None if there are none."""
     slots = [
-        one
+        each
         for record in records
         if (timing := record.timing(phase))
-        for one in timing.column("disturbed")
+        for each in timing.column("disturbed")
     ]
-    return sum(one is not None for one in slots) / len(slots) if slots else None
+    return sum(each is not None for each in slots) / len(slots) if slots else None
 
 
 def _preempted(records: Sequence[Record]) -> float:
-    """Share of the wall time in which the process had no core; 0 where the device's clock is not the process's."""
+    """Returns the share of the wall time without a core; 0 if the clock is not the process's."""
     timings = [
         timing
         for record in records
         if (timing := record.timing("step")) and timing.device_clock == "process"
     ]
-    walls, own = (
+    walls, devices = (
         [seconds for timing in timings for seconds in timing.column(name)]
         for name in ("wall", "device")
     )
     wall = sum(walls)
     return (
-        sum(max(one - device, 0.0) for one, device in zip(walls, own, strict=True)) / wall
+        sum(max(each - device, 0.0) for each, device in zip(walls, devices, strict=True)) / wall
         if wall
         else 0.0
     )
@@ -81,9 +83,9 @@ def _drift(timing: Timing) -> float:
 
 
 def _unsteady(canaries: Sequence[Sequence[float | None]]) -> bool:
-    """Whether a task that is always the same took different times, within a block or from block to block."""
+    """Returns whether the canary's time changed within a block or from block to block."""
     blocks = [
-        known for seconds in canaries if (known := [one for one in seconds if one is not None])
+        known for seconds in canaries if (known := [each for each in seconds if each is not None])
     ]
     quartiles = [quantiles(seconds, method="inclusive") for seconds in blocks if len(seconds) > 1]
     spread = max(((high - low) / middle for low, middle, high in quartiles), default=0.0)

@@ -1,4 +1,4 @@
-"""Block contrasts → published times with intervals, ratios to the fastest, and intervals of ranks."""
+"""Turns block contrasts into published times, ratios to the fastest, and intervals of ranks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from .record import Record
 
 @dataclass(frozen=True)
 class Estimate:
-    """The published time in seconds: the geometric mean over blocks of a block's median, with its 95 % interval in this run. With
-    one block there is no interval."""
+    """The published time in seconds: the geometric mean over blocks of a block's median, with
+    its 95 % interval in this run. One block has no interval."""
 
     seconds: float
     low: float | None
@@ -24,40 +24,43 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a case stands among those of its comparison group."""
+    """The place of a case in its comparison group."""
 
     place: int
-    """Among the times as they were measured: 1 is the fastest."""
+    """Place by measured times; 1 is the fastest."""
     best: int
     worst: int
-    """The ranks that it may have: so many are surely faster, and surely slower."""
+    """`best` and `worst` rank that it may have, by the cases that are surely faster and slower."""
     ratio: float
     """Its step time over that of the fastest."""
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """The ratio's 95 % interval, and Holm's p that it is 1; None for the fastest itself, and with fewer than two blocks. Of a
-    case that left because it was shown to be slow, `low` is the bound that was shown."""
+    """The ratio's 95 % interval, and Holm's p that it is 1. None for the fastest itself, and
+    with fewer than two blocks. After early stopping, `low` is the shown bound."""
     slower: tuple[int, ...] = ()
-    """Cases of the group that are surely slower, by their numbers."""
+    """Indices of cases in the group that are surely slower."""
     note: str = ""
-    """Why nothing of the group could be decided."""
+    """The reason why nothing in the group could be decided."""
 
     @property
     def tied(self) -> bool:
-        """Not shown to be slower than the fastest, and not alone in that."""
+        """True if it may be the fastest, and others may too."""
         return self.best == 1 < self.worst
 
 
 def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
-    """The time of each case of a comparison group; None for one that has no slots of the phase. Variances are drawn together
-    over the group. Where every block was disturbed all slots count, and there is no interval."""
-    found: list[Estimate | None] = []
-    for records, shown in zip(cases, compared(list(levels(cases, phase))), strict=True):
-        if np.isfinite(shown.estimate):
-            middle, low, high = shown.ratio
-            known = np.isfinite(shown.high)
-            found.append(Estimate(middle, low if known else None, high if known else None))
+    """Returns the time of each case of a comparison group; None if it has no slots of the phase.
+
+    Variances are shrunk over the group. If every block was disturbed, all slots count, and there is
+    no interval.
+    """
+    result: list[Estimate | None] = []
+    for records, comparison in zip(cases, compared(list(levels(cases, phase))), strict=True):
+        if np.isfinite(comparison.estimate):
+            middle, low, high = comparison.ratio
+            known = np.isfinite(comparison.high)
+            result.append(Estimate(middle, low if known else None, high if known else None))
         else:
             seconds = [
                 wall
@@ -65,19 +68,25 @@ def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
                 if (timing := record.timing(phase))
                 for wall in timing.column("wall")
             ]
-            found.append(Estimate(float(np.median(seconds)), None, None) if seconds else None)
-    return found
+            result.append(Estimate(float(np.median(seconds)), None, None) if seconds else None)
+    return result
 
 
 def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> list[list[Standing]]:
-    """The standing of each case of each comparison group, by contrasts of the step; `seconds` are their step times. Ratios of all
-    groups to their fastest are one family, and so are all pairs of one group for its ranks."""
+    """Returns the standing of each case of each comparison group, by contrasts of the step.
+
+    `seconds` are their step times. Ratios of all groups to their fastest are one family; for ranks,
+    all pairs of a group are one.
+    """
     tables = [contrasts(cases, "step") for cases in groups]
     log_ratios = [
         _log_ratios(cases, table, np.log(times))
         for cases, table, times in zip(groups, tables, seconds, strict=True)
     ]
-    orders = [_order(own, np.log(times)) for own, times in zip(log_ratios, seconds, strict=True)]
+    orders = [
+        _order(case_logs, np.log(times))
+        for case_logs, times in zip(log_ratios, seconds, strict=True)
+    ]
     ratios = iter(
         compared(
             [
@@ -88,13 +97,14 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
         )
     )
     return [
-        _standings(cases, table, order, own, [next(ratios) for _ in order[1:]])
-        for cases, table, order, own in zip(groups, tables, orders, log_ratios, strict=True)
+        _standings(cases, table, order, case_logs, [next(ratios) for _ in order[1:]])
+        for cases, table, order, case_logs in zip(groups, tables, orders, log_ratios, strict=True)
     ]
 
 
 def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
-    """The block contrasts of the step of every case of a comparison group with its best, from the records of all of them."""
+    """Returns the step's block contrasts of every case of a group with its best, from all
+    records."""
     by_case: dict[str, list[Record]] = {}
     for record in records:
         if record.timing("step"):
@@ -109,21 +119,25 @@ def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
 
 
 def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
-    """Mean log ratios (cases, cases): of the contrasts in `table`; of disturbed slots too where no block has one, and of their
-    own `logs` where no block has both."""
-    found = means(table)
-    if np.isnan(found).any():
+    """Returns mean log ratios (cases, cases) of the contrasts in `table`.
+
+    Disturbed slots count if no block has a contrast, and the cases' `logs` if no block has both
+    cases.
+    """
+    result = means(table)
+    if np.isnan(result).any():
         rough = rough_ratios(cases, "step")
-        found = np.where(
-            np.isfinite(found),
-            found,
+        result = np.where(
+            np.isfinite(result),
+            result,
             np.where(np.isfinite(rough), rough, logs[:, None] - logs[None, :]),
         )
-    return found
+    return result
 
 
 def _order(ratios: Array, logs: Array) -> list[int]:
-    """The cases by their mean log ratio to the fastest, which comes first; `logs` say with which the search begins."""
+    """Returns the cases by their log ratio to the fastest, which comes first; `logs` start the
+    search."""
     first = int(np.argmin(logs))
     for _ in range(3):  # by ratios to the first another one may be faster
         if ratios[first, first] <= ratios[:, first].min():
@@ -135,8 +149,12 @@ def _order(ratios: Array, logs: Array) -> list[int]:
 def _standings(
     cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[Comparison]
 ) -> list[Standing]:
-    """Standings in the order of `cases`; `order` is by speed, and `ratios` are those of all but the first of it. Nobody is surely
-    slower than the first whose ratio's interval holds 1: the two are of different families, and may disagree."""
+    """Returns standings in the order of `cases`; `order` is by speed, `ratios` are those after the
+    first.
+
+    A case whose interval holds 1 is never surely slower than the first: ratios and ranks are
+    different families, and may disagree.
+    """
     pairs = {
         (first, second): table[first, second]
         for first, second in combinations(range(len(cases)), 2)
@@ -144,43 +162,45 @@ def _standings(
     bounds = {
         case: bound
         for case, records in enumerate(cases)
-        if (bound := max(one.beyond or 0.0 for one in records))
+        if (bound := max(each.beyond or 0.0 for each in records))
     }
     below = {order[0]: 1.0} | {
-        case: shown.ratio[2] for case, shown in zip(order[1:], ratios, strict=True)
+        case: comparison.ratio[2] for case, comparison in zip(order[1:], ratios, strict=True)
     }
-    left = {
+    stopped = {
         (case, other)
         for case, bound in bounds.items()
         for other in below
         if other not in bounds and below[other] < bound
     }
     undecided = {
-        (case, order[0]) for case, shown in zip(order[1:], ratios, strict=True) if not shown.low > 0
+        (case, order[0])
+        for case, comparison in zip(order[1:], ratios, strict=True)
+        if not comparison.low > 0
     }
-    known = {*surely_slower(pairs)} - undecided | left
+    known = {*surely_slower(pairs)} - undecided | stopped
     ranks = rank_intervals(len(cases), sorted(known))
     stayed = [case for case in range(len(cases)) if case not in bounds]
     note = _note(
         [cases[case] for case in stayed], [table[pair] for pair in combinations(stayed, 2)]
     )
-    found = {}
+    result = {}
     for place, case in enumerate(order, start=1):
         ratio, low, high, p = 1.0, None, None, None
         if place > 1:
-            shown = ratios[place - 2]
+            comparison = ratios[place - 2]
             ratio = float(np.exp(log_ratios[case, order[0]]))
-            if np.isfinite(shown.high):
-                (_, low, high), p = shown.ratio, shown.p
+            if np.isfinite(comparison.high):
+                (_, low, high), p = comparison.ratio, comparison.p
             elif case in bounds and order[0] not in bounds:
                 low = bounds[case]
         losers = tuple(loser for loser in order if (loser, case) in known)
-        found[case] = Standing(place, *ranks[case], ratio, low, high, p, losers, note)
-    return [found[case] for case in range(len(cases))]
+        result[case] = Standing(place, *ranks[case], ratio, low, high, p, losers, note)
+    return [result[case] for case in range(len(cases))]
 
 
 def _note(cases: Cases, contrasts: list[Array]) -> str:
-    """Why nothing could be decided: no contrast has two blocks."""
+    """Returns the reason why nothing could be decided: no contrast has two blocks."""
     if not contrasts or any(np.isfinite(values).sum() > 1 for values in contrasts):
         return ""
     timed = [

@@ -31,14 +31,15 @@ NAMES = ("framework", "construction", "mode", "workload")
 
 
 def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
-    """The canonical form of a case. Raises ValueError for what no config has; names are of adapters and workloads of anybody."""
+    """Returns the case unchanged. Raises ValueError if no config can have it; names are free
+    texts."""
     _typed(marshal.dumps(values, 2))
     return values
 
 
 @lru_cache(maxsize=1 << 16)
 def _typed(written: bytes) -> tuple[Case, str]:
-    """A case and its id, which are there once: in a set each case has a record of every block."""
+    """Returns a case and its id. Cached: in a set each case has a record of every block."""
     values: dict[str, Any] = marshal.loads(written)
     try:
         Grid.model_validate(
@@ -76,11 +77,15 @@ class _Strict(BaseModel):
 
 
 class Slot(_Strict):
-    """Calls of one phase in one pass, in seconds: medians over all of them, quartiles `low` and `high` of the wall time, and
-    the wall times of some (`samples`), evenly chosen. On a device with events `device` is of calls on memory that its cache does
-    not hold, `device_warm` of calls on the same memory, both without the host; None where that could not be told. `began` is
-    `time.perf_counter`, one clock for all processes of a machine; `elapsed` is what the harness saw pass from its order to the
-    answer. `disturbed` says in words what spoilt the slot; None if nothing did."""
+    """Calls of one phase in one pass, in seconds.
+
+    `wall`, `enqueue` and `device` are medians over all calls, `low` and `high` quartiles of the
+    wall time; `samples` are the wall times of some calls, evenly chosen. On a device with events
+    `device` is of calls on memory outside the cache, `device_warm` of calls on the same memory,
+    both without the host; None if unknown. `began` is `time.perf_counter`, one clock for all
+    processes of a machine; `elapsed` is the time between the harness's order and the answer.
+    `disturbed` says what spoilt the slot, None if nothing did.
+    """
 
     in_pass: schema.Count = Field(alias="pass")
     began: schema.Number
@@ -99,9 +104,12 @@ class Slot(_Strict):
 
 
 class Timing(_Strict):
-    """The slots of a phase in the order of their passes; see `measure/slots.py`. `beyond`: a pass showed that the case takes more
-    than so many times as long as the fastest, and it was timed no more. `energy_j`: joules of a call, of what
-    `energy_of` names, by the machine's own counter; None where it has none."""
+    """The slots of a phase in the order of their passes; see `measure/slots.py`.
+
+    `beyond`: a pass showed that the case takes more than so many times as long as the fastest, and
+    timing stopped. `energy_j`: joules of a call, of what `energy_of` names, by the machine's own
+    counter; None if it has none.
+    """
 
     device_clock: schema.Label
     warm_up_calls: schema.Count
@@ -118,7 +126,8 @@ class Timing(_Strict):
 
 
 class Part(_Strict):
-    """One part of a case: import, problem, build, first_call, excitation, memory, proof, the timed phases, recheck, ceilings."""
+    """One part of a case: import, problem, build, first_call, excitation, memory, proof, the
+    timed phases, recheck, ceilings."""
 
     status: schema.Status | None = None
     reason: schema.Text | None = None
@@ -128,12 +137,14 @@ class Part(_Strict):
 
 
 class Record(_Strict):
-    """The outcome of one case in one block, part by part, or the reason why there is none. SI units; unknown is null.
+    """The outcome of one case in one block, part by part, or the reason why it failed. SI units;
+    unknown is null.
 
-    A block is one set of fresh processes. `live_set` names those that were alive together: of these, the slots of one pass were
-    measured within the same second or so. `set` names the result folder, for which blocks are numbered. `git_commit` is that of
-    snnbench's own checkout, if it ran from one. `traceback` begins at the first line of the adapter's own file. A record is
-    refused if its parts contradict it, or if `case_id` is not that of its case.
+    A block is one set of fresh processes. `live_set` names the processes that were alive together:
+    their slots of one pass were measured within the same second or so. `set` names the result
+    folder, in which blocks are numbered. `git_commit` is that of snnbench's checkout. `traceback`
+    begins at the first line of the adapter's file. A record is refused if its parts contradict it,
+    or if `case_id` is not that of its case.
     """
 
     schema_version: Literal[2] = Field(SCHEMA, alias="schema")
@@ -180,8 +191,8 @@ class Record(_Strict):
 
     @model_validator(mode="after")
     def _does_not_contradict_itself(self) -> Self:
-        if self.case_id != (own := _typed(marshal.dumps(self.case, 2))[1]):
-            raise ValueError(f"case_id = {self.case_id!r}: the case's own is {own}")
+        if self.case_id != (expected := _typed(marshal.dumps(self.case, 2))[1]):
+            raise ValueError(f"case_id = {self.case_id!r}: the case's own is {expected}")
         for name, part in self.parts.items():
             if part.status and worst([self.status, part.status]) != self.status:
                 raise ValueError(
@@ -199,13 +210,14 @@ class Record(_Strict):
 
     @property
     def beyond(self) -> float | None:
-        """How many times the fastest's step it was shown to exceed, if it left because of that."""
+        """How many times the fastest's step it was shown to exceed, if timing stopped early."""
         step = self.timing("step")
         return step.beyond if step else None
 
     @property
     def is_last(self) -> bool:
-        """Whether a run measures its case in no further block: it has no times, or has left."""
+        """True if a run measures the case in no further block: it has no times, or was stopped
+        early."""
         return self.status != "ok" or self.beyond is not None
 
     @property
@@ -213,13 +225,13 @@ class Record(_Strict):
         return file_name(self.case_id, self.block, self.done_key)
 
     def timing(self, phase: str) -> Timing | None:
-        """The slots of a phase, if it was timed."""
+        """Returns the timing of a phase, None if it was not timed."""
         part = self.parts.get(phase)
         return part.timing if part else None
 
 
 def file_name(case_id: str, block: int, done_key: str) -> str:
-    """Where a folder keeps the record of a case."""
+    """Returns the name of a record's file."""
     return f"{case_id}-{block}-{done_key}.json"
 
 

@@ -1,4 +1,4 @@
-"""Records → one row per case: published figures, the worst status, and who may be ranked with whom."""
+"""Turns records into one row per case, with published figures and the rank in its group."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,36 +18,37 @@ from .ranking import Estimate, Standing, estimates, standings
 from .record import Record, Timing
 
 VARIANT = ("framework", "construction", "mode")
-"""Fields of a case that say who computes it, and not what."""
+"""Fields of a case that say how it is computed, not what."""
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 Group = tuple[Any, ...]
-"""What all rows that are ranked together have in common."""
+"""The key that all rows that are ranked together share."""
 
 
 @dataclass
 class Row:
-    """All records of one case by one adapter, framework and set of packages on one machine in one result set, block by block."""
+    """All records of one case on one machine in one set, by one adapter, framework and set of
+    packages."""
 
     case: Case
-    """As it is named in this report: where several rows would have one name, the framework's says how they differ."""
+    """The case as this report names it: the framework's name says how rows of one name differ."""
     records: list[Record]
     estimates: dict[str, Estimate] = field(default_factory=dict)
-    """The published time of each phase that has slots."""
+    """The published time of each phase with slots."""
     machine: str = ""
-    """The hash of its kind and, where several of that kind are in this report, of which one."""
+    """The hash of the machine's kind and, if the report has several of that kind, which one."""
     standing: Standing | None = None
     """None if the row may not be ranked."""
     surely_slower: tuple[str, ...] = ()
-    """The framework variants of the same group that are surely slower."""
+    """Framework variants of the same group that are surely slower."""
     floors: dict[str, float] = field(default_factory=dict)
-    """Seconds by phase: the hardware's least time, which is one for all rows of a group."""
+    """The hardware's least time in seconds by phase, the same for all rows of a group."""
     interrupted: bool = False
-    """Whether a later block was interrupted. Its record is not among these: the blocks that are complete count."""
+    """True if a later block was interrupted; its record is not in `records`."""
 
     @cached_property
     def axes(self) -> dict[str, Any]:
-        """The fields of the case, by name. One that means nothing for the workload is absent."""
+        """The fields of the case by name, without those that the workload does not use."""
         values = {each.name: getattr(self.case, each.name) for each in fields(self.case)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -77,26 +78,26 @@ class Row:
 
     @property
     def loosened(self) -> tuple[str, ...]:
-        """The rules, in words, by which less was asked of the proof than of others."""
+        """The rules, in words, by which the proof asked less than usual."""
         return tuple(self.first.proof.get("loosened", ())) if self.first.proof else ()
 
     @property
     def sound(self) -> bool:
-        """Proved, nothing refused, and a step time in hand: its figures may be shown."""
+        """True if it is proved, not refused, and has a step time."""
         return self.status == "ok" and self.proved and "step" in self.estimates
 
     @property
     def rankable(self) -> bool:
-        """Sound, and the same network as others: a native neuron is another in every framework."""
+        """True if it is sound and not a native neuron, which differs between frameworks."""
         return self.sound and not self.case.native
 
     @property
     def delivers(self) -> bool:
-        """It delivers data and computes no network: its step is an epoch."""
+        """True if it delivers data and computes no network: its step is an epoch."""
         return self.case.workload == DATA
 
     def phase_status(self, phase: str) -> str | None:
-        """The worst of all blocks; None if no block came to the phase."""
+        """Returns the worst status of a phase in all blocks; None if no block reached it."""
         known = [
             status
             for record in self.records
@@ -105,7 +106,7 @@ class Row:
         return worst(known) if known else None
 
     def timings(self, phase: str) -> list[Timing]:
-        """Block by block, of the blocks that have slots."""
+        """Returns the timings of a phase by block, without blocks that have no slots."""
         return [
             timing
             for record in self.records
@@ -113,43 +114,47 @@ class Row:
         ]
 
     def column(self, phase: str, name: str) -> list[Any]:
-        """One value of all slots of a phase; see `Timing.column`."""
+        """Returns one value of all slots of a phase."""
         return [value for timing in self.timings(phase) for value in timing.column(name)]
 
     def median(self, phase: str, clock: str) -> float | None:
-        """Seconds on `clock`, which is wall, enqueue, device or device_warm: as the published time is made, each block's median
-        over the slots that were not disturbed, or over all if each was."""
+        """Returns seconds on `clock` (wall, enqueue, device or device_warm), computed as the
+        published time: the median of each block over its undisturbed slots, or over all if each
+        was disturbed."""
         medians = []
         for timing in self.timings(phase):
             seconds = timing.column(clock)
             sound = [
-                one
-                for one, disturbed in zip(seconds, timing.column("disturbed"), strict=True)
+                each
+                for each, disturbed in zip(seconds, timing.column("disturbed"), strict=True)
                 if not disturbed
             ]
-            if known := [one for one in sound or seconds if one is not None]:
+            if known := [each for each in sound or seconds if each is not None]:
                 medians.append(median(known))
         return (geometric_mean(medians) if min(medians) > 0 else 0.0) if medians else None
 
     @property
     def disturbed_share(self) -> float | None:
-        """How many of the step's slots were disturbed; None if there are none."""
+        """The share of the step's slots that were disturbed; None if there are none."""
         return disturbed_share(self.records)
 
     @cached_property
     def unclean(self) -> str:
-        """Why its step time is one of disturbed slots, in short; empty if enough slots were clean."""
+        """Why its step time is one of disturbed slots, in short; empty if enough slots were
+        clean."""
         if self.disturbed_share is None or np.isfinite(levels([self.records], "step")).any():
             return ""
-        return f"{'no clean slot' if self.disturbed_share == 1 else 'too few clean slots'}: shown from disturbed ones"
+        few = "no clean slot" if self.disturbed_share == 1 else "too few clean slots"
+        return f"{few}: shown from disturbed ones"
 
     def part_seconds(self, name: str) -> float | None:
-        """How long a part of the first block took, the only cold one."""
+        """Returns the seconds of a part in the first block, the only cold one."""
         part = self.first.parts.get(name)
         return part.seconds if part is not None and part.status == "ok" else None
 
     def most_memory(self, kind: str) -> int | None:
-        """Bytes: the most in any phase of `peak` (in use at once), `extra` (beyond arguments and outputs) or `reserved`."""
+        """Bytes: the most in any phase of `peak` (in use at once), `extra` (beyond arguments and
+        outputs) or `reserved`."""
         sizes = (figures.get(f"{kind}_bytes") for figures in self.first.memory.values())
         return max((size for size in sizes if size is not None), default=None)
 
@@ -178,19 +183,21 @@ class Row:
 
 
 def comparison_group(row: Row) -> Group:
-    """Rows with the same key, cores and machine included, differ in nothing but the framework: only these are ranked. Of what is
-    proved by looser rules the key says so."""
+    """Returns the key of rows that differ in the framework only, cores and machine included.
+
+    Rows that were proved by looser rules have a key of their own.
+    """
     network = [(name, value) for name, value in row.axes.items() if name not in VARIANT]
     return (*machine_of(row.first), row.first.measure["threads"], *network, *row.loosened)
 
 
 def machine_of(record: Record) -> tuple[str, str]:
-    """A kind of machines, and which of that kind; records of before nodes do not say which."""
+    """Returns the kind of a record's machine, and which one of that kind, if the record says so."""
     return record.machine["hash"], record.machine.get("node") or ""
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """`items` by what `key` says of each, in the order in which they come."""
+    """Returns `items` by their key, in the order in which they come."""
     groups: dict[Key, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -198,9 +205,10 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def rows_of(records: list[Record]) -> list[Row]:
-    """One row per case, adapter, framework, packages, machine and set, machine by machine, ranked within its group; of several
-    measurements of that, the one that was to time most phases counts, and of those the newest. Of a case whose later block was
-    interrupted the other blocks count."""
+    """One row per case, adapter, framework, packages, machine and set, machine by machine,
+    ranked within its group; of several measurements of that, the one that was to time most
+    phases counts, and of those the newest. Of a case whose later block was interrupted the other
+    blocks count."""
     rows = []
     for measured in grouped(records, _row_of).values():
         versions = grouped(measured, lambda record: record.done_key).values()
@@ -240,28 +248,28 @@ def _row_of(record: Record) -> tuple[Any, ...]:
 
 
 def _rests_on(records: list[Record]) -> list[str]:
-    """Packages of which not all records have the same version: one or two by name, of more the environment."""
-    told = [
+    """Returns the packages with varying versions: one or two by name, else the environment."""
+    closures = [
         record.adapter.get("closure") or {"all": record.environment["hash"]} for record in records
     ]
-    told = [
+    closures = [
         {**packages, "Python": record.environment.get("python")}
-        for packages, record in zip(told, records, strict=True)
+        for packages, record in zip(closures, records, strict=True)
     ]
     varying = [
         name
-        for name in dict.fromkeys(chain(*told))
-        if len({packages.get(name) for packages in told}) > 1
+        for name in dict.fromkeys(chain(*closures))
+        if len({packages.get(name) for packages in closures}) > 1
     ]
     versions = [record.adapter.get("version") for record in records]
     varying = [
-        name for name in varying if [packages.get(name) for packages in told] != versions
-    ]  # which is told already
+        name for name in varying if [packages.get(name) for packages in closures] != versions
+    ]  # versions are an aspect already
     if len(varying) > 2 or "all" in varying:
         return [f"environment {record.environment['hash'][:6]}" for record in records]
     return [
         " and ".join(f"{name} {packages.get(name) or 'none'}" for name in varying)
-        for packages in told
+        for packages in closures
     ]
 
 
@@ -274,12 +282,15 @@ ASPECTS: tuple[Callable[[list[Record]], list[str]], ...] = (
     ],
     lambda records: [f"set {record.set}" for record in records],
 )
-"""By what rows of one case and machine may differ, in words, what a reader wants to know most first."""
+"""Differences between rows of one case and machine, in words, the most interesting first."""
 
 
 def name_apart(rows: list[Row]) -> None:
-    """Where rows that are compared would have one name, call the framework `snntorch 0.9.4` in all its rows, with as much behind
-    its name as tells them apart. Machines of one kind are told apart too."""
+    """Adds to the framework's name what tells rows apart that would have one name: `snntorch
+    0.9.4`.
+
+    Machines of one kind are told apart too.
+    """
     for machines in grouped(rows, lambda row: row.machine).values():
         if len({machine_of(row.first) for row in machines}) > 1:
             for row in machines:
@@ -306,7 +317,8 @@ def name_apart(rows: list[Row]) -> None:
 
 
 def _phases_to_time(record: Record) -> int:
-    """How many phases the run was to time: a later one that only weighs, or times fewer, replaces no times."""
+    """Returns the number of phases that the run was to time: a later run that times fewer
+    replaces no times."""
     return len(record.measure.get("phases", PHASES)) if record.measure.get("timed", True) else 0
 
 
@@ -322,12 +334,12 @@ def _estimate(group: list[Row]) -> None:
 def _rank(groups: list[list[Row]]) -> None:
     ranked = [group for group in groups if group]
     seconds = [[row.estimates["step"].seconds for row in group] for group in ranked]
-    for group, found in zip(
+    for group, group_standings in zip(
         ranked,
         standings([[row.records for row in group] for group in ranked], seconds),
         strict=True,
     ):
-        for row, standing in zip(group, found, strict=True):
+        for row, standing in zip(group, group_standings, strict=True):
             row.standing = standing
             row.surely_slower = tuple(
                 group[index].case.framework_variant for index in standing.slower
@@ -335,7 +347,8 @@ def _rank(groups: list[list[Row]]) -> None:
 
 
 def _set_floors(group: list[Row]) -> None:
-    """Each worker measured its own ceilings, in its own library. What one of them reached, the hardware can do for all."""
+    """Sets the least time of each phase. Each worker measures its ceilings in its own library;
+    what one reaches, the hardware can do for all."""
     for phase in PHASES:
         known = [
             row
@@ -353,7 +366,7 @@ def _set_floors(group: list[Row]) -> None:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    """fp32 first, which every framework has."""
+    """Returns the sort key of a row; fp32 comes first, because every framework has it."""
     case, precision = row.case, row.case.precision
     names = (*WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
     known = PRECISIONS.index(precision) if precision in PRECISIONS else len(PRECISIONS)

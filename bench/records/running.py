@@ -1,7 +1,8 @@
-"""What a job is computing at the moment, in a file that it leaves behind where it is killed with all its processes.
+"""Records in a file what a job computes, so that the next job knows if this one was killed.
 
-A case that needs more memory than the job has takes the job with it, before there is any record, and the next job likewise. So
-the next one reads who computed last, and after the second time that case ends as a record.
+A case that needs more memory than the job has kills the job before there is a record, and the next
+job likewise. The next job therefore reads what ran last; after the second time that case ends as a
+record.
 """
 
 import json
@@ -18,12 +19,13 @@ from .store import ResultFolder
 
 DIED_TWICE = "the job died twice in this case"
 JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
-"""Variables that hold a job's number."""
+"""Environment variables with a job's number."""
 NO_JOB = "none"
 
 
 class _Deaths(BaseModel):
-    """How often the job died while a case computed `alone`, and beside `others` of its group."""
+    """The number of times the job died while a case ran `alone`, and beside `others` of its
+    group."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     alone: Count = 0
@@ -41,8 +43,10 @@ FILE = TypeAdapter(_File)
 
 
 class Running:
-    """`running.json` of a result folder. It is there from the beginning of a run in a batch job until the run has come to its
-    end. With `fresh`, what happened before does not count."""
+    """`running.json` of a result folder, from the start of a run in a batch job to its end.
+
+    With `fresh`, earlier deaths do not count.
+    """
 
     def __init__(self, folder: ResultFolder, fresh: bool = False):
         self.folder = folder
@@ -58,7 +62,7 @@ class Running:
         self.now([], 0)
 
     def now(self, case_ids: Iterable[str], block: int) -> None:
-        """These compute from now on."""
+        """Writes that these cases run from now on."""
         self._file.now = [_name(case_id, block) for case_id in case_ids]
         if self._file.job != NO_JOB or self.folder.running.exists():
             self.folder.write(
@@ -66,16 +70,18 @@ class Running:
             )
 
     def died_twice(self, case_id: str, block: int) -> bool:
-        """Whether this case is to blame: alone twice, or alone after it had been beside others twice."""
+        """Returns whether the case is to blame: alone twice, or alone after two deaths beside
+        others."""
         deaths = self._of(case_id, block)
         return deaths.alone >= 2 or (deaths.others >= 2 and deaths.alone >= 1)
 
     def apart(self, case_ids: Iterable[str], block: int) -> Collection[str]:
-        """Those that must be measured alone: the job died twice among them and others, and nobody knows in which."""
+        """Returns the cases that must run alone: the job died twice beside others, so the cause
+        is unknown."""
         return {case_id for case_id in case_ids if self._of(case_id, block).others >= 2}
 
     def end(self) -> None:
-        """The run has come to its end."""
+        """Removes the file at the end of the run."""
         self.folder.running.unlink(missing_ok=True)
 
     def _of(self, case_id: str, block: int) -> _Deaths:
@@ -83,12 +89,13 @@ class Running:
 
 
 def is_final(record: Record) -> bool:
-    """Whether a failure is not tried again: it would take the next job with it as well."""
+    """Returns whether a failure is not retried, because it would kill the next job as well."""
     return record.status == "crash" and record.reason == DIED_TWICE
 
 
 def _deaths(folder: ResultFolder) -> dict[str, _Deaths]:
-    """Those of earlier jobs, that of the last one included. A file that cannot be read blames nobody."""
+    """Returns the deaths of earlier jobs, the last one included. An unreadable file counts as
+    none."""
     try:
         file = read_as(FILE, folder.running)
     except (ValueError, OSError):

@@ -22,7 +22,10 @@ ENVIRONMENT = TypeAdapter(Environment)
 PLANNED = TypeAdapter(dict[CaseId, Text])
 ANYTHING = TypeAdapter[Any](Any)
 
-MARK = "Results of snnbench: records/, problems/, plots/, results.*, report.html and *.json are its own, and may be replaced.\n"
+MARK = (
+    "Results of snnbench: records/, problems/, plots/, results.*, report.html and *.json are "
+    "its own, and may be replaced.\n"
+)
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,8 @@ class ResultFolder:
         values = self.read_experiment()[0]
         present = values.get("name") if isinstance(values, dict) else None
         if isinstance(present, str) and present != anonymous(name):
-            raise ConfigError(
-                f"{self}: holds the experiment {shown(present)}, not {shown(name)}; choose another --out"
-            )
+            both = f"the experiment {shown(present)}, not {shown(name)}"
+            raise ConfigError(f"{self}: holds {both}; choose another --out")
 
     def make(self) -> None:
         """Makes the folder, if it is missing, and marks it.
@@ -127,12 +129,11 @@ class ResultFolder:
             raise ConfigError(f"{self}: cannot be written to; choose another --out")
         if self._is_ours():
             return
-        replaced = (self.records, self.experiment, self.planned, self.table, self.page, self.plots)
-        replaced += (self.problems, self.marker, self.parquet, *self.environments)
+        replaced = [self.records, self.experiment, self.planned, self.table, self.page, self.plots]
+        replaced += [self.problems, self.marker, self.parquet, *self.environments]
         if names := [path.name for path in replaced if os.path.lexists(path)]:
-            raise ConfigError(
-                f"{self}: has {', '.join(names)}, which snnbench did not write; choose another --out"
-            )
+            foreign = f"{', '.join(names)}, which snnbench did not write"
+            raise ConfigError(f"{self}: has {foreign}; choose another --out")
         with self.writing():
             self.write(self.marker, MARK)
 
@@ -223,7 +224,8 @@ class ResultFolder:
             if not removed:
                 yield f"{path} was changed by another process during the run, and is restored"
         if removed:
-            yield f"{self} was removed by another process during the run: {len(changed)} files are restored"
+            restored = f"{len(changed)} files are restored"
+            yield f"{self} was removed by another process during the run: {restored}"
 
     def copy_records(self, records: Iterable[tuple[Record, bytes]]) -> None:
         """Writes records of other sets, with the contents of their files, into an empty folder."""

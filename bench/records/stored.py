@@ -1,8 +1,9 @@
-"""Two sets that were measured at different times → block contrasts of each case's times, less what all cases have in common.
+"""Computes block contrasts of two sets that were measured at different times.
 
-Between two sets the machine drifts, by 1 to 3 % on a quiet one, and no block of either shows that. What the cases of a comparison
-group share of it is taken out: from a case's log ratio, new over base, the median of the others'. The canary, a task that is
-always the same, counts as one of these. What is left, BETWEEN, is as large as the noise of many blocks: see `Pair.spread`.
+Between two sets the machine drifts by 1 to 3 % if it is quiet, and no block shows that. The common
+part of a comparison group is removed: from a case's log ratio, new over base, the median of the
+others' is subtracted. The canary, a constant task, counts as one of these. The rest, BETWEEN, is as
+large as the noise of many blocks: see `Pair.spread`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,17 +20,21 @@ from .sides import canary
 
 RowPair = tuple[Row, Row]
 BETWEEN = float(np.sqrt(2)) * 0.01
-"""Standard deviation of a log ratio between two quiet sets: each of them moves by 1 % against the other cases of its run."""
+"""Standard deviation of a log ratio between two quiet sets: each moves by 1 % against the other
+cases of its run."""
 BETWEEN_ALONE = float(np.sqrt(2)) * 0.026
-"""The same of a time with which nothing else can be compared."""
+"""The same of a time without others to compare with."""
 FEWEST_OTHERS = 2
-"""A comparison group of fewer others is too small to tell what is common; all cases on the device are asked then."""
+"""In smaller groups the common part is that of all cases on the device."""
 
 
 @dataclass(frozen=True)
 class _Phase:
-    """Log ratios, new over base, of the pairs that have times of a phase: by block, (pairs, blocks), of the case and of its
-    canary (NaN where unknown), and of the published times, (pairs, 1)."""
+    """Log ratios, new over base, of the pairs with times of a phase.
+
+    `blocks` (pairs, blocks) are those of the case, `canaries` those of its canary, NaN if unknown;
+    `published` (pairs, 1) those of the published times.
+    """
 
     pairs: list[RowPair]
     blocks: Array
@@ -38,14 +43,17 @@ class _Phase:
 
 
 def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> list[Pair]:
-    """Of all cases that have times of the phase in both sets. Between machines only ratios within a comparison group say
-    something, and a case that is alone in its group is left out."""
+    """Returns all cases with times of the phase in both sets.
+
+    Between machines only ratios within a comparison group count, and a case that is alone in its
+    group is left out.
+    """
     timed = _phase([pair for pair in pairs if all(phase in row.estimates for row in pair)], phase)
     usable = np.array(
         [same_machine and old.case.device == "cpu" for old, _ in timed.pairs], dtype=bool
     )
     canaries = np.where(usable[:, None], timed.canaries, np.nan)
-    contrasts, plain, found = timed.blocks.copy(), timed.published.copy(), []
+    contrasts, plain, result = timed.blocks.copy(), timed.published.copy(), []
     compared = np.zeros(len(timed.pairs), dtype=bool)
     for pool, members in _pools(timed.pairs, same_machine):
         at = np.searchsorted(pool, members)
@@ -58,7 +66,7 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
             continue
         spread = BETWEEN if compared[index] else BETWEEN_ALONE
         seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
-        found.append(
+        result.append(
             Pair(
                 full_name(old.case),
                 phase,
@@ -68,11 +76,12 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
                 spread,
             )
         )
-    return found
+    return result
 
 
 def common_shift(pairs: Sequence[RowPair]) -> float | None:
-    """The median ratio of published step times, new over base: what all cases have in common, the machine's drift above all."""
+    """Returns the median ratio of published step times, new over base: mostly the machine's
+    drift."""
     steps = [
         [row.estimates["step"].seconds for row in pair]
         for pair in pairs
@@ -105,8 +114,11 @@ def _phase(pairs: list[RowPair], phase: str) -> _Phase:
 
 
 def _pools(pairs: Sequence[RowPair], same_machine: bool) -> Iterator[tuple[list[int], list[int]]]:
-    """(pool, members): the pairs of a pool show what is common to them and the members, which are pairs of it. It is a comparison
-    group, or all pairs of the device for what belongs to groups that are too small."""
+    """Yields (pool, members): the common part of `members` is computed over the pairs of `pool`.
+
+    A pool is a comparison group, or all pairs of the device for members of groups that are too
+    small.
+    """
     groups = grouped(range(len(pairs)), lambda index: comparison_group(pairs[index][0])[1:])
     devices = grouped(range(len(pairs)), lambda index: pairs[index][0].case.device)
     small: list[int] = []
@@ -122,8 +134,11 @@ def _pools(pairs: Sequence[RowPair], same_machine: bool) -> Iterator[tuple[list[
 
 
 def less_common(ratios: Array, canaries: Array | None = None) -> Array:
-    """Log ratios (pairs, blocks), each less the median of the others' and of its own canary's; NaN: unknown. Of two pairs alone
-    nobody knows which has changed: half of the difference counts for each."""
+    """Returns log ratios (pairs, blocks), each less the median of the others' and its own canary's.
+
+    NaN is unknown. Of two pairs alone it is unknown which changed: each gets half of the
+    difference.
+    """
     known = np.full(ratios.shape, np.nan) if canaries is None else canaries
     steadied = np.isfinite(known).any(axis=1, keepdims=True)
     less = ratios - _medians_of_others(ratios, known)
@@ -133,22 +148,26 @@ def less_common(ratios: Array, canaries: Array | None = None) -> Array:
 
 
 def _medians_of_others(values: Array, more: Array) -> Array:
-    """(pairs, blocks): the median of all other pairs' values in a block and of the one in `more`."""
+    """Returns (pairs, blocks): the median of all other pairs' values in a block and of `more`."""
     return (
         np.array(
-            [_others_of_block(own, extra) for own, extra in zip(values.T, more.T, strict=True)]
+            [
+                _others_of_block(column, extra)
+                for column, extra in zip(values.T, more.T, strict=True)
+            ]
         )
         .reshape(values.T.shape)
         .T
     )
 
 
-def _others_of_block(own: Array, extra: Array) -> Array:
-    """Sorted once: if each of 20,000 cases searched all others, that would take minutes."""
-    there, added = np.isfinite(own), np.isfinite(extra)
-    ordered = np.append(np.sort(own[there]), np.nan)
-    rank = np.where(there, np.searchsorted(ordered[:-1], own), len(ordered))
-    below = np.searchsorted(ordered[:-1], extra) - (there & (own < extra))
+def _others_of_block(column: Array, extra: Array) -> Array:
+    """Computes the medians of others in one block; sorted once, because 20,000 searches of all
+    others take minutes."""
+    there, added = np.isfinite(column), np.isfinite(extra)
+    ordered = np.append(np.sort(column[there]), np.nan)
+    rank = np.where(there, np.searchsorted(ordered[:-1], column), len(ordered))
+    below = np.searchsorted(ordered[:-1], extra) - (there & (column < extra))
     count = there.sum() - there + added
 
     def smallest(nth: Array) -> Array:

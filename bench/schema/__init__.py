@@ -1,6 +1,8 @@
-"""What records and workers tell, kind by kind, and the function that reads a document of a kind.
+"""The kinds of values in records and in workers' answers, and the function that reads a document of
+a kind.
 
-Kinds are strict: a text is no number, and no number is infinite. Whole numbers stand for numbers, as JSON writes them.
+Kinds are strict: a text is no number, and no number is infinite. Integers are valid floats, as JSON
+writes them.
 """
 
 import marshal
@@ -46,22 +48,22 @@ LONGEST_TEXT, MOST_TEXTS = 10_000, 100
 """Characters of a text, of which the beginning is kept if it is longer; texts of a list."""
 
 WRITTEN = {"written": True}
-"""The context of a validation by which texts lose what says whose machine this is."""
+"""Validation context in which texts lose names of the user and the machine."""
 
 Kind = TypeVar("Kind")
 
 
-def _harmless(value: Any, given: ValidationInfo) -> Any:
+def _harmless(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, str):
         return value
     text = value if value.isascii() and value.isprintable() else clean(value)
-    text = anonymous(text) if given.context is WRITTEN else text
+    text = anonymous(text) if info.context is WRITTEN else text
     return text if len(text) <= LONGEST_TEXT else cut(text, LONGEST_TEXT)
 
 
-def _shared(value: Any, understand: ValidatorFunctionWrapHandler, given: ValidationInfo) -> Any:
-    """Thousands of records say the same: what was understood once is not read again. Each has its own copy."""
-    if given.context is not None:
+def _shared(value: Any, understand: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Validates a value once, because thousands of records have the same; each gets a copy."""
+    if info.context is not None:
         return understand(value)
     try:
         key = marshal.dumps(value, 2)
@@ -81,13 +83,14 @@ SHARED = WrapValidator(_shared)
 
 
 Text = Annotated[str, Field(strict=True), BeforeValidator(_harmless)]
-"""For people: nothing in it steers a terminal, nor says whose machine this is once it is written."""
+"""A text for people, without control characters and, once written, without names of the user and
+the machine."""
 Label = Annotated[Text, Field(min_length=1, max_length=200)]
 Texts = Annotated[list[Text], Field(max_length=MOST_TEXTS)]
 Name = Annotated[
     str, Field(strict=True, max_length=200, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+@-]*$")
 ]
-"""May be a part of a file's name."""
+"""A text that may be part of a file's name."""
 SetName = Annotated[Name, BeforeValidator(_harmless)]
 CaseId = Annotated[str, Field(strict=True, pattern=hexadecimal(16))]
 DoneKey = Annotated[str, Field(strict=True, pattern=hexadecimal(12))]
@@ -96,7 +99,7 @@ Count = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
 Size = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Bytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 60)]
 Time = Annotated[float, Field(strict=True, ge=1e-12, lt=1e9, allow_inf_nan=False)]
-"""Seconds of something that was timed: a picosecond to thirty years."""
+"""Seconds of a timed thing: a picosecond to thirty years."""
 Seconds = Annotated[float, Field(strict=True, ge=0, lt=1e9, allow_inf_nan=False)]
 Number = Annotated[float, Field(strict=True, gt=-1e30, lt=1e30, allow_inf_nan=False)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -106,8 +109,10 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
-    """`content` as that kind: the bytes of a JSON document, or what was made of them. Raises ValueError with one sentence on the
-    first fault: where it is, and what would be right."""
+    """Returns `content`, bytes of JSON or parsed values, as that kind.
+
+    Raises ValueError with one sentence on the first fault: where it is, and what would be right.
+    """
     try:
         return (
             kind.validate_json(content)
@@ -119,7 +124,7 @@ def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
 
 
 def fault(error: ValidationError) -> str:
-    """The first of pydantic's errors in words, cut where they are long."""
+    """Returns the first of pydantic's errors in words, shortened."""
     first = error.errors(include_url=False)[0]
     place, kind = anonymous(".".join(map(str, first["loc"])))[:100], first["type"]
     if kind in ("dict_type", "model_type") and not place:
@@ -134,7 +139,8 @@ def fault(error: ValidationError) -> str:
 
 
 def read_as(kind: TypeAdapter[Kind], path: Path) -> Kind:
-    """The JSON document in a file. Raises ValueError with a sentence that does not name the file, or OSError."""
+    """Returns the JSON document in a file. Raises OSError, or ValueError with a sentence that
+    does not name the file."""
     if not path.is_file():
         raise ValueError("it is no file")  # a pipe would never end
     if path.stat().st_size > LARGEST_FILE:
@@ -148,7 +154,7 @@ Ceilings = dict[Rate, Positive | None]
 
 
 class Breakdown(TypedDict):
-    """Where a step spends its time and its memory; see `bench/core/breakdown.py`."""
+    """Time and memory of a step by stage and kind; see `core/breakdown.py`."""
 
     seconds: dict[StepStage, Seconds]
     step_s: Seconds | None
@@ -157,7 +163,7 @@ class Breakdown(TypedDict):
 
 
 class Learning(TypedDict):
-    """The loss of every step on the synthetic task, and the share of new samples that are told right; see
+    """The loss of every step on the synthetic task, and the accuracy on new samples; see
     `measure/learning.py`."""
 
     loss: Annotated[list[Finite], Field(max_length=1000)]
@@ -178,7 +184,7 @@ class Image(TypedDict):
 
 
 class Environment(TypedDict):
-    """What an environment's file holds; a record has `variables` in place of the `packages`."""
+    """The content of an environment's file; a record has `variables` in place of the `packages`."""
 
     name: Name
     hash: Name
@@ -196,8 +202,8 @@ class Gpu(TypedDict):
 
 
 class Machine(TypedDict):
-    """Which machine this is; its `hash` covers what timings depend on, `node` tells this very one from others, for
-    as long as `node_of` stays what it is: a `boot_id` until the next reboot."""
+    """The machine. Its `hash` covers what timings depend on. `node` identifies the machine as
+    long as `node_of` stays the same: a `boot_id` until the next reboot."""
 
     cpu: Text
     usable_threads: Count
@@ -260,7 +266,7 @@ class Stage(TypedDict):
 
 
 class Proof(TypedDict):
-    """The judge's verdict, stage by stage. `loosened`: the rules, in words, by which less was asked."""
+    """The judge's verdict by stage. `loosened`: the rules, in words, by which less was asked."""
 
     passed: bool
     reason: NotRequired[Text | None]

@@ -1,4 +1,4 @@
-"""What a record says of ranks that computed its case together."""
+"""A record's fields on ranks that computed its case together."""
 
 from typing import Annotated, NotRequired
 
@@ -11,9 +11,12 @@ Quartiles = Annotated[list[Seconds], Field(min_length=3, max_length=3)]
 
 
 class OfRank(TypedDict):
-    """Cores of a rank; the most memory that its process had; and the seconds of a step in which it waited for states of other
-    ranks, for want of them or while they were on their way. Where all ranks are devices of one process they share its cores, and
-    the other two are None, as seconds are where no states are handed on."""
+    """A rank: its cores, the peak memory of its process, and the seconds of a step in which it
+    waited for states of other ranks.
+
+    Ranks that are devices of one process share its cores, and the other two are None. `wait_s` is
+    None if no states are handed on.
+    """
 
     cores: Count
     host_peak_bytes: Bytes | None
@@ -21,8 +24,9 @@ class OfRank(TypedDict):
 
 
 class Terms(TypedDict):
-    """What `measure.pipeline` predicts from, in seconds: quartiles of a whole forward and backward on one rank, of one layer's
-    neurons, of handing a state of `state_bytes` over and its gradient back, and of summing `gradient_bytes` over all ranks."""
+    """The inputs of `measure.pipeline`, quartiles in seconds: a whole forward and backward on
+    one rank, one layer's neurons, the handover of `state_bytes` and of its gradient, and the sum
+    of `gradient_bytes` over all ranks."""
 
     whole: Quartiles
     neurons: Quartiles
@@ -34,7 +38,8 @@ class Terms(TypedDict):
 
 
 class Distributed(TypedDict):
-    """Who started the ranks, what they talk by, and each of them; terms where they share the time steps."""
+    """The launcher of the ranks, their backend, and each rank; `terms` if they share the time
+    steps."""
 
     launcher: Label
     backend: Label

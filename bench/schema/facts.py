@@ -1,4 +1,4 @@
-"""What workers report of a case beside its times."""
+"""Facts that workers report of a case beside its times."""
 
 from typing import Annotated, Any
 
@@ -38,14 +38,14 @@ _KNOWN = TypeAdapter(KnownFacts)
 _ANY: TypeAdapter[Any] = TypeAdapter(Annotated[dict[Label, _Fact], Field(max_length=100)])
 
 
-def _as_tables_read_them(facts: dict[str, Any], given: ValidationInfo) -> dict[str, Any]:
+def _as_tables_read_them(facts: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
     understood(_KNOWN, facts)
     return (
-        dict(_ANY.validate_python(facts, context=given.context))
-        if given.context
+        dict(_ANY.validate_python(facts, context=info.context))
+        if info.context
         else dict(understood(_ANY, facts))
     )
 
 
 Facts = Annotated[dict[str, Any], AfterValidator(_as_tables_read_them)]
-"""What the worker reported of a case. An adapter may add facts of its own, which no table reads."""
+"""The worker's facts on a case. An adapter may add others, which no table reads."""
