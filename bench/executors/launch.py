@@ -1,4 +1,4 @@
-"""Launches workers, sends them orders and collects their events, their last output and how they ended."""
+"""Launches workers, sends them orders, and collects their events and how they ended."""
 
 import errno
 import json

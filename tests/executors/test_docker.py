@@ -1,4 +1,4 @@
-"""`--executor docker` on a real engine: the same outcomes as outside, the limits hold, and no container is left."""
+"""The docker executor on a real engine: outcomes, limits, and removed containers."""
 
 import json
 import os
@@ -29,7 +29,7 @@ NAMES = ["numpy", "hangs", "segfaults", "exits", "full"]
 
 @pytest.fixture(scope="module")
 def client():
-    """Of an engine that has the image. Without one these tests are skipped, but not where SNNBENCH_NEEDS_ENGINE is set."""
+    """An engine with the image; without it tests skip unless SNNBENCH_NEEDS_ENGINE is set."""
     import docker
 
     try:
@@ -52,7 +52,7 @@ def containers_of(client) -> list[str]:
 def until(condition, what, seconds=30.0):
     end = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < end, f"waited in vain for {what}"
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
         select.select([], [], [], 0.02)
     return value
 
@@ -65,7 +65,7 @@ def contained(snnbench, names, adapters, grid="", measure="", container=""):
 
 @pytest.mark.engine
 def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
-    """One that is right, one that hangs, two that die, and one that fills the container but no process's own limit."""
+    """One ends well, one hangs, two die, one fills the container but no process limit."""
     measure = 'timeout = "8s"\nhost_memory = "700MiB"'
     config = contained(snnbench, NAMES, FAULTY, measure=measure)
     ended = snnbench.run(config, "--executor", "docker")
@@ -88,7 +88,7 @@ def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
 
 
 @pytest.mark.engine
-def test_what_a_worker_finds_around_it(snnbench, client):
+def test_the_sandbox_of_a_worker(snnbench, client):
     config = contained(
         snnbench,
         ["reports-container", "forking"],
@@ -112,8 +112,8 @@ def test_what_a_worker_finds_around_it(snnbench, client):
 
 @pytest.mark.engine
 @pytest.mark.parametrize("also_the_watcher", [False, True], ids=["alone", "with its watcher"])
-def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
-    """Its watcher removes them at once; if that was killed as well, the next start does."""
+def test_a_killed_command_leaves_no_container(snnbench, client, also_the_watcher):
+    """Its watcher removes them at once, or the next start does."""
     config = contained(snnbench, ["hangs"], ["dying.py:Hangs"])
     process = snnbench.start("run", "--config", config, "--out", "out", "--executor", "docker")
     until(lambda: "first_call" in running(snnbench), "the hanging case")
@@ -136,14 +136,14 @@ def test_killed_it_leaves_no_container(snnbench, client, also_the_watcher):
 
 
 def running(snnbench) -> str:
-    """The events of the worker at work."""
+    """The events of the running worker."""
     return "".join(
         path.read_text() for path in (snnbench.folder / "out").rglob("workers/run-*/events")
     )
 
 
 @pytest.mark.engine
-def test_interrupted_it_leaves_no_container(snnbench, client):
+def test_an_interrupted_command_leaves_no_container(snnbench, client):
     config = contained(snnbench, ["hangs"], ["dying.py:Hangs"])
     process = snnbench.start("run", "--config", config, "--out", "out", "--executor", "docker")
     until(lambda: "first_call" in running(snnbench), "the hanging case")
@@ -164,23 +164,23 @@ def test_a_gpu_that_is_not_there_is_refused(snnbench, client):
 @pytest.mark.engine
 def test_an_image_that_is_not_there(snnbench, client):
     config = snnbench.config(["torch"])
-    ended = snnbench.run(config, "--executor", "docker", "--set", "container.image=nobody-has-this")
-    advice = "the container engine has no such image: docker build -t nobody-has-this ."
+    ended = snnbench.run(config, "--executor", "docker", "--set", "container.image=no-such-image")
+    advice = "the container engine has no such image: docker build -t no-such-image ."
     assert (ended.exit_code, ended.message) == (
         2,
-        f"snnbench: container.image = 'nobody-has-this': {advice}",
+        f"snnbench: container.image = 'no-such-image': {advice}",
     )
 
 
 def test_no_engine_is_one_sentence(snnbench):
-    snnbench.environment["DOCKER_HOST"] = f"unix://{snnbench.folder}/nobody.sock"
+    snnbench.environment["DOCKER_HOST"] = f"unix://{snnbench.folder}/missing.sock"
     ended = snnbench.run(snnbench.config(["torch"]), "--executor", "docker")
     assert ended.exit_code == 2
     assert ended.message.endswith("(DOCKER_HOST): No such file or directory")
-    assert f"no container engine answers at unix://{snnbench.folder}/nobody.sock" in ended.message
+    assert f"no container engine answers at unix://{snnbench.folder}/missing.sock" in ended.message
 
 
-def test_the_engines_own_words_are_kept_and_the_systems_preferred():
+def test_messages_of_the_system_are_preferred_to_those_of_the_engine():
     wrapped = RuntimeError("Error while fetching server API version")
     wrapped.__cause__ = PermissionError(13, "Permission denied")
     assert docker_engine.in_short(wrapped) == "Permission denied"
@@ -190,8 +190,8 @@ def test_the_engines_own_words_are_kept_and_the_systems_preferred():
     assert docker_engine.in_short(TimeoutError()) == "TimeoutError"
 
 
-def test_whose_containers_are_orphans():
-    """Only those of processes of this machine, boot and namespace that are known to be gone."""
+def test_which_containers_are_orphans():
+    """Those of dead processes of this machine, boot and namespace."""
     own = docker_engine.owner()
     assert not docker_engine.is_orphan(own)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -201,7 +201,7 @@ def test_whose_containers_are_orphans():
     assert docker_engine.is_orphan(label)
     before, _, started = own.rpartition(":")
     assert docker_engine.is_orphan(f"{before}:{float(started) - 60:.2f}"), (
-        "another process has had this number before"
+        "another process had this id before"
     )
     assert (
         not docker_engine.is_orphan(f"other-boot{own}")
@@ -210,7 +210,7 @@ def test_whose_containers_are_orphans():
     )
 
 
-def test_without_the_package_it_says_what_to_install(snnbench):
+def test_a_missing_package_is_named(snnbench):
     (snnbench.folder / "docker.py").write_text("raise ModuleNotFoundError('docker')")
     snnbench.environment["PYTHONPATH"] = str(snnbench.folder)
     ended = snnbench.installed(
@@ -250,8 +250,8 @@ def test_how_a_container_ended(state, timed_out, kernel_killed, ending):
     assert ending_of(state, timed_out, kernel_killed) == ending
 
 
-def test_a_container_that_ends_before_it_is_killed_has_ended():
-    """The engine refuses to kill what runs no more."""
+def test_a_container_may_end_before_it_is_killed():
+    """The engine refuses to kill a container that has ended."""
 
     class Ends:
         status, attrs = "running", {"State": {"ExitCode": 3, "OOMKilled": False}}
@@ -263,7 +263,7 @@ def test_a_container_that_ends_before_it_is_killed_has_ended():
     assert DockerWorker(Ends(), "").end() == Ending(3)
 
 
-def test_of_the_users_disk_a_container_sees_what_the_adapter_imports_and_no_more(tmp_path):
+def test_a_container_sees_only_what_the_adapter_imports(tmp_path):
     files = {
         "mine.py": "import helper\nimport package.part\nimport numpy\n",
         "helper.py": "import other\n",

@@ -1,4 +1,4 @@
-"""What becomes of a worker that does what it likes: it is ended, told in words, and takes nothing with it."""
+"""A misbehaving worker is ended, its fault is named, and it harms nothing else."""
 
 import json
 import os
@@ -30,13 +30,13 @@ def ended(tmp_path, text, timeout=30.0, memory_bytes=1 << 34):
 LOSES_ITS_FOLDER = {
     "removed": "shutil.rmtree(folder)",
     "a link to a file of the user's": "events.unlink(); events.symlink_to('/etc/passwd')",
-    "a pipe that nobody writes": "events.unlink(); os.mkfifo(events)",
+    "a pipe without a writer": "events.unlink(); os.mkfifo(events)",
     "a folder": "events.unlink(); events.mkdir()",
 }
 
 
 @pytest.mark.parametrize("how", LOSES_ITS_FOLDER)
-def test_what_was_reported_before_counts_whatever_lies_there_afterwards(tmp_path, how):
+def test_events_written_before_a_worker_loses_its_folder_count(tmp_path, how):
     outcome, folded = ended(tmp_path, f"{LOSES_ITS_FOLDER[how]}\nos._exit(3)")
     assert outcome.events == [{"part": "import", "status": "ok"}]
     assert (folded["status"], folded["reason"]) == (
@@ -59,13 +59,13 @@ TOO_MUCH = {
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
-def test_who_reports_too_much_is_ended_with_an_error(tmp_path, what):
+def test_a_worker_that_reports_too_much_ends_with_an_error(tmp_path, what):
     text, words = TOO_MUCH[what]
     _, folded = ended(tmp_path, f"{text}\n{END}")
     assert folded["status"] == "error" and words in folded["reason"]
 
 
-def test_output_without_an_end_is_kept_in_short(tmp_path):
+def test_only_the_end_of_a_long_output_is_kept(tmp_path):
     outcome, folded = ended(
         tmp_path, "for _ in range(300): os.write(1, b'x' * 65536)\nos.write(2, b'the end')\n" + END
     )
@@ -73,15 +73,16 @@ def test_output_without_an_end_is_kept_in_short(tmp_path):
     assert len(outcome.output_tail) == TAIL_BYTES and outcome.output_tail.endswith("xthe end")
 
 
-def test_a_word_that_was_cut_is_left_out(tmp_path):
-    """A part of a name is nobody's name, and would not be replaced."""
+def test_a_cut_word_is_dropped(tmp_path):
+    """A part of a user's name would not be replaced."""
     printed = f"os.write(1, b'/home/alice/' + b' ' * {TAIL_BYTES - 4} + b'!')"
     assert ended(tmp_path, f"{printed}\n{END}")[0].output_tail.strip("… ") == "!"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what is shared")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports shared memory")
 def test_shared_memory_counts(tmp_path):
-    text = "memory = mmap.mmap(-1, 64 << 20)\nfor at in range(0, len(memory), 4096): memory[at] = 1\nsignal.pause()"
+    fill = "for at in range(0, len(memory), 4096): memory[at] = 1"
+    text = f"memory = mmap.mmap(-1, 64 << 20)\n{fill}\nsignal.pause()"
     outcome, folded = ended(tmp_path, text, memory_bytes=48 << 20)
     assert (outcome.over, outcome.timed_out, folded["status"]) == (True, False, "oom_host")
     assert (
@@ -90,13 +91,13 @@ def test_shared_memory_counts(tmp_path):
     )
 
 
-def test_orders_that_nobody_reads_end_with_the_time(tmp_path):
+def test_an_order_that_is_not_read_ends_with_the_timeout(tmp_path):
     worker = Launched("run", {}, around(tmp_path / "scratch", "signal.pause()", 0.2))
     assert worker.order({"order": "x" * (1 << 20)}) is None and worker.timed_out
     assert verdict(worker.end(), "cpu")["status"] == "timeout"
 
 
-def test_a_worker_that_fills_its_own_orders_and_reads_its_own_answers_harms_itself_only(tmp_path):
+def test_a_worker_that_fills_its_orders_and_reads_its_answers_harms_only_itself(tmp_path):
     text = """
 out = os.open(orders, os.O_RDWR | os.O_NONBLOCK)
 try:
@@ -112,7 +113,7 @@ signal.pause()
     assert worker.end().timed_out
 
 
-def test_folders_of_workers_are_drawn_so_that_nobody_is_in_their_way(tmp_path):
+def test_each_worker_has_a_new_folder(tmp_path):
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "run-").write_text("in the way")
     workers = [Launched("run", {}, around(tmp_path / "scratch", END, 9.0)) for _ in range(2)]
@@ -120,27 +121,27 @@ def test_folders_of_workers_are_drawn_so_that_nobody_is_in_their_way(tmp_path):
     assert [worker.end().exit_code for worker in workers if worker.answer() is None] == [0, 0]
 
 
-def test_no_room_for_the_harness_s_own_files_is_no_outcome_of_a_case(tmp_path):
-    with pytest.raises(OSError, match="No space left") as told:
+def test_a_full_disk_of_the_harness_is_no_outcome_of_a_case(tmp_path):
+    with pytest.raises(OSError, match="No space left") as caught:
         ended(tmp_path, """answer('{"no_room": true}')\nsignal.pause()""")
-    assert told.value.filename == str(tmp_path / "scratch")
+    assert caught.value.filename == str(tmp_path / "scratch")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_who_gives_no_answer_in_time_is_told_apart_from_who_dies(tmp_path):
+def test_a_late_answer_and_a_death_raise_different_errors(tmp_path):
     slow, _ = ended(tmp_path, "signal.pause()", timeout=0.2)
     with pytest.raises(NoAnswerInTime, match="no answer within 0 s"):
         slow.answer("describe")
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as caught:
         ended(tmp_path, "os._exit(3)")[0].answer("describe")
-    assert not isinstance(told.value, NoAnswerInTime)
+    assert not isinstance(caught.value, NoAnswerInTime)
 
 
 STOPPED = "no end after 0 s, stopped in part 'import'"
 
 
 def out_of_time(tmp_path, text):
-    """A worker that does what `text` says once it reads an order, and whose time is over before it has got one."""
+    """A worker past its timeout that runs `text` when it reads an order."""
     worker = Launched(
         "run", {}, around(tmp_path / "scratch", f"open(orders).readline()\n{text}", 0.0)
     )
@@ -148,8 +149,8 @@ def out_of_time(tmp_path, text):
     return worker
 
 
-def test_an_answer_that_comes_too_late_is_none(tmp_path):
-    """While the harness tells the judge that the worker is out of time, the worker may come to what it was asked for."""
+def test_a_late_answer_is_none(tmp_path):
+    """A worker may still answer while the harness reports its timeout to the judge."""
     worker = out_of_time(tmp_path, "answer('{}'); signal.pause()")
     os.write(worker.orders, b"\n")
     assert select.select([worker.answers], [], [], 30.0)[0], "it has answered"
@@ -163,7 +164,7 @@ def test_an_answer_that_comes_too_late_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
-def test_who_dies_when_its_time_is_over_is_out_of_time(tmp_path, how):
+def test_a_death_after_the_timeout_is_a_timeout(tmp_path, how):
     worker = out_of_time(tmp_path, how)
     os.write(worker.orders, b"\n")
     assert select.select([worker.running], [], [], 30.0)[0], "it has ended"
@@ -171,7 +172,7 @@ def test_who_dies_when_its_time_is_over_is_out_of_time(tmp_path, how):
     assert (folded["status"], folded["reason"]) == ("timeout", STOPPED)
 
 
-def test_who_comes_to_its_end_when_its_time_is_over_has_ended(tmp_path):
+def test_an_end_after_the_timeout_is_ok(tmp_path):
     worker = out_of_time(tmp_path, END)
     os.write(worker.orders, b"\n")
     assert select.select([worker.running], [], [], 30.0)[0], "it has ended"
@@ -191,13 +192,9 @@ if not os.fork():
 """
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children"
-)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps orphans below a subreaper")
 @pytest.mark.parametrize("left", ["os._exit(0)", "answer('{}'); signal.pause()"])
-def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(
-    tmp_path, monkeypatch, left
-):
+def test_a_daemon_ends_with_its_worker_while_others_run(tmp_path, monkeypatch, left):
     monkeypatch.setenv("PATHS", json.dumps(sys.path))
     here = psutil.Process()
     before = set(here.children(recursive=True))
@@ -211,10 +208,8 @@ def test_a_daemon_without_a_mark_ends_with_its_worker_while_others_live(
     other.end()
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="elsewhere nobody can be asked for a dead parent's children"
-)
-def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps orphans below a subreaper")
+def test_the_end_of_a_worker_kills_no_daemon_of_another(tmp_path, monkeypatch):
     monkeypatch.setenv("PATHS", json.dumps(sys.path))
     owner = Launched(
         "run", {}, around(tmp_path, DAEMON + "os.wait(); answer('{}'); signal.pause()")
@@ -227,8 +222,8 @@ def test_who_ends_takes_no_daemon_of_another(tmp_path, monkeypatch):
     owner.end()
 
 
-def test_what_another_thread_starts_meanwhile_is_no_worker_s_and_stays(tmp_path):
-    """As in a notebook, whose programs are in its own session."""
+def test_a_process_that_another_thread_starts_is_not_killed(tmp_path):
+    """As in a notebook, which starts programs in its own session."""
     worker = Launched("", {}, around(tmp_path, END))
     ours = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:

@@ -57,7 +57,10 @@ CommunicationParameters={addresses}
 GresTypes=gpu
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=8000 Gres=gpu:2 Port={port}\n"
+NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
+    "CPUs=2 RealMemory=8000 Gres=gpu:2\n"
+)
 
 
 def wait_for(condition, seconds=60.0):
