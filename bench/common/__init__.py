@@ -1,1 +1,1 @@
-"""Texts, files, mistakes, units and trends: the ground, without a word of this field."""
+"""Texts, files, messages about mistakes, units and trends: nothing here knows about SNNs."""

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, folders that a command makes for itself, and locks that the kernel frees."""
+"""Atomic writes, temporary folders of one command, and locks that the kernel frees."""
 
 import os
 import secrets
@@ -12,20 +12,25 @@ from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 PREFIX, MARKER = "snnbench-scratch-", "CACHEDIR.TAG"
-TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by snnbench for one command, which removes it: https://bford.info/cachedir/\n"
-"""What the marker holds, by which backups know that they need not keep the folder."""
+TAG = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# Made by snnbench for one command, which removes it: https://bford.info/cachedir/\n"
+)
+"""Text of the marker, by which backup programs skip the folder."""
 
 
 def cache_folder() -> Path:
-    """What can be made again lies below $SNNBENCH_CACHE, or in the user's cache folder."""
+    """The folder of files that can be made again: $SNNBENCH_CACHE, or the user's cache folder."""
     return Path(os.environ.get("SNNBENCH_CACHE") or user_cache_path("snnbench")).expanduser()
 
 
 def node_folder(otherwise: Path) -> Path:
-    """Where this node has a disk of its own: $SNNBENCH_SCRATCH, else the folder that $SLURM_TMPDIR or $TMPDIR names, if it can be
-    written to, else `otherwise`, which may be shared by many nodes."""
-    if own := os.environ.get("SNNBENCH_SCRATCH"):
-        return Path(own).expanduser()
+    """Returns a folder on this node's own disk: $SNNBENCH_SCRATCH, else $SLURM_TMPDIR or $TMPDIR.
+
+    Returns `otherwise`, which several nodes may share, if none of them can be written to.
+    """
+    if scratch := os.environ.get("SNNBENCH_SCRATCH"):
+        return Path(scratch).expanduser()
     named = [Path(text) for name in ("SLURM_TMPDIR", "TMPDIR") if (text := os.environ.get(name))]
     return next(
         (path for path in named if path.is_dir() and os.access(path, os.W_OK | os.X_OK)), otherwise
@@ -33,8 +38,11 @@ def node_folder(otherwise: Path) -> Path:
 
 
 def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:
-    """Write `content` (text as UTF-8) so that a reader, or a crash, sees the old file or the new one, never a part. It is written
-    in the folder `through` first, if that is on the same disk. An OSError names `path`."""
+    """Writes `content` (text as UTF-8) so that a reader or a crash sees the old or the new file.
+
+    The folder `through` holds the unfinished file, if it is on the same disk. An OSError names
+    `path`.
+    """
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         elsewhere = (
@@ -64,42 +72,43 @@ def write_atomically(path: Path, content: str | bytes, through: Path | None = No
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let errors of the operating system in the block say that they are about `path`: of a full disk they name nothing."""
+    """Adds `path` to OSErrors in the block: the error of a full disk names no file."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None:  # else it is a library's own, and its text would be lost
+        if error.errno is not None:  # without one it comes from a library, with a text to keep
             error.filename, error.filename2 = str(path), None
         raise
 
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """A new folder below `parent`, for this command alone, removed with all that is in it when the block ends. Those that killed
-    commands left in `parent` are removed first: folders of this user with our marker whose lock nobody holds. Links are not
-    followed."""
+    """Makes a new folder below `parent` for this command, and removes it when the block ends.
+
+    Folders of killed commands in `parent` are removed first: those of this user that have our
+    marker and whose lock is free. Links are not followed.
+    """
     parent.mkdir(parents=True, exist_ok=True)
-    for left in parent.glob(f"{PREFIX}*"):
+    for abandoned in parent.glob(f"{PREFIX}*"):
         with suppress(OSError, Timeout):
-            if _is_ours(left):
-                with FileLock(left / "lock", timeout=0):
-                    _remove(left)
+            if _is_ours(abandoned):
+                with FileLock(abandoned / "lock", timeout=0):
+                    _remove(abandoned)
     with naming(parent):
-        own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent.resolve()))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent.resolve()))
     try:
-        with FileLock(
-            own / "lock", timeout=0
-        ):  # held before the marker is there: nobody takes it for a leftover
-            with naming(own):
-                (own / MARKER).write_text(TAG)
-                (own / "files").mkdir()
-            yield own / "files"
+        # The lock is held before the marker exists: no other command removes the folder.
+        with FileLock(folder / "lock", timeout=0):
+            with naming(folder):
+                (folder / MARKER).write_text(TAG)
+                (folder / "files").mkdir()
+            yield folder / "files"
     finally:
-        _remove(own)
+        _remove(folder)
 
 
 def _is_ours(folder: Path) -> bool:
-    """Also if it was killed while it wrote its marker, and had nothing else yet."""
+    """True for our folders, also if the command was killed while it wrote the marker."""
     marker = folder / MARKER
     if (
         folder.is_symlink()
@@ -110,20 +119,21 @@ def _is_ours(folder: Path) -> bool:
         return False
     if marker.stat().st_size > len(TAG):
         return False
-    said = marker.read_bytes()
-    alone = {path.name for path in folder.iterdir()} <= {"lock", MARKER}
-    return said == TAG.encode() or (alone and TAG.encode().startswith(said))
+    content = marker.read_bytes()
+    has_marker_only = {path.name for path in folder.iterdir()} <= {"lock", MARKER}
+    return content == TAG.encode() or (has_marker_only and TAG.encode().startswith(content))
 
 
-def _remove(own: Path) -> None:
-    """The marker goes last: what a kill leaves must still be known as ours."""
-    for folder in (own / "files", own):
-        shutil.rmtree(folder, ignore_errors=True)
+def _remove(folder: Path) -> None:
+    """Removes the marker last, so that a killed removal still counts as ours."""
+    shutil.rmtree(folder / "files", ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def exclusive(lock: Path, refusal: Exception, wait: float = 0) -> Iterator[None]:
-    """Hold the file `lock` during the block. Raises `refusal` if another process holds it for `wait` seconds."""
+    """Holds the file `lock` in the block. Raises `refusal` if another process holds it for `wait`
+    seconds."""
     try:
         with FileLock(lock, timeout=wait):
             yield

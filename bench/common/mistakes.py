@@ -1,4 +1,4 @@
-"""Sentences about mistakes in a config or on the command line. Each says what would be right."""
+"""Messages about mistakes in a config or on the command line; each says what would be right."""
 
 import difflib
 import re
@@ -14,29 +14,27 @@ DEVICE = r"^(cpu|cuda(:\d{1,3})?)$"
 OPTION = r"^--?[A-Za-z][^\x00-\x1f]*$"
 LARGEST_SEED = (1 << 63) - 1
 LARGEST_SIZE = 1 << 24
-"""Of an axis of a network: neurons, layers, time steps, batch."""
-
-
+"""Most neurons, layers, time steps or items of a batch."""
 MOMENT = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$"
 
 
 def hexadecimal(digits: int) -> str:
-    """A pattern."""
+    """Returns the pattern of a number of so many hexadecimal digits."""
     return f"^[0-9a-f]{{{digits}}}$"
 
 
 class ConfigError(Exception):
-    """A mistake of the user in a config or on the command line: exit code 2."""
+    """Raised for a user's mistake in a config or on the command line: exit code 2."""
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean 'x'?` if something similar exists."""
+    """Returns `; did you mean 'x'?` for the most similar of `words`, or an empty text."""
     close = difflib.get_close_matches(str(word)[:100], [str(w) for w in words], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def wanted(first: dict[str, Any]) -> str:
-    """What would be right, from the first of pydantic's errors."""
+    """Returns what would be right, from the first of pydantic's errors."""
     kind, context = first["type"], first.get("ctx", {})
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
@@ -52,8 +50,10 @@ def wanted(first: dict[str, Any]) -> str:
         return "is empty; name at least one value or leave the key out"
     if kind == "string_pattern_mismatch":
         return {
-            FRAMEWORK: "must look like 'norse', 'norse@1.0.0', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
-            UNVERSIONED: "must look like 'norse', 'norse:compile', 'norse:construction+mode' or 'norse:*'",
+            FRAMEWORK: "must look like 'norse', 'norse@1.0.0', 'norse:compile', "
+            "'norse:construction+mode' or 'norse:*'",
+            UNVERSIONED: "must look like 'norse', 'norse:compile', 'norse:construction+mode' "
+            "or 'norse:*'",
             OPTION: "must look like '--partition=gpu' or '-pgpu'",
             DEVICE: "must be 'cpu', 'cuda' or 'cuda:0'",
             hexadecimal(12): "must be 12 hexadecimal digits",
@@ -81,12 +81,9 @@ def wanted(first: dict[str, Any]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a message quotes it, cut where it is long."""
+    """Returns a value as a message quotes it, cut if it is long."""
     try:
         text = repr(value)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # Python writes no integer of more than 4,300 digits, and nothing too deep
+    except (ValueError, RecursionError):  # an integer of more than 4,300 digits, or deep nesting
         return f"{'an integer' if isinstance(value, int) else 'a value'} too long to show"
     return text if len(text) <= 60 else anonymous(text)[:57] + "..."

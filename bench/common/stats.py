@@ -1,10 +1,10 @@
-"""Trends of times: pure functions on numbers, NumPy only."""
+"""Trends of times."""
 
 import numpy as np
 
 
 def drift(samples, times) -> float:
-    """Theil–Sen slope over the whole span as a share of the median: +0.05 means 5 % slower at the end than at the start."""
+    """Theil–Sen slope over the span as a share of the median: +0.05 is 5 % slower at the end."""
     values, times = np.asarray(samples, dtype=float), np.asarray(times, dtype=float)
     if len(values) < 3 or times[-1] == times[0]:
         return 0.0
@@ -14,12 +14,15 @@ def drift(samples, times) -> float:
 
 
 def power_law(sizes, times) -> float:
-    """The exponent p of the line t = c·n^p that lies closest to the points in logarithms (least squares)."""
+    """The exponent p of t = c·n^p, fitted to the logarithms by least squares."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
 def crossing(sizes, first, second) -> tuple[float, float]:
-    """(size, time) where two power laws meet, each through its times at the two `sizes`. They must not be parallel."""
+    """(size, time) where two power laws meet, each given by its times at the two `sizes`.
+
+    They must not be parallel.
+    """
     size, time, gap = np.log(sizes), np.log(first), np.log(first) - np.log(second)
     share = gap[0] / (gap[0] - gap[1])
     return float(np.exp(size[0] + share * (size[1] - size[0]))), float(

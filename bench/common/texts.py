@@ -1,4 +1,4 @@
-"""Texts from outside, made harmless: none of them steers a terminal, and what is written does not say whose machine this is."""
+"""Texts from outside, without control sequences for terminals and without the user's names."""
 
 import os
 import pwd
@@ -11,21 +11,23 @@ from urllib.parse import quote
 
 STEERING = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d]*(?:\x07|\x1b\\|\x9c)"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""Sequences that terminals obey, control characters but tab and line feed, what turns the direction of writing or is not seen,
-and halves of characters, which no file can hold."""
+"""Terminal control sequences, control characters but tab and line feed, characters that change the
+direction of writing or are invisible, and lone surrogates, which UTF-8 cannot encode."""
 
 SHOWN = 1200, 700
-"""Characters of a message of which the beginning and the end are shown."""
+"""Characters of a long message that are shown of its beginning and its end."""
 
-NAME_NOBODY = """root user users admin guest nobody default runner build builder test tester ubuntu debian fedora docker vagrant
-jovyan cpu gpu cuda torch jax numpy native process events error crash proof import memory step forward backward inference"""
-"""Accounts that say nothing of a person, and words of which records are made."""
+IMPERSONAL = """root user users admin guest nobody default runner build builder test tester ubuntu
+debian fedora docker vagrant jovyan cpu gpu cuda torch jax numpy native process events error crash
+proof import memory step forward backward inference"""
+"""Account names that identify no person, and words that records consist of."""
 
 
 def clean(value: Any) -> Any:
-    """`value`, of JSON, without anything in its texts that could steer a terminal; keys included.
+    """Returns a JSON value without control sequences in its texts, keys included.
 
     >>> clean({"reason": "\\x1b[31mfailed\\u202e"})
     {'reason': 'failed'}
@@ -34,8 +36,9 @@ def clean(value: Any) -> Any:
 
 
 def anonymous(value: Any) -> Any:
-    """`value`, of JSON, with `~` for the user's home folder and USER for the user's name in all its texts, keys included."""
-    homes, names = _of(
+    """Returns a JSON value with `~` for the user's home folder and USER for the user's name in all
+    its texts, keys included."""
+    homes, names = _home_and_names(
         os.environ.get("HOME", ""),
         *(os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")),
     )
@@ -43,8 +46,10 @@ def anonymous(value: Any) -> Any:
 
 
 def cut(text: str, first: int, last: int = 0) -> str:
-    """A text without its end, or middle, where it has more than `first` and `last` characters. No part of the user's names, which
-    nobody could know later, is left: they are replaced before, and a path that would be cut goes: it may be of another system.
+    """Returns a text without its middle if it has more than `first` + `last` characters.
+
+    No part of the user's name remains, because a part cannot be recognised later: names are
+    replaced first, and a path at the cut is dropped, as it may be of another system.
 
     >>> cut("FileNotFoundError: /data/alice/spikes.npy", 30)
     'FileNotFoundError: …'
@@ -59,7 +64,7 @@ def cut(text: str, first: int, last: int = 0) -> str:
 
 
 def first_few(names: list[str]) -> str:
-    """The first three, and how many more there are.
+    """Returns the first three names and the number of further ones.
 
     >>> first_few(["a", "b", "c", "d", "e"])
     'a, b, c, and 2 more'
@@ -68,7 +73,7 @@ def first_few(names: list[str]) -> str:
 
 
 def brief(text: str, width: int) -> str:
-    """`text` of a record for a terminal of `width` characters: each of its lines takes about three there at most.
+    """Shortens each line of a record's text to about three lines of a terminal `width` wide.
 
     >>> brief("TypeError: no such layer", 5)
     'TypeError: no … (whole in the record)'
@@ -81,19 +86,21 @@ def brief(text: str, width: int) -> str:
 
 
 def unplaced(value: Any, folders: Iterable[Path]) -> Any:
-    """`value`, of JSON, with paths below any of `folders` relative to it in all its texts: where those lie tells of their owner.
+    """Returns a JSON value in whose texts paths below `folders` are relative to these.
+
+    The place of a folder may identify its owner.
 
     >>> unplaced("/srv/secret/mine.py:3", [Path("/srv/secret")])
     'mine.py:3'
     """
     home = Path(os.environ.get("HOME", "/"))
-    told = {
+    hidden = {
         str(folder)
         for folder in folders
         if len(folder.parts) > 2 and not home.is_relative_to(folder)
     }
-    known = _any_of(told, r"(?<![\w.-])", r"(/|(?![\w.-]))")
-    return _every_text(value, lambda text: known.sub(lambda found: "" if found[1] else ".", text))
+    known = _any_of(hidden, r"(?<![\w.-])", r"(/|(?![\w.-]))")
+    return _every_text(value, lambda text: known.sub(lambda match: "" if match[1] else ".", text))
 
 
 def _every_text(value: Any, change: Callable[[str], str]) -> Any:
@@ -107,8 +114,8 @@ def _every_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 @cache
-def _of(home: str, *names: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What matches the home folder of the process's user, as a path, a part of a URL or escaped, and the user's names."""
+def _home_and_names(home: str, *names: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of the user's home folder (as a path, URL or escaped text) and names."""
     account = _account()
     folders = {
         folder.rstrip("/")
@@ -125,13 +132,13 @@ def _of(home: str, *names: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     known = {
         name
         for name in (*names, account[0])
-        if len(name) > 1 and name.lower() not in NAME_NOBODY.split()
+        if len(name) > 1 and name.lower() not in IMPERSONAL.split()
     }
     return _any_of(spelled, "", r"(?![\w-])"), _any_of(known, r"(?<![^\W_])", r"(?![^\W_])")
 
 
 def _account() -> tuple[str, str]:
-    """Name and home folder of the process's user; empty where the system knows none."""
+    """Name and home folder of the process's user; empty if the system knows none."""
     try:
         entry = pwd.getpwuid(os.getuid())
     except KeyError:

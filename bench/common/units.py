@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers as texts."""
 
 from math import floor, log10
 
@@ -9,26 +9,26 @@ def counted(number: int, noun: str) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Three significant digits with a fitting unit: `1.23 ms`."""
+    """Formats a time with three significant digits: `1.23 ms`."""
     return "" if value is None else _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9})
 
 
 def seconds_between(low: float, high: float) -> str:
-    """From one time to another, with one unit where they share it: `1.23 – 1.31 ms`."""
+    """Formats two times, with one unit if they share it: `1.23 – 1.31 ms`."""
     first, last = seconds(low), seconds(high)
     number, unit = first.split(" ")
     return f"{number if last.endswith(f' {unit}') else first} – {last}"
 
 
 def size(value: float | None) -> str:
-    """Bytes with a binary unit: `12.3 MiB`."""
+    """Formats bytes with a binary unit: `12.3 MiB`."""
     if value is None or value < 2**10:
         return "" if value is None else f"{value:.0f} B"
     return _scaled(value, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
 
 
 def duration(value: float) -> str:
-    """A span as a person would say it: `40 s`, `3 min`, `2 h 5 min`."""
+    """Formats a span of time: `40 s`, `3 min`, `2 h 5 min`."""
     if value < 90:
         return f"{value:.0f} s"
     minutes = round(value / 60)
@@ -36,12 +36,12 @@ def duration(value: float) -> str:
 
 
 def joules(value: float | None) -> str:
-    """Three significant digits with a fitting unit: `1.23 mJ`."""
+    """Formats an energy with three significant digits: `1.23 mJ`."""
     return "" if value is None else _scaled(value, {"J": 1.0, "mJ": 1e-3, "µJ": 1e-6, "nJ": 1e-9})
 
 
 def many(value: float | None) -> str:
-    """A large count: `1.23 M`, `12,345`."""
+    """Formats a count: `1.23 M`, `12,345`."""
     if value is None or value < 1e5:
         return "" if value is None else f"{value:,.0f}"
     return _scaled(value, {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3})
@@ -52,7 +52,7 @@ def share(value: float | None) -> str:
 
 
 def small_share(value: float | None) -> str:
-    """One in a million must not read as none."""
+    """Formats a share with two digits, so that one in a million is not 0 %."""
     return "" if value is None else f"{100 * value:.2g} %"
 
 
@@ -63,7 +63,9 @@ def error(value: float | None) -> str:
 def ratio(
     value: float, low: float | None = None, high: float | None = None, sign: str = "×"
 ) -> str:
-    """With its interval, or with what it is at least, all with as many decimals: two, and more below one, for three digits.
+    """Formats a ratio with its interval or its lower bound.
+
+    All have the same number of decimals: two, and more below one, for three digits.
 
     >>> ratio(1.484, 1.46, 1.51), ratio(0.1032, 0.1, 0.1068), ratio(2.31, 2.0)
     ('1.48× (1.46–1.51)', '0.103× (0.100–0.107)', '2.31× (≥ 2.00)')
@@ -80,7 +82,7 @@ def ratio(
 
 
 def _scaled(value: float, units: dict[str, float]) -> str:
-    """In the first of `units`, the largest first, of which `value` is at least one; otherwise in the last."""
+    """Formats `value` in the largest of `units` that it reaches; otherwise in the smallest."""
     unit = next((name for name, factor in units.items() if value >= factor), [*units][-1])
     number = value / units[unit]
     digits = 0 if number >= 100 else 1 if number >= 10 else 2

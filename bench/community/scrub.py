@@ -11,7 +11,7 @@ from typing import Any
 
 from snnbench.adapters.registry import OWN
 
-from ..common.texts import NAME_NOBODY, anonymous
+from ..common.texts import IMPERSONAL, anonymous
 from ..records.record import Record
 from ..schema.facts import KnownFacts
 
@@ -120,7 +120,7 @@ def private_words() -> tuple[str, ...]:
         dict.fromkeys(
             word
             for word in named
-            if len(word) > 2 and word.lower() not in (*NAME_NOBODY.split(), "localhost")
+            if len(word) > 2 and word.lower() not in (*IMPERSONAL.split(), "localhost")
         )
     )
 
