@@ -1,1 +1,2 @@
-"""The process that runs in a framework's environment. It imports the standard library, NumPy, adapters and the framework only."""
+"""The process in a framework's environment: it imports only the standard library, NumPy, adapters
+and the framework."""

@@ -1,6 +1,8 @@
-"""`python -m snnbench.worker VERB JOB`: the process that the harness starts for each piece of work. JOB is a JSON file. The
-process writes a file of events, one JSON document a line, which survives its crash. Where the disk is full it answers that, and
-ends."""
+"""`python -m snnbench.worker VERB JOB`: the process that the harness starts for each piece of work.
+
+JOB is a JSON file. The process writes events into a file, one JSON document a line, which survives
+a crash. If the disk is full, it reports that and ends.
+"""
 
 import importlib
 import json
@@ -13,9 +15,14 @@ from typing import Any
 
 from ..core.case import DATA
 from ..core.jobs import Inquiry, Task
-from .no_room import NoRoom, own_writing
-from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
-from .usage import cpu_seconds
+from .sandbox import (
+    HarnessDiskFull,
+    cpu_seconds,
+    die_with_parent,
+    forbid_network_and_pip,
+    harness_writing,
+    limit_memory,
+)
 
 Job = dict[str, Any]
 Emit = Callable[[dict[str, Any]], None]
@@ -30,27 +37,25 @@ def main() -> None:
     answers = os.open(job["answers"], os.O_WRONLY)
     try:
         status = carry_out(verb, job)
-    except NoRoom:
+    except HarnessDiskFull:
         os.write(answers, b'{"no_room": true}\n')
         os._exit(1)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(
-        status
-    )  # frameworks take up to a second to tear themselves down, and some crash doing it
+    os._exit(status)  # the teardown of frameworks takes up to a second, and some crash in it
 
 
 def learn_networks(networks: dict[str, str]) -> None:
-    """Know the networks that a config brings."""
+    """Registers the networks of a config."""
     if networks:
-        from ..workloads.own import learn  # imports NumPy, which must find the limits set
+        from ..workloads.own import learn  # imports NumPy: the limits must be set
 
         for reference, text in networks.items():
             learn(reference, text)
 
 
 def carry_out(verb: str, job: Job) -> int:
-    """Do the work, and report it; the exit code. Raises NoRoom."""
+    """Does the work and reports it; returns the exit code. Raises HarnessDiskFull."""
     part, status = "start", 0
     with open(os.open(job["events"], os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as stream:
 
@@ -58,20 +63,18 @@ def carry_out(verb: str, job: Job) -> int:
             nonlocal part
             part = event["part"]
             unwritten = json.dumps(event).encode() + b"\n"
-            with own_writing():
-                while unwritten:  # of what a full disk cuts, the rest raises
+            with harness_writing():
+                while unwritten:  # a full disk writes a part, and the rest raises
                     unwritten = unwritten[stream.write(unwritten) :]
 
         try:
             VERBS[verb](job, emit)
-        except NoRoom:
+        except HarnessDiskFull:
             raise
-        except (
-            BaseException
-        ) as error:  # what no part has caught, KeyboardInterrupt and its like too
+        except BaseException as error:  # KeyboardInterrupt and its like too
             if isinstance(error, SystemExit) and isinstance(error.code, int | None):
                 raise
-            from ..core.status import status_of  # imports NumPy, which must find the limits set
+            from ..core.status import status_of  # imports NumPy: the limits must be set
 
             traceback.print_exc()
             otherwise = "crash" if isinstance(error, SystemExit) else "error"
@@ -91,7 +94,6 @@ def prove(job: Job, emit: Emit) -> None:
 
 
 def _worker(job: Job, emit: Emit) -> Any:
-    """Who carries out the task of a job."""
     task = Task.from_dict(job)
     if task.case.workload == DATA:
         from .data_case import DataWorker
@@ -103,7 +105,7 @@ def _worker(job: Job, emit: Emit) -> Any:
 
 
 def profile(job: Job, emit: Emit) -> None:
-    from .profile_case import Profiler
+    from .network_case import Profiler
 
     Profiler(Task.from_dict(job), emit, job).run()
 
@@ -121,7 +123,7 @@ def free(job: Job, emit: Emit) -> None:
     from ..proof.free_run import write_free_run
 
     task = Task.from_dict(job)
-    with own_writing():
+    with harness_writing():
         write_free_run(task.case, task.free_run)
 
 
@@ -136,11 +138,11 @@ def kernels(job: Job, emit: Emit) -> None:
 
     from ..core.cuda_queue import CudaQueue
     from ..measure.ceilings import calibrate_device
-    from .kernel_case import timed
+    from ..measure.kernel_times import timed
 
     rates = calibrate_device("cuda")
-    told = list(timed(CudaQueue(), own_kernels("cuda"), rates))
-    emit({"part": "calibration", "ceilings": rates.as_dict(), "kernels": told})
+    times = list(timed(CudaQueue(), own_kernels("cuda"), rates))
+    emit({"part": "calibration", "ceilings": rates.as_dict(), "kernels": times})
 
 
 def canary(job: Job, emit: Emit) -> None:
@@ -172,14 +174,15 @@ def describe(job: Job, emit: Emit) -> None:
 
 
 def network(job: Job, emit: Emit) -> None:
-    from .own_network import write
+    from ..workloads.own import called
 
-    with own_writing():
-        write(job["function"], Path(job["made"]))
+    made = called(job["function"])
+    with harness_writing():
+        Path(job["made"]).write_text(json.dumps(made))
 
 
 def null(job: Job, emit: Emit) -> None:
-    """Only import what a measuring worker imports: its duration is the harness's own cost."""
+    """Imports what a measuring worker imports: its duration is the harness's own cost."""
     importlib.import_module("snnbench.worker.network_case")
 
 

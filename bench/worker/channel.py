@@ -1,4 +1,4 @@
-"""The way on which a worker that stays alive is given orders, and answers them."""
+"""Pipes that carry orders to a running worker, and its answers."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any, TextIO, cast
 
 
 class Channel:
-    """Two pipes, one JSON document a line. They are open from the beginning: adapters may do to their names what they like."""
+    """Two pipes with one JSON document a line, opened before an adapter can delete their names."""
 
     def __init__(self, job: dict[str, Any]):
         self._orders, self._answers = os.open(job["orders"], os.O_RDONLY), _opened(job["answers"])
@@ -16,13 +16,15 @@ class Channel:
         self._poll.register(self._orders, select.POLLIN)
 
     def answer(self, answer: dict[str, Any]) -> None:
-        """Answer an order, or say that the worker waits for the first."""
+        """Answers an order, or reports that the worker waits for the first."""
         self._answers.write(json.dumps(answer) + "\n")
         self._answers.flush()
 
     def order(self) -> dict[str, Any]:
-        """The next order, as soon as it comes. One to stop says nothing to who does nothing. Raises EOFError when nobody is left
-        to give one."""
+        """Waits for the next order; a stop order is ignored while no work runs.
+
+        Raises EOFError when the sender has ended.
+        """
         order: dict[str, Any] = {"stop": True}
         while "stop" in order:
             while b"\n" not in self.unread:
@@ -32,17 +34,17 @@ class Channel:
         return order
 
     def orders(self) -> Iterator[dict[str, Any]]:
-        """The orders as they come, until one says that it is the last."""
+        """Yields orders until the last."""
         while "end" not in (order := self.order()):
             yield order
 
     def has_order(self) -> bool:
-        """Whether the next order is there already: who is busy is to stop."""
+        """True if the next order has arrived: running work must stop."""
         return bool(self.unread) or bool(self._poll.poll(0))
 
     def _read(self) -> None:
         if not (some := os.read(self._orders, 1 << 16)):
-            raise EOFError("nobody gives orders any more")
+            raise EOFError("the sender of orders has ended")
         self.unread += some
 
 

@@ -1,5 +1,4 @@
-"""One case of the workload `data` in one block, in a process of its own: import, build what is cached, first epoch, be proved,
-time epochs."""
+"""A case of the workload `data` in one block: import, caches, first epoch, proof, timing."""
 
 from __future__ import annotations
 
@@ -13,8 +12,11 @@ from random import getrandbits
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from ..core.case import NO_NETWORK
-from ..core.contract import Unsupported
+from snnbench.adapters import registry
+
+from ..core.case import NO_NETWORK, Case, variants_of
+from ..core.complete import whole
+from ..core.contract import Program, Unsupported
 from ..core.cuda_queue import CudaQueue
 from ..core.jobs import Task
 from ..core.result import settled
@@ -24,8 +26,9 @@ from ..data.strategies.loading import Loading
 from ..measure.epochs import Delivered, Epochs, batches_of
 from ..measure.memory import host_peak_bytes
 from ..measure.slots import Sampler
+from ..proof.problem import draw_parameters
+from ..workloads.frames_mlp import trained_on
 from .measured import Measured
-from .network_behind import NetworkBehind
 from .parts import Ended
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Delivery:
-    """A strategy, and the network that trains on its batches if there is one, as the sampler and the judge drive them."""
+    """A strategy and the network, if any, that trains on its batches, for the sampler and judge."""
 
     def __init__(self, strategy: Strategy, device: str, network: NetworkBehind | None) -> None:
         self.strategy, self.device, self.network = strategy, device, network
@@ -44,14 +47,14 @@ class Delivery:
         return CudaQueue(self.device) if self.device_clock == "events" else None
 
     def epoch(self, epoch: Epoch) -> Iterator[tuple[Any, Any]]:
-        """Batches, each after the network has trained on it."""
+        """Yields batches, each after the network has trained on it."""
         for frames, labels in self.strategy.epoch(epoch):
             if self.network:
                 self.network.train(frames, labels)
             yield frames, labels
 
     def stages(self, epoch: Epoch) -> dict[str, float]:
-        """Seconds of an epoch that the device waits for batches, and that it trains on them, one after the other."""
+        """Seconds of an epoch that the device waits for batches, and that it trains on them."""
         waits = trains = 0.0
         last = perf_counter()
         for frames, labels in self.strategy.epoch(epoch):
@@ -70,24 +73,24 @@ class Delivery:
         )
 
     def start(self, numbers: list[int], shifts: list[int] | None) -> None:
-        """Begin an epoch for the judge."""
+        """Starts an epoch for the judge."""
         self.batches = self.strategy.epoch(Epoch(numbers, shifts))
 
     def next_batch(self) -> list[Any] | None:
-        """Frames and labels of its next batch as arrays; None behind the last."""
+        """Returns frames and labels of its next batch as arrays; None after the last."""
         batch = next(self.batches, None)
         return batch and [each.detach().cpu().numpy() for each in batch]
 
 
 class DataWorker(Measured):
-    """Runs a task and reports every part of it as an event as soon as it is known, like the worker of a network."""
+    """Runs a task and reports each of its parts as an event at once, like a network's worker."""
 
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         super().__init__(task, emit, job)
         self.cpu_s, self.calls = 0.0, 0
 
     def run(self) -> None:
-        """Build, deliver the first epoch and be proved (in the first block), then time what the channel orders."""
+        """Builds, delivers the first epoch, is proved (in the first block), then times slots."""
         with suppress(Ended):
             delivery = self._built()
             epochs = Epochs(self.case, delivery.epoch, getrandbits(62))
@@ -95,7 +98,7 @@ class DataWorker(Measured):
                 epochs.phase.call(epochs.phase.prepare(0))
             self.emit({"part": "memory", "host_peak_bytes": host_peak_bytes()})
             if self.first_block:
-                self._be_proved(delivery)
+                self._prove(delivery)
             if self.task.timed:
                 self._time(delivery, epochs)
             if self.first_block:
@@ -104,13 +107,13 @@ class DataWorker(Measured):
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
-        """Be proved, and no more."""
+        """Is proved and not timed."""
         with suppress(Ended):
-            self._be_proved(self._built())
+            self._prove(self._built())
             self._refuse_attempts("error")
 
     def _built(self) -> Delivery:
-        """The case's strategy, with everything that it keeps."""
+        """Returns the case's strategy with its caches."""
         adapter = cast(Loading, self._import())
         if self.case.loaders:
             _shorten_temporary_names()
@@ -125,16 +128,16 @@ class DataWorker(Measured):
             network = (
                 NetworkBehind(self.case, self.threads) if self.case.behind != NO_NETWORK else None
             )
-        held = {
+        kept_bytes = {
             name: getattr(strategy, name)() for name in ("disk_bytes", "host_bytes", "device_bytes")
         }
-        self.emit({"part": "build", "facts": {**held, "batches": batches_of(self.case)}})
+        self.emit({"part": "build", "facts": {**kept_bytes, "batches": batches_of(self.case)}})
         gc.collect()
         gc.freeze()
         return Delivery(strategy, self.case.device, network)
 
-    def _be_proved(self, delivery: Delivery) -> None:
-        """Serve the judge's calls; the case is over if it does not say that these are the recordings' frames."""
+    def _prove(self, delivery: Delivery) -> None:
+        """Serves the judge's calls; ends the case unless the frames are right."""
         self.emit({"part": "proof"})
         if not self.serving.until_judged({"prove": {}}, delivery=delivery):
             self.emit({"part": "proof", "traceback": self.serving.traceback})
@@ -173,23 +176,59 @@ class DataWorker(Measured):
             self.emit({"part": "step", "facts": {"cpu_s_per_sample": used}})
 
     def _counted(self, sampler: Sampler) -> dict[str, Any]:
-        """The answer to an order to fill a slot."""
+        """Fills a slot and counts its CPU time."""
         answer = self._slot(sampler, "step", [])
         self.cpu_s, self.calls = self.cpu_s + answer["cpu"], self.calls + answer["last"] + 1
         return answer
 
 
 def _shorten_temporary_names() -> None:
-    """Name the folder for temporary files by a descriptor: the sockets through which loaders hand over tensors may have names of
-    107 bytes, and with a longer one the epoch would wait for ever."""
+    """Names the folder for temporary files by a descriptor.
+
+    Names of the sockets through which loaders pass tensors are limited to 107 bytes; with a longer
+    one the epoch would hang.
+    """
     folder = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY)
     tempfile.tempdir = f"/proc/{os.getpid()}/fd/{folder}"
 
 
 def _arrays(result: Delivered) -> dict[str, Any]:
-    """What is left of an epoch, for the judge."""
+    """Returns the last batch of an epoch for the judge."""
     arrays = [
         None if each is None else each.detach().cpu().numpy()
         for each in (result.frames, result.labels)
     ]
     return dict(zip(("frames", "labels"), arrays, strict=True)) | {"batches": result.batches}
+
+
+class NetworkBehind:
+    """The network that a case's `behind` names, on the case's device. Raises Unsupported."""
+
+    def __init__(self, case: Case, threads: int) -> None:
+        name, _, words = case.behind.partition(":")
+        adapter = registry.load(registry.references()[name])
+        ((construction, mode),) = variants_of(words, adapter.constructions, adapter.modes)
+        behind, network = trained_on(case, name, construction, mode)
+        if reason := _not_of_torch(adapter) or adapter.refuses(behind, network):
+            raise Unsupported(f"{case.behind} behind: {reason}")
+        adapter.prepare(behind, threads)
+        self.program = cast(Program, whole(adapter.program(behind, network)))
+        self.program.holds_borders = False
+        self.program.load(
+            {node: draw_parameters(behind, network, node) for node in network.parameters}
+        )
+
+    def train(self, frames: Any, labels: Any) -> None:
+        """Trains on frames (B, T, channels) and labels (B,), tensors on the device."""
+        self.program.release()
+        self.program.step(frames.transpose(0, 1).contiguous(), labels)
+
+
+def _not_of_torch(adapter: Any) -> str | None:
+    from snnbench.adapters.base.torch_adapter import TorchAdapter
+
+    return (
+        None
+        if isinstance(adapter, TorchAdapter)
+        else "batches are tensors of torch, which this framework does not take"
+    )

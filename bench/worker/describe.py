@@ -1,4 +1,4 @@
-"""An environment and its adapters, described by a worker there, so that the harness need not import them."""
+"""A worker's description of its environment and adapters: the harness imports none of them."""
 
 import ctypes
 import hashlib
@@ -6,10 +6,20 @@ import importlib.util
 import itertools
 import json
 import platform
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from importlib.machinery import all_suffixes
-from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.metadata import (
+    Distribution,
+    PackageNotFoundError,
+    distribution,
+    distributions,
+    version,
+)
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +33,19 @@ from ..core.fingerprint import imported_modules, source_hash
 from ..core.jobs import Inquiry
 from ..core.status import in_words
 from ..workloads import workload_of
-from .closure import closure_of
 
 BASES = ("torch", "jax")
-"""What the base classes require."""
+"""Modules that the base classes require."""
+BEHIND_NAME = re.compile(r"[^A-Za-z0-9._-]")
+"""The first character behind the name in a requirement."""
 
 
 def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
-    """An adapter's name, version and abilities, or the `error` of its import, with `no_adapter` if the reference names none.
-    `refusals` has the reason for each case of the inquiry that it refuses, by case id."""
+    """Returns an adapter's name, version and abilities, or the `error` of its import.
+
+    `no_adapter` is set if the reference names none. `refusals` has the reason for each refused
+    case of the inquiry by case id.
+    """
     try:
         adapter = registry.load(reference)
     except NoAdapter as error:
@@ -68,8 +82,8 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
 
 
 def _distribution(adapter: Adapter, reference: str) -> str:
-    """The distribution whose version is the adapter's; empty if nobody knows: an adapter from outside that requires no
-    more than its base class has not said of what it is a version."""
+    """The distribution whose version is the adapter's; empty if unknown, as for a third-party
+    adapter that requires no more than its base class."""
     last = (adapter.requires or ("",))[-1].split(".")[0]
     return adapter.distribution or (
         "" if last in BASES and reference not in registry.OWN.values() else last
@@ -77,19 +91,19 @@ def _distribution(adapter: Adapter, reference: str) -> str:
 
 
 def _variants(adapter: Adapter, frameworks: tuple[str, ...] | None) -> list[tuple[str, str]]:
-    """The constructions and modes of an adapter that `frameworks` name."""
+    """Returns the constructions and modes of an adapter that `frameworks` name."""
     if frameworks is None:
         return list(itertools.product(adapter.constructions, adapter.modes))
     variants: dict[tuple[str, str], None] = {}
     for name, _, words in (text.partition(":") for text in frameworks):
         if name in (adapter.name, "all"):
-            with suppress(KeyError):  # the harness says which word no variant has
+            with suppress(KeyError):  # the harness reports words of no variant
                 variants |= dict.fromkeys(variants_of(words, adapter.constructions, adapter.modes))
     return list(variants)
 
 
 def _missing(module: str) -> str | None:
-    """The part of a dotted name that is not installed, or None. Nothing is imported: frameworks take seconds."""
+    """Returns the part of a dotted name that is not installed, or None, without importing it."""
     top_level, *rest = module.split(".")
     spec = importlib.util.find_spec(top_level)
     if spec is None:
@@ -107,7 +121,7 @@ def _missing(module: str) -> str | None:
 
 
 def _refusal(adapter: Adapter, case: Case) -> str | None:
-    """Why an adapter refuses a case, or None. A `supports` that raises shows when the case runs; other adapters go on."""
+    """Returns why an adapter refuses a case, or None; an error in `supports` shows in its run."""
     try:
         return adapter.refuses(case, workload_of(case).network(case))
     except Exception:
@@ -115,13 +129,15 @@ def _refusal(adapter: Adapter, case: Case) -> str | None:
 
 
 def describe_environment(name: str) -> dict[str, Any]:
-    """Python, every installed distribution, a hash of both, and the devices that this environment can reach. Of a distribution
-    that lies in several folders the first counts, which is what an import finds."""
-    found: dict[str, str] = {}
-    for each in distributions():
-        if name_of := each.metadata["Name"]:
-            found.setdefault(name_of.lower(), each.version)
-    packages = dict(sorted(found.items()))
+    """Returns Python, all installed distributions, a hash of both, and the reachable devices.
+
+    Of a distribution in several folders the first counts, which an import would find.
+    """
+    versions: dict[str, str] = {}
+    for installed in distributions():
+        if project := installed.metadata["Name"]:
+            versions.setdefault(project.lower(), installed.version)
+    packages = dict(sorted(versions.items()))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     digest = hashlib.sha256(json.dumps([python, packages]).encode()).hexdigest()[:16]
     return {
@@ -134,7 +150,7 @@ def describe_environment(name: str) -> dict[str, Any]:
 
 
 def _cuda_devices() -> list[str]:
-    """CUDA devices by the driver's own count: importing torch to ask would take seconds."""
+    """CUDA devices by the driver's count: importing torch would take seconds."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -149,3 +165,51 @@ def _version(distribution: str) -> str | None:
         return version(distribution)
     except (PackageNotFoundError, ValueError):
         return None
+
+
+def closure_of(modules: Iterable[str]) -> dict[str, str]:
+    """Versions of the distributions of `modules` and of all that they require, by normalised name.
+
+    Requirements of extras, and of other systems and Pythons, are left out.
+
+    closure_of(["jax"])  # {"jax": "0.10.2", "jaxlib": "0.10.2", "ml-dtypes": "0.5.4", "numpy": …}
+    """
+    owners = _owners()
+    waiting = [name for module in modules for name in owners.get(module.partition(".")[0], ())]
+    closure: dict[str, str] = {}
+    while waiting:
+        known = _installed(waiting.pop())
+        if (
+            known is None
+            or (name := re.sub(r"[-_.]+", "-", known.metadata["Name"]).lower()) in closure
+        ):
+            continue
+        closure[name] = known.version
+        waiting += [
+            BEHIND_NAME.split(text, 1)[0] for text in known.requires or () if "extra ==" not in text
+        ]
+    return dict(sorted(closure.items()))
+
+
+@cache
+def _owners() -> Mapping[str, list[str]]:
+    """The distributions of each module; one with damaged files has none."""
+    owners = defaultdict[str, list[str]](list)
+    for package in distributions():
+        with suppress(Exception):
+            modules = (package.read_text("top_level.txt") or "").split()
+            for module in modules or {
+                path.parts[0].partition(".")[0]
+                for path in package.files or ()
+                if path.suffix == ".py"
+            }:
+                owners[module].append(package.metadata["Name"])
+    return owners
+
+
+def _installed(name: str) -> Distribution | None:
+    try:
+        installed = distribution(name)
+    except (PackageNotFoundError, ValueError):
+        return None
+    return installed if installed.metadata["Name"] and installed.version else None

@@ -1,4 +1,4 @@
-"""Values on their way between a worker and the judge: JSON, and arrays as files in a folder of both."""
+"""Values passed between a worker and the judge: JSON, and arrays as files in a shared folder."""
 
 import re
 from dataclasses import dataclass, fields
@@ -13,12 +13,12 @@ from ..core.case import Case
 from ..core.contract import FixedPoint
 from ..core.result import Answer, Gradients
 from ..measure.phases import Draw
-from .no_room import own_writing
+from .sandbox import harness_writing
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Something that stays in the worker, by the name that it has there."""
+    """An object that stays in the worker, by its name there."""
 
     name: str
 
@@ -26,12 +26,13 @@ class Reference:
 RECORDS: dict[str, Any] = {
     kind.__name__: kind for kind in (Answer, Draw, FixedPoint, Gradients, Reference)
 }
-"""Kinds of values that are handed over field by field."""
+"""Kinds of values that are passed field by field."""
 
 
 def encode(value: Any, folder: Path) -> Any:
-    """JSON for `value`; its arrays are written into `folder`. Raises ValueError for what would have to be pickled,
-    and NoRoom.
+    """Returns `value` as JSON; its arrays are written into `folder`.
+
+    Raises ValueError for an object that only pickle could write, and HarnessDiskFull.
 
     >>> encode({"a": 1.5, "b": None}, Path())
     {'dict': {'a': 1.5, 'b': None}}
@@ -45,26 +46,27 @@ def encode(value: Any, folder: Path) -> Any:
     if isinstance(value, Case):
         return {"Case": value.as_dict()}
     if type(value).__name__ in RECORDS:
-        own = {field.name: encode(getattr(value, field.name), folder) for field in fields(value)}
-        return {type(value).__name__: own}
+        content = {each.name: encode(getattr(value, each.name), folder) for each in fields(value)}
+        return {type(value).__name__: content}
     name, array = f"{uuid4().hex}.npy", np.asarray(value)
-    with own_writing():
+    with harness_writing():
         folder.mkdir(parents=True, exist_ok=True)  # another worker's adapter may have removed it
-        with open(
-            folder / name, "wb"
-        ) as stream:  # of a file itself NumPy would not say why a write is short
+        # NumPy would not report why a write into a real file object is short.
+        with open(folder / name, "wb") as stream:
             np.lib.format.write_array(
                 cast(Any, SimpleNamespace(write=stream.write)), array, allow_pickle=False
             )
     return {"array": name}
 
 
-def decode(given: Any, folder: Path) -> Any:
-    """The value that `encode` wrote; tuples have become lists. Files of arrays are removed when they are read. Raises ValueError,
-    TypeError, KeyError, AttributeError or OSError for anything else."""
-    if given is None or isinstance(given, bool | int | float | str):
-        return given
-    ((kind, content),) = given.items()
+def decode(encoded: Any, folder: Path) -> Any:
+    """Returns the value that `encode` wrote, with lists for tuples; removes the files of arrays.
+
+    Raises ValueError, TypeError, KeyError, AttributeError or OSError for anything else.
+    """
+    if encoded is None or isinstance(encoded, bool | int | float | str):
+        return encoded
+    ((kind, content),) = encoded.items()
     if kind == "dict":
         return {key: decode(item, folder) for key, item in content.items()}
     if kind == "list":
@@ -78,4 +80,4 @@ def decode(given: Any, folder: Path) -> Any:
             array = np.lib.format.read_array(stream, allow_pickle=False)
         (folder / content).unlink()
         return array
-    raise ValueError(f"what was handed over is no value: {kind}")
+    raise ValueError(f"not an encoded value: {kind}")

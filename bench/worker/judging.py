@@ -1,4 +1,4 @@
-"""The judge: a process that imports no adapter. It proves and rechecks by calling, through the harness, what a worker holds."""
+"""The judge: a process without adapters that proves and rechecks through calls in a worker."""
 
 import time
 from dataclasses import replace
@@ -36,26 +36,25 @@ Event = dict[str, Any]
 
 
 class Gone(BaseException):
-    """The worker has ended, or has no time left: nothing is left to judge, and no code that catches errors may go on."""
+    """Raised when the worker has ended or is out of time; no handler of errors may catch it."""
 
 
 class Link:
-    """The way to what a worker holds. `folder` is where arrays are exchanged; `dropped` are names that nobody here uses."""
+    """The connection to a worker's objects.
+
+    Arrays are exchanged in `folder`; `dropped` are names that are no longer used here.
+    """
 
     def __init__(self, channel: Channel, folder: Path):
-        self.channel, self.folder, self.dropped, self.numbers = (
-            channel,
-            folder,
-            list[str](),
-            count(),
-        )
+        self.channel, self.folder = channel, folder
+        self.dropped, self.numbers = list[str](), count()
 
     def call(self, owner: str, method: str, *arguments: Any) -> Any:
-        """What a method in the worker gave. Raises what it raised, and Gone."""
+        """Calls a method in the worker and returns its result. Raises its error, or Gone."""
         name, dropped, self.dropped = str(next(self.numbers)), self.dropped, []
         sent = [
-            encode(Reference(one.name) if isinstance(one, Remote) else one, self.folder)
-            for one in arguments
+            encode(Reference(value.name) if isinstance(value, Remote) else value, self.folder)
+            for value in arguments
         ]
         self.channel.answer({"call": [owner, method, name], "arguments": sent, "dropped": dropped})
         order = self.channel.order()
@@ -69,7 +68,7 @@ class Link:
 
 
 class Remote:
-    """Something in the worker: a method that is called on it is called there. The worker drops it when nothing here holds it."""
+    """An object in the worker, which runs its methods and drops it when it is unused here."""
 
     def __init__(self, link: Link, name: str):
         self.link, self.name = link, name
@@ -82,7 +81,7 @@ class Remote:
 
 
 class RemoteAdapter(Adapter):
-    """The adapter of a worker, as far as the proof calls it."""
+    """The part of a worker's adapter that the proof calls."""
 
     name = "remote"
 
@@ -96,7 +95,7 @@ class RemoteAdapter(Adapter):
         self.remote.prepare(case)
 
     def program(self, case: Case, network: Network) -> Program:
-        """Raises BuildFailed if the worker could not build it, for whatever reason."""
+        """Raises BuildFailed if the worker could not build it for any reason."""
         try:
             return cast(Program, self.remote.program(case))
         except Exception as error:
@@ -106,20 +105,17 @@ class RemoteAdapter(Adapter):
 
 
 def _error(kind: str, text: str) -> Exception:
-    """An exception of the adapters' contract, or one of that name that is nothing else."""
-    known = {of.__name__: of for of in ACROSS}
+    """Returns an exception of the adapters' contract, or a new one of that name."""
+    known = {error.__name__: error for error in ACROSS}
     return known.get(kind, type(kind, (Exception,), {}))(text)
 
 
 def serve(channel: Channel) -> None:
-    """Carry out the orders to prove and to recheck, one after the other. Each is answered with events for the case's record."""
+    """Carries out orders to prove and recheck; answers each with events for the case's record."""
     channel.answer({"ready": {}})
     for order in channel.orders():
-        link, case, start = (
-            Link(channel, Path(order["folder"])),
-            Case.from_dict(order["case"]),
-            time.perf_counter(),
-        )
+        link, case = Link(channel, Path(order["folder"])), Case.from_dict(order["case"])
+        start = time.perf_counter()
         carry_out, part = (_prove, "proof") if "prove" in order else (_recheck, "recheck")
         if case.workload == DATA:
             carry_out = _prove_data if "prove" in order else _recheck_data
@@ -158,14 +154,15 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
-    told, phase, fixed = order["recheck"], order["phase"], RemoteAdapter(link).fixed_point(case)
+    result, phase = order["recheck"], order["phase"]
+    fixed = RemoteAdapter(link).fixed_point(case)
     try:
-        answer, draw = _handed_over(link, told), Draw(*order["draw"])
+        answer, draw = _handed_over(link, result), Draw(*order["draw"])
     except OtherNetwork as error:
         refused = {"status": "check_failed", "reason": f"last timed call: {error}"}
         return [{"part": "recheck", "status": "ok"}, {"part": phase, **refused}]
     of_any = replace(case, framework="any", construction="default", mode="eager")
-    problem = _problem(of_any, order["free_run"], fixed, float(told["input_scale"]))
+    problem = _problem(of_any, order["free_run"], fixed, float(result["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
     program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
     refused = recheck(
@@ -188,11 +185,11 @@ def _recheck_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     )
 
 
-def _handed_over(link: Link, told: dict[str, Any]) -> Any:
-    """What a worker hands over for a recheck. Raises what it raised."""
-    if "raised" in told:
-        raise _error(*map(str, told["raised"]))
-    return decode(told["answer"], link.folder)
+def _handed_over(link: Link, result: dict[str, Any]) -> Any:
+    """Returns a worker's result for a recheck. Raises its error."""
+    if "raised" in result:
+        raise _error(*map(str, result["raised"]))
+    return decode(result["answer"], link.folder)
 
 
 def _free_run(path: str | None, case: Case) -> FreeRun:

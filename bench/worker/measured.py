@@ -1,4 +1,4 @@
-"""What all cases have in common that are measured: they import an adapter, time calls in slots, and are judged."""
+"""Measured cases: they import an adapter, time calls in slots, and are judged."""
 
 import importlib
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from ..workloads import workload_of
 from .channel import Channel
 from .parts import Parts
 from .ranked import make_devices, shared_by_ranks
+from .sandbox import cpu_seconds
 from .serving import Serving
-from .usage import cpu_seconds
 
 
 class Measured(Parts):
@@ -32,7 +32,7 @@ class Measured(Parts):
         self.memory_bytes, self.closing = int(job["memory_bytes"]), ExitStack()
 
     def _import(self) -> Adapter:
-        """Keep to the task's cores, and import the adapter with its framework."""
+        """Restricts the process to the task's cores and imports the adapter with its framework."""
         cores = use_cores(self.task.threads)
         self.threads = len(cores)
         make_devices(self.case)
@@ -48,7 +48,7 @@ class Measured(Parts):
         return adapter
 
     def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The answer to an order about a phase."""
+        """Returns the answer to an order about a phase."""
         self.emit({"part": name})
         try:
             return work()
@@ -74,5 +74,5 @@ class Measured(Parts):
         return {"slot": slot, "cpu": used() - cpu, **last}
 
     def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
-        """Calls in a row, for the clock of the harness."""
+        """Runs calls in a row, for the clock of the harness."""
         return {"took": sampler.burst(count)}

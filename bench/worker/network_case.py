@@ -1,8 +1,9 @@
-"""One case in one block, in a process of its own: import, build, first call, weigh, be proved, time."""
+"""One case in one block: import, build, first call, memory, proof, timing."""
 
 import gc
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from functools import partial
 from random import getrandbits
 from time import perf_counter
@@ -31,8 +32,10 @@ from .serving import ProvedAdapter
 
 
 class Worker(Measured):
-    """Runs a task and reports every part of it as an event as soon as it is known, so that a crash loses only the rest. What is
-    right and wrong the judge finds out, in another process, by calls that are served here."""
+    """Runs a task and reports each of its parts as an event at once; a crash loses only the rest.
+
+    The judge, another process, decides what is right by calls that are served here.
+    """
 
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         super().__init__(task, emit, job)
@@ -40,22 +43,21 @@ class Worker(Measured):
         self.kept: Kept | None = None
 
     def run(self) -> None:
-        """Weigh and be proved (in the first block), then time what the channel orders."""
+        """Measures memory and is proved (in the first block), then times slots as ordered."""
         with self.closing, suppress(Ended):
             adapter = self._import()
             program, problem, free = self._build(adapter)
             inputs, upstream = self._first_call(program, problem, free, adapter)
             if self.case.native:
                 with self._part("excitation", "error"):
-                    problem, self.input_scale = excited(
-                        program, problem
-                    )  # a silent neuron shows nothing
+                    # A silent neuron shows nothing.
+                    problem, self.input_scale = excited(program, problem)
                 self.emit({"part": "excitation", "facts": {"input_scale": self.input_scale}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, getrandbits(62))
             if self.first_block:
                 self._weigh(program, phases)
-                self._be_proved(adapter)
+                self._prove(adapter)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
                 self._time(adapter, program, problem, phases)
@@ -69,18 +71,18 @@ class Worker(Measured):
                     partial(learned, program, partial(batch_of, self.case, self.network)),
                 )
             if self.first_block and (distributed := getattr(program, "distributed", None)):
-                given = problem.parameters, problem.input, problem.upstream
-                self._remarked("distributed", partial(distributed, *given))
+                arrays = problem.parameters, problem.input, problem.upstream
+                self._remarked("distributed", partial(distributed, *arrays))
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
-        """Be proved, and no more."""
+        """Is proved and not timed."""
         with self.closing, suppress(Ended):
             adapter = self._import()
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case, self.network):
                     raise Unsupported(reason)
-            self._be_proved(adapter)
+            self._prove(adapter)
             self._refuse_attempts("error")
 
     def _build(self, adapter: Adapter) -> tuple[Program, Problem, FreeRun]:
@@ -100,12 +102,13 @@ class Worker(Measured):
     def _first_call(
         self, program: Program, problem: Problem, free: FreeRun, adapter: Adapter
     ) -> tuple[list[Any], Any]:
-        """Cold calls. A framework that fails here for another reason than memory is proved first: that names the fault."""
+        """Makes the cold calls. A framework that fails here, but not for memory, is proved first:
+        the proof names the fault."""
         inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
         self.emit({"part": "first_call"})
         start = perf_counter()
         try:
-            program.roll_parameters(0)  # the copies that this keeps are not the program's
+            program.roll_parameters(0)  # makes copies that are not the program's
             if self.first_block and (
                 probe := program.memory_probe() or host_memory_probe(self.case.ranks or 1)
             ):
@@ -141,16 +144,16 @@ class Worker(Measured):
             status, reason = self._status_of(error, "error")
             if status not in ("oom_gpu", "oom_host"):
                 self._first_call_failed(start, error, adapter)
-            self.backward_fits = False  # but forward does, and its figures are worth having
+            self.backward_fits = False  # forward does, and its figures are kept
             self.emit({"part": "first_call", "status": status, "reason": reason, "facts": facts})
         gc.collect()
-        gc.freeze()  # what the framework imported stays: later collections need not walk it
+        gc.freeze()  # later collections skip what the framework imported
         return inputs, upstream
 
     def _first_call_failed(self, start: float, error: Exception, adapter: Adapter) -> NoReturn:
         status, reason = self._status_of(error, "error")
         if status == "error" and self.first_block:
-            self._be_proved(adapter)
+            self._prove(adapter)
         self._end(
             "first_call",
             status,
@@ -171,17 +174,15 @@ class Worker(Measured):
             )
             return
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
-        given, handed_out = (
+        input_bytes, output_bytes = (
             size * count // (self.case.ranks or 1)
             for count in border_sizes(self.case, self.network)
         )
         figures, program.holds_borders = {}, False
         for name in self.task.phases:
-            arguments = given + (0 if name in ("forward", "inference") else handed_out)
-            with (
-                suppress(Ended),
-                self._part("memory", "error"),
-            ):  # a phase may not fit where others do
+            arguments = input_bytes + (0 if name in ("forward", "inference") else output_bytes)
+            # A phase may not fit into memory where others do.
+            with suppress(Ended), self._part("memory", "error"):
                 figures[name] = weigh(phases.by_name[name], program, self.kept.probe, arguments)
                 phases.forget()
                 figures[name]["kept_bytes"] = self.kept.bytes()
@@ -196,8 +197,8 @@ class Worker(Measured):
             }
         )
 
-    def _be_proved(self, adapter: Adapter) -> None:
-        """Serve the judge's calls; the case is over if it does not say that this is the same network."""
+    def _prove(self, adapter: Adapter) -> None:
+        """Serves the judge's calls; ends the case unless it computes the same network."""
         self.emit({"part": "proof"})
         request = {"prove": {"backward": self.backward_fits}}
         if not self.serving.until_judged(request, adapter=ProvedAdapter(adapter, self.threads)):
@@ -205,8 +206,11 @@ class Worker(Measured):
             raise Ended
 
     def _time(self, adapter: Adapter, program: Program, problem: Problem, phases: Phases) -> None:
-        """Warm every phase up, then time slots of them as they are ordered, and serve the judge of their last calls. A phase that
-        does not fit does not take the others with it. How fast the device is at best is told at the end."""
+        """Warms every phase up, times slots as ordered, and serves the judge of their last calls.
+
+        A phase that does not fit into memory does not end the others. The device's best rates are
+        reported at the end.
+        """
         samplers, ready = {}, {}
         for name in self.task.phases:
             with suppress(Ended), self._part(name, "error"):
@@ -220,7 +224,7 @@ class Worker(Measured):
                 }
                 ready[name]["period"] = sampler.period
         gc.collect()
-        gc.freeze()  # nor what it imported since
+        gc.freeze()
         self.channel.answer({"ready": ready})
         seen: dict[str, list[dict[str, Any]]] = {name: [] for name in samplers}
         judged = {
@@ -231,18 +235,17 @@ class Worker(Measured):
         for order in self.channel.orders():
             name = order["phase"]
             if "judge" in order:
-                told = self.serving.told(program, samplers[name].result, name) | {
-                    "input_scale": self.input_scale
-                }
+                answer = self.serving.last_call(program, samplers[name].result, name)
+                answer["input_scale"] = self.input_scale
                 self.emit({"part": "recheck"})
                 if not self.serving.until_judged(
-                    {"recheck": told}, **judged, result=samplers[name].result
+                    {"recheck": answer}, **judged, result=samplers[name].result
                 ):
                     self.emit({"part": "recheck", "traceback": self.serving.traceback})
                 self.channel.answer({})
                 continue
             for sampler in samplers.values():
-                sampler.result = None  # its memory is free for the next calls
+                sampler.result = None  # frees its memory for the next calls
             phases.seed = order["seed"]
             work = partial(self._slot, samplers[name], name, seen[name])
             if "burst" in order:
@@ -261,13 +264,16 @@ class Worker(Measured):
     def _device(
         self, sampler: Sampler, phases: Phases, name: str, seen: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """Seconds of a call on the device alone, also for the last slot `seen`; without memory for them the phase goes on."""
+        """Returns seconds of a call on the device alone and adds them to the last slot in `seen`.
+
+        Without memory for this the phase goes on without them.
+        """
         try:
-            told = (
+            times = (
                 device_times(sampler.queue, phases, name, sampler.typical) if sampler.queue else {}
             )
-            seen[-1] |= told
-            return {"device": told}
+            seen[-1] |= times
+            return {"device": times}
         except Exception as error:
             self.emit(
                 {
@@ -281,8 +287,8 @@ class Worker(Measured):
             return {"device": {}}
 
     def _ceilings(self, program: Program, nonzero: float, timed: dict[str, float]) -> None:
-        """Tell what the harness needs to refuse times that the device cannot reach: in the first block the device's rates."""
-        found: dict[str, Any] = {"rates": {}}
+        """Reports the device's rates (in the first block): faster times will be rejected."""
+        ceilings: dict[str, Any] = {"rates": {}}
         if self.first_block:
             with self._part("ceilings", "error"):
                 best = reaching(program, self.case, self.network, nonzero, timed)
@@ -290,5 +296,24 @@ class Worker(Measured):
                 "flops_per_s": max(best.products.values(), default=None),
                 "bytes_per_s": max(best.copies.values()),
             }
-            found = {"rates": best.as_dict(), **rates}
-        self.emit({"part": "ceilings", **found, "nonzero": nonzero})
+            ceilings = {"rates": best.as_dict(), **rates}
+        self.emit({"part": "ceilings", **ceilings, "nonzero": nonzero})
+
+
+class Profiler(Worker):
+    """Takes one step of a case apart and writes a trace of it; proves and times nothing."""
+
+    def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
+        super().__init__(task, emit, job)
+        self.trace: str = job["trace"]
+
+    def run(self) -> None:
+        with suppress(Ended):
+            adapter = self._import()
+            program, problem, free = self._build(adapter)
+            inputs, upstream = self._first_call(program, problem, free, adapter)
+            program.holds_borders = False
+            with self._part("breakdown", "error"):
+                breakdown = program.breakdown(inputs[0], upstream, self.trace)
+            self.emit({"part": "breakdown", "breakdown": asdict(breakdown)})
+            self._refuse_attempts("error")

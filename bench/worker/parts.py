@@ -1,4 +1,4 @@
-"""The parts of a worker's case: each is timed and told as an event, and one that fails ends the case."""
+"""The parts of a worker's case: each is timed and reported; one that fails ends the case."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,24 +7,23 @@ from typing import Any, NoReturn
 
 from ..core.jobs import Task
 from ..core.status import status_of
-from .author import from_author
-from .lacks import lack
+from .failures import from_author, lack
 from .sandbox import ATTEMPTS
 
 
 class Ended(Exception):
-    """The case is over: its last event says how."""
+    """Raised at the end of a case, whose last event says how it ended."""
 
 
 class Parts:
-    """What tells the parts of a task's case, through `emit`."""
+    """Reports the parts of a task's case through `emit`."""
 
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None]):
         self.task, self.case, self.emit = task, task.case, emit
 
     @contextmanager
     def _part(self, name: str, on_error: str) -> Iterator[None]:
-        """Time a part and end the case with a status if it raises."""
+        """Times a part, and ends the case with a status if it raises."""
         self.emit({"part": name})
         start = perf_counter()
         try:
@@ -49,25 +48,22 @@ class Parts:
         return status_of(error, otherwise, self.case.device)
 
     def _where(self, error: Exception, status: str) -> dict[str, str]:
-        """For the event of a failure: from which line of the author's file on it came."""
+        """Returns the traceback in the author's file, for the event of a failure."""
         failed = status in ("import_error", "build_error", "error")
-        return (
-            {"traceback": found}
-            if failed and (found := from_author(error, self.task.reference))
-            else {}
-        )
+        traceback = from_author(error, self.task.reference) if failed else None
+        return {"traceback": traceback} if traceback else {}
 
     def _refuse_attempts(self, status: str) -> None:
-        """End the case if it tried what the sandbox forbids, even if the refusal was caught."""
+        """Ends the case if it tried a forbidden action, even if the refusal was caught."""
         if ATTEMPTS:
             self._end("sandbox", status, f"tried to start {ATTEMPTS[0]}; workers may not")
 
     def _remarked(self, part: str, work: Callable[[], dict[str, Any]]) -> None:
-        """Find out a part of a case when nothing is timed any more. What goes wrong there is a remark."""
+        """Runs a part after the timing; its errors become warnings."""
         self.emit({"part": part})
         start = perf_counter()
         try:
-            told: dict[str, Any] = {part: work()}
+            report: dict[str, Any] = {part: work()}
         except Exception as error:
-            told = {"warnings": [f"W-{part.upper()}: {self._status_of(error, 'error')[1]}"]}
-        self.emit({"part": part, **told, "seconds": perf_counter() - start})
+            report = {"warnings": [f"W-{part.upper()}: {self._status_of(error, 'error')[1]}"]}
+        self.emit({"part": part, **report, "seconds": perf_counter() - start})

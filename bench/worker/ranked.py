@@ -1,4 +1,4 @@
-"""An adapter whose cases several ranks compute together."""
+"""Adapters whose cases several ranks compute together."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from ..measure.memory import freed_memory_returned, host_memory_probe
 from .sandbox import die_with_parent, forbid_network_and_pip, limit_memory
 
 PATIENCE = 0.25
-"""Of the time that a case has for everything, how much ranks wait for one of them."""
+"""Share of a case's time limit that ranks wait for one of them."""
 
 
 def make_devices(case: Case) -> None:
-    """Where a case has ranks, have CPUs look like so many devices to JAX, which is not imported yet."""
+    """Makes JAX, which is not imported yet, see a CPU device for each rank of a case."""
     if case.ranks and case.device == "cpu":
         flag = f"--xla_force_host_platform_device_count={case.ranks}"
         os.environ["XLA_FLAGS"] = " ".join(filter(None, [os.environ.get("XLA_FLAGS"), flag]))
@@ -30,7 +30,10 @@ def make_devices(case: Case) -> None:
 def shared_by_ranks(
     adapter: Adapter, task: Task, cores: Sequence[int], memory_bytes: int
 ) -> Iterator[Adapter]:
-    """The adapter of a case with ranks, which all end with the block. Devices of JAX are ranks of one process."""
+    """Yields the adapter of a case with ranks, which end with the block.
+
+    With JAX the ranks are devices of one process.
+    """
     if not isinstance(adapter, TorchAdapter):
         yield adapter
         return
@@ -53,14 +56,14 @@ def shared_by_ranks(
 
 
 def confined(memory_bytes: int, parent: int) -> None:
-    """Limit a rank as its worker is limited, and have it die with it."""
+    """Limits a rank like its worker, with which it dies."""
     die_with_parent(parent)
     forbid_network_and_pip()
     limit_memory(memory_bytes)
 
 
 class RankedAdapter:
-    """An adapter in the worker, whose programs with ranks are built there."""
+    """An adapter whose programs with ranks are built in the ranks' processes."""
 
     def __init__(self, adapter: Adapter, ranks: Any) -> None:
         self.adapter, self.ranks = adapter, ranks

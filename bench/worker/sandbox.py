@@ -1,34 +1,68 @@
-"""The limits of a worker: some memory, compilers, but neither the network nor pip. It dies with the harness."""
+"""Limits of a worker: bounded memory, no network, no pip; it dies with the harness."""
 
 import ctypes
+import errno
 import os
 import re
 import resource
 import shutil
 import signal
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..common.texts import cut
 
 ATTEMPTS: list[str] = []
-"""The forbidden things that were tried in this process, also where the refusal was caught."""
+"""Forbidden actions that were tried in this process, also if the refusal was caught."""
 
 COMPILER = re.compile(r"(.*-)?(c\+\+|g\+\+|gcc|cc|clang(\+\+)?|nvcc|ptxas)(-\d+(\.\d+)*)?")
 """The file name of a compiler, like `x86_64-linux-gnu-g++-12`."""
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class HarnessDiskFull(BaseException):
+    """The disk is full while the harness writes; no case is to blame.
+
+    A BaseException, so that code that catches errors does not take it for an adapter's.
+    """
+
+
+@contextmanager
+def harness_writing() -> Iterator[None]:
+    """Raises HarnessDiskFull if the disk is full in the block, in which only the harness writes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise HarnessDiskFull from error
+        raise
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its finished children: a compiler is part of the case."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def limit_memory(size: int) -> None:
-    """Refuse private writable memory beyond `size` bytes: then an allocation fails, not the machine. A crash leaves no image of
-    the memory in the user's current folder."""
+    """Limits private writable memory to `size` bytes: an allocation fails then, not the machine.
+
+    A crash writes no core file into the user's folder.
+    """
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def die_with_parent(parent: int | None) -> None:
-    """Have the kernel kill this process when its parent, the harness, dies; None in a container, where it cannot be seen. What
-    outlives its own parent stays below this process for as long as it lives: then nobody takes it for another worker's."""
+    """Makes the kernel kill this process when its parent, the harness, dies.
+
+    `parent` is None in a container, where it is invisible. Orphaned descendants become children of
+    this process, so that they are not counted as another worker's.
+    """
     if sys.platform == "linux" and parent is not None:
         set_parent_death_signal, set_child_subreaper = 1, 36
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
@@ -38,18 +72,18 @@ def die_with_parent(parent: int | None) -> None:
 
 
 class ForbiddenInWorker(RuntimeError):
-    """Raised where a framework tries to install something or to reach the network."""
+    """Raised if a framework tries to install a package or to use the network."""
 
 
 def forbid_network_and_pip() -> None:
-    """Refuse connections and pip. The package samna on PyPI runs `pip install --force-reinstall` when it is imported."""
+    """Refuses connections and pip: PyPI's samna runs `pip install --force-reinstall` on import."""
     sys.modules["samna"] = None  # type: ignore[assignment]  # makes `import samna` fail
     os.environ["PIP_NO_INDEX"] = "1"
     sys.addaudithook(_refuse)
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: Python calls it before it does what `event` names."""
+    """An audit hook, which Python calls before each audited event."""
     if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
         address = arguments[1]
         if isinstance(address, tuple):
@@ -71,7 +105,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_compiler(program: object) -> bool:
-    """Whether the file that would be started, links followed, is a compiler; its arguments are paths of any words."""
+    """True if the program, links followed, is a compiler; its arguments may be any paths."""
     path = (
         shutil.which(os.fsdecode(program))
         if isinstance(program, str | bytes | os.PathLike)
@@ -81,7 +115,7 @@ def _is_compiler(program: object) -> bool:
 
 
 def _words(arguments: tuple[Any, ...]) -> list[str]:
-    """The words of the command line, from the arguments of any audit event that starts a process."""
+    """Words of the command line in the arguments of an audit event that starts a process."""
     lists = (
         argument if isinstance(argument, list | tuple) else [argument] for argument in arguments[:2]
     )

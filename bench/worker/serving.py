@@ -1,5 +1,7 @@
-"""What a worker does for the judge, which is another process: it calls methods that the judge names, and hands over what they
-give. What it says of the outcome itself counts for nothing."""
+"""A worker's service for the judge, another process: it calls methods that the judge names.
+
+It passes their results on; its own view of the outcome does not count.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,11 +14,10 @@ from ..core.complete import whole
 from ..core.contract import ACROSS, Adapter, FixedPoint, Program
 from ..core.result import BY_HARNESS, Answer
 from ..workloads import workload_of
-from .author import from_author
 from .channel import Channel
+from .failures import from_author, lack
 from .handover import Reference, decode, encode
-from .lacks import lack
-from .no_room import NoRoom
+from .sandbox import HarnessDiskFull
 
 DONE = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
 KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "put"}
@@ -29,14 +30,14 @@ HANDED_OVER = {
     "statistics",
     "features",
 }
-"""Methods that the judge may call: those whose result nobody wants, those whose result stays here, and those whose result it
-judges."""
+"""Methods that the judge may call: without a result, with a result that stays in the worker, and
+with a result that is judged."""
 LONGEST_TEXT = 4000
-"""Of an error that is told to the judge."""
+"""Characters of an error for the judge."""
 
 
 class ProvedAdapter:
-    """An adapter as the judge drives it: networks are made here, of their cases, and threads are those of this process."""
+    """An adapter as the judge drives it: networks are made here, from their cases."""
 
     def __init__(self, adapter: Adapter, threads: int):
         self.adapter, self.threads = adapter, threads
@@ -52,9 +53,11 @@ class ProvedAdapter:
 
 
 class Serving:
-    """Serves the judge over `channel`; `folder` is where arrays are exchanged, `reference` names the adapter, `version` is
-    `NAME@VERSION` if one was asked for. `traceback` is that
-    of the last call that raised."""
+    """Serves the judge over `channel`.
+
+    Arrays are exchanged in `folder`. `reference` names the adapter, `version` is `NAME@VERSION` if
+    the config asks for one. `traceback` is that of the last call that raised.
+    """
 
     def __init__(self, channel: Channel, folder: Path, reference: str, version: str | None = None):
         self.channel, self.folder, self.reference, self.version = (
@@ -65,10 +68,9 @@ class Serving:
         )
         self.traceback: str | None = None
 
-    def until_judged(self, request: dict[str, Any], **given: Any) -> bool:
-        """Ask to be judged, and carry out calls on what is `given`, by names that the judge knows, until it is through. Whether
-        all was right."""
-        objects, self.traceback = dict(given), None
+    def until_judged(self, request: dict[str, Any], **objects: Any) -> bool:
+        """Asks to be judged and serves calls on `objects`; returns whether the verdict is right."""
+        self.traceback = None
         self.channel.answer(request)
         while "call" in (order := self.channel.order()):
             for name in order["dropped"]:
@@ -76,56 +78,61 @@ class Serving:
             self.channel.answer(self._carried_out(order, objects))
         return bool(order["right"])
 
-    def told(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
-        """What the judge is told of the last call of a phase. It is read at once: what is not there now was not there in time."""
+    def last_call(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
+        """Returns the result of a phase's last call for the judge.
+
+        It is read at once: an array that is missing now was not computed in time.
+        """
         return self.handed_over(
             lambda: answer_of(program, result, phase in ("backward", "optimizer", "step"))
         )
 
     def handed_over(self, read: Callable[[], Any]) -> dict[str, Any]:
-        """What `read` gives, or what it raises, for the judge."""
+        """Returns the value of `read`, or what it raises, for the judge."""
         try:
             return {"answer": encode(read(), self.folder)}
-        except NoRoom:
+        except HarnessDiskFull:
             raise
         except BaseException as error:  # an adapter may raise SystemExit too
             return {"raised": self._raised(error)}
 
     def _raised(self, error: BaseException) -> list[str]:
-        """Kind and text of an error, for the judge."""
+        """Returns kind and text of an error."""
         error = lack(error, self.version)
         self.traceback = from_author(error, self.reference)
         contract = (kind for kind in ACROSS if isinstance(error, kind))
         return [next(contract, type(error)).__name__, cut(str(error), LONGEST_TEXT)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
-        """The result of a call as JSON, or the kind and the text of what it raised."""
+        """Returns the result of a call as JSON, or the kind and text of its error."""
         owner, method, name = order["call"]
         try:
             if method not in DONE | KEPT | HANDED_OVER:
                 raise ValueError(f"{method} is not called for the judge")
             decoded = (decode(argument, self.folder) for argument in order["arguments"])
             arguments = [
-                objects[one.name] if isinstance(one, Reference) else one for one in decoded
+                objects[each.name] if isinstance(each, Reference) else each for each in decoded
             ]
-            own = (
+            call = (
                 partial(getattr(Program, method), objects[owner])
                 if method in BY_HARNESS
                 else getattr(objects[owner], method)
             )
-            result = own(*arguments)
+            result = call(*arguments)
             if method in KEPT:
                 objects[name] = result
             return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
-        except NoRoom:
+        except HarnessDiskFull:
             raise
         except BaseException as error:  # an adapter may raise SystemExit too
             return {"raised": self._raised(error)}
 
 
 def answer_of(program: Program, result: Any, backward: bool) -> Answer:
-    """A result as the harness reads it, the gradients that it holds if a backward was asked for. Nothing of the program's own is
-    called before all arrays are read."""
+    """Reads a result, with its gradients after a backward pass.
+
+    No method of the adapter runs before all arrays are read.
+    """
     spikes, output, statistics = (
         getattr(Program, name)(program, result) for name in ("spikes", "output", "statistics")
     )

@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
+import importlib.util
 import json
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -124,3 +126,39 @@ class Own(Workload):
 
 
 own = Own(NETWORK, _network_of, axes=(), small={"time_steps": 11, "batch": 3})
+
+
+def called(reference: str) -> dict[str, Any]:
+    """Calls `file.py:function` and returns the `text` of its network, or a sentence in `fault`.
+
+    Runs the user's code: only workers call it.
+    """
+    source, _, name = reference.rpartition(":")
+    try:
+        spec = importlib.util.spec_from_file_location("own_network", source)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if not callable(function := getattr(module, name, None)):
+            return {"fault": f"has no function {name!r}"}
+        network = function()
+        if not isinstance(network, Network):
+            return {
+                "fault": f"{name} returned {type(network).__name__}, not a Network "
+                "(snnbench.adapters has it, and Node)"
+            }
+        if not network.neurons:
+            return {"fault": f"{name} returned a network without a neuron"}
+        return {"text": as_text(network)}
+    except (Exception, SystemExit) as error:
+        line = next(
+            (
+                frame.lineno
+                for frame in reversed(traceback.extract_tb(error.__traceback__))
+                if frame.filename == source
+            ),
+            None,
+        )
+        return {
+            "fault": f"{'' if line is None else f'line {line}: '}{type(error).__name__}: {error}"
+        }

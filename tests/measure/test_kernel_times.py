@@ -10,8 +10,7 @@ from support.simulated_device import SimulatedDevice
 
 from snnbench.measure import kernel_times as room
 from snnbench.measure.floor import Ceilings
-from snnbench.measure.kernel_times import kernel_times
-from snnbench.worker.kernel_case import timed
+from snnbench.measure.kernel_times import kernel_times, timed
 
 MIB, START_S, COLD, WARM = 1 << 20, 1e-6, 4e12, 8e12
 CEILINGS = Ceilings(

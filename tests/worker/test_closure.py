@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from snnbench.worker import closure
-from snnbench.worker.closure import closure_of
+from snnbench.worker import describe
+from snnbench.worker.describe import closure_of
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def installed(tmp_path, monkeypatch):
     make("damaged", "whole", ["a"])
     (tmp_path / "damaged-1.1.dist-info" / "RECORD").write_text("\n\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    closure._owners.cache_clear()
+    describe._owners.cache_clear()
     yield
-    closure._owners.cache_clear()
+    describe._owners.cache_clear()
 
 
 def test_it_follows_requirements_round_and_leaves_out_extras_and_what_is_not_there(installed):

@@ -3,7 +3,7 @@
 import pytest
 
 from snnbench.core.contract import Unsupported
-from snnbench.worker.lacks import lack
+from snnbench.worker.failures import lack
 
 
 def raised(code: str, **known) -> BaseException:

@@ -13,7 +13,7 @@ import pytest
 from snnbench.adapters.registry import BUILT_IN
 from snnbench.worker import handover
 from snnbench.worker.handover import encode
-from snnbench.worker.no_room import NoRoom
+from snnbench.worker.sandbox import HarnessDiskFull
 from snnbench.worker.serving import Serving
 
 
@@ -34,9 +34,9 @@ class OwnDiskIsFull:
 
 @pytest.mark.parametrize("count", [1, 97, 99_991])
 def test_an_array_without_room_is_no_error_that_others_catch(full, count):
-    with pytest.raises(NoRoom):
+    with pytest.raises(HarnessDiskFull):
         encode({"spikes": np.ones(count)}, full)
-    assert not issubclass(NoRoom, Exception)
+    assert not issubclass(HarnessDiskFull, Exception)
 
 
 def carried_out(value, folder):
@@ -49,7 +49,7 @@ def test_a_full_disk_while_serving_is_no_error_of_the_adapter_and_its_own_full_d
     full, monkeypatch
 ):
     monkeypatch.setattr("snnbench.worker.serving.BY_HARNESS", ())
-    with pytest.raises(NoRoom):
+    with pytest.raises(HarnessDiskFull):
         carried_out(np.ones(97), full)
     kind, text = carried_out(OwnDiskIsFull(), full)["raised"]
     assert kind == "OSError" and "No space left" in text
