@@ -1,4 +1,4 @@
-"""The inventory of environments, their adapters, and the cases that these refuse: workers are asked, nothing is imported here."""
+"""Environments, adapters and refused cases, as workers report them: nothing is imported here."""
 
 import ast
 import itertools
@@ -25,7 +25,7 @@ TIMEOUT_S, KERNELS_TIMEOUT_S = 60.0, 600.0
 
 @dataclass(frozen=True)
 class Home:
-    """Where workers run. `facts` are what a worker says of its environment, ready for JSON; `executor` starts workers there."""
+    """An environment of workers: `facts` for JSON, as a worker reports them, and its executor."""
 
     facts: dict[str, Any]
     executor: Executor
@@ -36,7 +36,7 @@ class Home:
 
     @property
     def hash(self) -> str:
-        """Of Python and all packages."""
+        """The hash of Python and all packages."""
         return self.facts["hash"]
 
     @property
@@ -45,14 +45,16 @@ class Home:
 
     @property
     def image_digest(self) -> str | None:
-        """Of the image that workers' containers are made from."""
+        """The digest of the image of workers' containers."""
         return self.facts["image"]["digest"] if "image" in self.facts else None
 
 
 @dataclass
 class Inventory:
-    """Every adapter by its name, the homes of those that have an environment of their own by its name, and by adapter and
-    case id the reason for each refused case of the inquiry."""
+    """Adapters by name, homes other than the default by name, and refusals.
+
+    `refusals` has, by adapter and case id, the reason for each refused case of the inquiry.
+    """
 
     default: Home
     adapters: dict[str, AdapterInfo] = field(default_factory=dict)
@@ -60,29 +62,26 @@ class Inventory:
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def left_out(self, points: Iterable[Case]) -> list[str]:
-        """Names of adapters that suit one of these cases and cannot run here, so that `all` does not mean them."""
+        """Returns suitable adapters that cannot run here, which `all` therefore excludes."""
         kinds = {point.workload: point for point in points}.values()
         suiting = (adapter for adapter in self.adapters.values() if any(map(adapter.suits, kinds)))
         return [adapter.name for adapter in suiting if not adapter.can_run]
 
     def home_of(self, adapter: AdapterInfo) -> Home:
-        """Where an adapter's workers run; the default home if its environment cannot be used."""
+        """Returns the home of an adapter's workers; the default if its environment is unusable."""
         return self.homes.get(adapter.home, self.default)
 
     def add(self, entry: dict[str, Any], home: str = "default") -> str:
-        """Take in a worker's entry for one adapter, in place of an earlier one of the same name, which is returned."""
-        adapter = AdapterInfo.from_answer(
-            entry, declared_name(entry["reference"]) if "error" in entry else "", home
-        )
-        self.adapters[adapter.name], self.refusals[adapter.name] = (
-            adapter,
-            entry.get("refusals", {}),
-        )
+        """Adds or replaces an adapter by a worker's entry, and returns its name."""
+        name = declared_name(entry["reference"]) if "error" in entry else ""
+        adapter = AdapterInfo.from_answer(entry, name, home)
+        self.adapters[adapter.name] = adapter
+        self.refusals[adapter.name] = entry.get("refusals", {})
         return adapter.name
 
 
 def default_home() -> Home:
-    """The default environment of this machine. Raises RuntimeError if a worker there gives no answer."""
+    """Returns the default environment. Raises RuntimeError if its worker gives no answer."""
     executor = LocalExecutor()
     return _home(_answer(Inquiry(), executor), executor)
 
@@ -93,15 +92,16 @@ def take_inventory(
     executor: Executor = LocalExecutor(),
     versions: Sequence[str] = (),
 ) -> Inventory:
-    """Ask about installed adapters and those in `files`, which win over installed ones of the same name, and about the `versions`
-    of them, `NAME@VERSION`, beside those that the inquiry names.
+    """Asks workers about installed adapters, those in `files`, and `versions` of adapters.
 
-    One worker is asked in each environment, and one for each adapter that is not of this project: it may hang, crash or exit.
-    Of this project's adapters only those that the inquiry names are asked; of the others no more than the name is known.
-    An adapter is at home in the default environment if its framework is installed there, else in the one made for it. An
-    adapter that cannot even be asked is listed with its `error`: its cases then run and end with the right status. Raises
-    RuntimeError if the default environment gives no answer, ConfigError if something in `files` is no adapter, or two have one
-    name.
+    Adapters in `files` take precedence over installed ones of the same name. One worker answers in
+    each environment, and one for each third-party adapter, which may hang, crash or exit. Built-in
+    adapters that the inquiry does not name are listed by name only. The home of an adapter is the
+    default environment if its framework is installed there, else the one made for it. An adapter
+    that gives no answer is listed with its `error`; its cases run and end with the right status.
+
+    Raises RuntimeError if the default environment gives no answer, and ConfigError if an entry of
+    `files` is no adapter or two have the same name.
     """
     asked = tuple(reference for name, reference in OWN.items() if inquiry.is_about(name))
     answer = _answer(replace(inquiry, references=asked), executor)
@@ -109,32 +109,25 @@ def take_inventory(
         _home(answer, executor),
         {name: AdapterInfo(reference, name) for name, reference in OWN.items()},
     )
-    strangers = [
-        *(reference for reference in references().values() if reference not in OWN.values()),
-        *files,
-    ]
-    given: dict[str, str] = {}
-    for entry in [
-        *answer["adapters"],
-        *(_ask_stranger(reference, inquiry, executor) for reference in strangers),
-    ]:
+    installed = [name for name in references().values() if name not in OWN.values()]
+    third_party = [_ask_third_party(name, inquiry, executor) for name in (*installed, *files)]
+    named: dict[str, str] = {}
+    for entry in [*answer["adapters"], *third_party]:
         if entry.get("no_adapter") and entry["reference"] in files:
             raise ConfigError(entry["error"])
         name = inventory.add(entry)
-        if (
-            entry["reference"] in files
-            and (other := given.setdefault(name, entry["reference"])) != entry["reference"]
-        ):
+        reference = entry["reference"]
+        if reference in files and (other := named.setdefault(name, reference)) != reference:
             raise ConfigError(
-                f"{other} and {entry['reference']}: both have the name {name!r}; give one of them another `name`"
+                f"{other} and {reference}: both have the name {name!r}; give one of them another "
+                "`name`"
             )
-    for own in known().values():
-        lodgers = [
-            inventory.adapters[name] for name in own.recipe.adapters if name in inventory.adapters
-        ]
-        lodgers = [adapter for adapter in lodgers if adapter.missing or adapter.error]
-        if lodgers:
-            _ask_at_home(inventory, own, lodgers, inquiry)
+    for environment in known().values():
+        names = [name for name in environment.recipe.adapters if name in inventory.adapters]
+        hosted = [inventory.adapters[name] for name in names]
+        hosted = [adapter for adapter in hosted if adapter.missing or adapter.error]
+        if hosted:
+            _ask_at_home(inventory, environment, hosted, inquiry)
     for name in dict.fromkeys((*versions_among(inquiry.frameworks or ()), *versions)):
         if name.partition("@")[0] in inventory.adapters:
             _ask_version(inventory, name, inquiry)
@@ -142,18 +135,19 @@ def take_inventory(
 
 
 def _ask_version(inventory: Inventory, text: str, inquiry: Inquiry) -> None:
-    """Ask about the version `NAME@VERSION` of an adapter in its environment. Until that is made, what is known are the
-    constructions of the version that is installed here."""
+    """Asks about a version of an adapter in its environment.
+
+    Before that is made, only the constructions of the installed version are known.
+    """
     name, _, version = text.partition("@")
-    own, usual = version_environment(text), inventory.adapters[name]
+    environment, usual = version_environment(text), inventory.adapters[name]
     named = tuple(
         other.replace(text, name, 1)
         for other in inquiry.frameworks or ()
         if other.partition(":")[0] == text
     )
-    entries, lacking = _asked(
-        inventory, own, replace(inquiry, references=(usual.reference,), frameworks=named or None)
-    )
+    about = replace(inquiry, references=(usual.reference,), frameworks=named or None)
+    entries, lacking = _asked(inventory, environment, about)
     unknown: dict[str, Any] = {
         "missing": (),
         "closure": {},
@@ -164,72 +158,68 @@ def _ask_version(inventory: Inventory, text: str, inquiry: Inquiry) -> None:
     info = replace(usual, name=text, version=version, home=text, **unknown)
     for entry in entries:
         inventory.refusals[text] = entry.get("refusals", {})
-        info = AdapterInfo.from_answer(
-            {**entry, "name": text, "version": entry.get("version") or version}, text, text
-        )
-        if info.missing and all(
-            "." in module for module in info.missing
-        ):  # of a package that is there
-            info = replace(
-                info, lacking=None, refusal=f"{name} {version} has no {', '.join(info.missing)}"
-            )
+        entry = {**entry, "name": text, "version": entry.get("version") or version}
+        info = AdapterInfo.from_answer(entry, text, text)
+        # A missing module of an installed package is a property of the version.
+        if info.missing and all("." in module for module in info.missing):
+            refusal = f"{name} {version} has no {', '.join(info.missing)}"
+            info = replace(info, lacking=None, refusal=refusal)
     inventory.adapters[text] = info
 
 
 def _ask_at_home(
-    inventory: Inventory, own: Environment, lodgers: list[AdapterInfo], inquiry: Inquiry
+    inventory: Inventory, environment: Environment, hosted: list[AdapterInfo], inquiry: Inquiry
 ) -> None:
-    """Ask about adapters in the environment made for them; if it gives no answer, they lack it."""
-    entries, lacking = _asked(
-        inventory, own, _about(inquiry, *(adapter.reference for adapter in lodgers))
-    )
+    """Asks about the adapters hosted in an environment; without an answer, they lack it."""
+    about = _about(inquiry, *(adapter.reference for adapter in hosted))
+    entries, lacking = _asked(inventory, environment, about)
     for entry in entries:
-        inventory.add(entry, own.name)
+        inventory.add(entry, environment.name)
     if lacking:
-        for adapter in lodgers:
-            inventory.adapters[adapter.name] = replace(adapter, home=own.name, lacking=lacking)
+        for adapter in hosted:
+            info = replace(adapter, home=environment.name, lacking=lacking)
+            inventory.adapters[adapter.name] = info
 
 
 def _asked(
-    inventory: Inventory, own: Environment, inquiry: Inquiry
+    inventory: Inventory, environment: Environment, inquiry: Inquiry
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """What a worker in an environment says of adapters, or why there is none."""
+    """Returns a worker's entries on adapters, or the reason for their absence."""
+    recipe, lacking = environment.recipe, environment.lacking()
     home = OwnEnvironment(
-        own.name, own.recipe.adapters, own.recipe.image, own.python, own.lacking()
+        environment.name, recipe.adapters, recipe.image, environment.python, lacking
     )
     try:
         executor = inventory.default.executor.inside(home)
-        answer = ask_environment(own, inquiry, executor)
+        answer = ask_environment(environment, inquiry, executor)
     except CannotStart as error:
         return [], str(error)
     except NotMade as error:
         return [], f"{error}: {inventory.default.executor.advice(home)}"
-    inventory.homes[own.name] = _home(answer, executor)
+    inventory.homes[environment.name] = _home(answer, executor)
     return answer["adapters"], None
 
 
-def _ask_stranger(reference: str, inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
-    """The entry of an adapter, from a worker of its own."""
+def _ask_third_party(reference: str, inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
+    """Returns the entry of one adapter from a separate worker."""
     try:
         (entry,) = _answer(_about(inquiry, reference), executor)["adapters"]
         return entry
     except NoAnswerInTime:
-        return {
-            "reference": reference,
-            "error": f"the import of {reference} did not end within {TIMEOUT_S:g} s",
-        }
+        reason = f"the import of {reference} did not end within {TIMEOUT_S:g} s"
     except RuntimeError as error:
-        return {"reference": reference, "error": str(error)}
+        reason = str(error)
+    return {"reference": reference, "error": reason}
 
 
 def _about(inquiry: Inquiry, *references: str) -> Inquiry:
-    """The inquiry about few adapters, whose names may not be known yet: all are asked as if they were named."""
+    """Returns the inquiry about these adapters as if it named them."""
     frameworks = None if inquiry.frameworks is None else (*inquiry.frameworks, "all")
     return replace(inquiry, references=references, frameworks=frameworks)
 
 
 def declared_name(reference: str) -> str:
-    """The `name` that an adapter's class declares, read from its source without running it; else the class's name."""
+    """Returns the `name` that an adapter's source declares, else the name of its class."""
     source, _, class_name = reference.rpartition(":")
     try:
         tree = ast.parse(Path(source).read_text()) if source.endswith(".py") else ast.Module([], [])
@@ -240,7 +230,7 @@ def declared_name(reference: str) -> str:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and node.name == class_name
     ]
-    for statement in itertools.chain.from_iterable(one.body for one in classes):
+    for statement in itertools.chain.from_iterable(node.body for node in classes):
         match statement:
             case ast.Assign([ast.Name("name"), *_], ast.Constant(str(name))):
                 return name
@@ -250,14 +240,13 @@ def declared_name(reference: str) -> str:
 
 
 def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
-    """The best that the device can do: bytes copied per second by working-set size, flops per second by format."""
-    return launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")[
-        "ceilings"
-    ]
+    """Returns a device's best rates: copied bytes per second by size, flops by format."""
+    event = launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")
+    return event["ceilings"]
 
 
 def timed_kernels() -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
-    """`measured_ceilings` of the GPU, and what every kernel of ours takes there."""
+    """Returns `measured_ceilings` of the GPU, and the times of snnbench's kernels there."""
     event = launch_apart("kernels", {}, "cuda", KERNELS_TIMEOUT_S).answer("calibration")
     return event["ceilings"], event["kernels"]
 

@@ -1,13 +1,13 @@
-"""`NAME@VERSION` → the environment of one version of a framework, which holds that version over the packages of snnbench's own.
+"""`NAME@VERSION` → the environment of that version, over the packages of snnbench's own.
 
-The tables `[versions.NAME]` of environments.toml say which frameworks have versions, and what a version needs.
+The tables `[versions.NAME]` of environments.toml list the frameworks and what a version needs.
 """
 
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -19,14 +19,14 @@ from .recipes import FILE, VERSIONS, Recipe, Step, Table, environments_folder, m
 
 
 class Change(Table):
-    """What some versions need beside their packages."""
+    """Additional needs of some versions."""
 
     first: tuple[str, ...] = ()
     build: Annotated[bool, Field(strict=True)] = False
 
 
 class Versions(Table):
-    """A framework that has versions. The comment in environments.toml explains the fields."""
+    """A framework with versions. The comment in environments.toml explains the fields."""
 
     control: str
     packages: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Versions(Table):
         return when
 
     def recipe(self, name: str, version: str) -> Recipe:
-        """What an environment of that version holds."""
+        """Returns the recipe of an environment of that version."""
         changes = [
             change
             for text, change in self.when.items()
@@ -65,35 +65,41 @@ class Versions(Table):
 
 
 def load_versions() -> dict[str, Versions]:
-    """By framework; those of the user's environments.toml win. Raises ConfigError with file, key, value and what is right."""
-    found: dict[str, Versions] = {}
+    """Returns tables by framework; those of the user take precedence.
+
+    Raises ConfigError with file, key, value and what is expected.
+    """
+    loaded: dict[str, Versions] = {}
     for path, tables in read_tables():
         versions = tables.get(VERSIONS, {})
         if not isinstance(versions, dict):
             raise ConfigError(f"{path}: {VERSIONS} = {shown(versions)}: must be a table")
         for name, table in versions.items():
             try:
-                found[name] = Versions.model_validate(table)
+                loaded[name] = Versions.model_validate(table)
             except ValidationError as error:
-                raise ConfigError(
-                    f"{path}: {message(f'{VERSIONS}.{name}', error, Versions)}"
-                ) from None
-    return found
+                sentence = message(f"{VERSIONS}.{name}", error, Versions)
+                raise ConfigError(f"{path}: {sentence}") from None
+    return loaded
 
 
 def versions_among(frameworks: Iterable[str]) -> list[str]:
-    """The `NAME@VERSION` among frameworks as a config names them, without variants, each once."""
+    """Returns each `NAME@VERSION` among the frameworks of a config once, without its variant."""
     names = (text.partition(":")[0] for text in frameworks)
     return list(dict.fromkeys(name for name in names if "@" in name))
 
 
 def version_environment(text: str) -> Environment:
-    """The environment of `NAME@VERSION`, made or not. Raises ConfigError for a framework without versions, or none exact."""
+    """Returns the environment of `NAME@VERSION`, made or not.
+
+    Raises ConfigError for a framework without versions, and for a version that is not exact.
+    """
     name, _, version = text.partition("@")
     frameworks = load_versions()
     if name not in frameworks:
         raise ConfigError(
-            f"{text}: {name!r} has no versions{nearest(name, frameworks)} (there are {', '.join(frameworks)})"
+            f"{text}: {name!r} has no versions{nearest(name, frameworks)} "
+            f"(there are {', '.join(frameworks)})"
         )
     try:
         exact = str(Version(version))
@@ -113,19 +119,22 @@ def version_environment(text: str) -> Environment:
 
 
 def environment_named(text: str) -> Environment:
-    """That of a recipe, or of `NAME@VERSION`. Raises ConfigError."""
+    """Returns the environment of a recipe, or of `NAME@VERSION`. Raises ConfigError."""
     return version_environment(text) if "@" in text else named(text)
 
 
 def made_versions() -> list[Environment]:
-    """The environments of versions that lie in the folder of environments. Raises ConfigError."""
+    """Returns the environments of versions that were made. Raises ConfigError."""
     names = sorted(path.parent.name for path in environments_folder().glob(f"*@*/{MARKER}"))
     frameworks = load_versions()
     return [version_environment(name) for name in names if name.partition("@")[0] in frameworks]
 
 
 def controls_of(frameworks: Iterable[str]) -> list[str]:
-    """Whom the versions among `frameworks` are compared with, as far as these do not name them. Raises ConfigError."""
+    """Returns the controls of the versions among `frameworks`, unless these name them.
+
+    Raises ConfigError.
+    """
     texts, tables = list(frameworks), load_versions()
     named = {text.partition(":")[0] for text in texts}
     names = dict.fromkeys(text.partition("@")[0] for text in versions_among(texts))
@@ -134,8 +143,11 @@ def controls_of(frameworks: Iterable[str]) -> list[str]:
 
 
 def _beneath(name: str, control: str) -> tuple[str, ...]:
-    """Folders with what a framework rests on: our own, unless the library of its control is not there, and an environment that
-    serves the framework is made."""
+    """Returns the folders of the packages that a framework needs.
+
+    They are snnbench's own, unless the control's library is missing there and an environment that
+    serves the framework is made.
+    """
     if find_spec(control) is None:
         for environment in known().values():
             if name in environment.recipe.adapters and environment.state()[0] == "ready":
@@ -144,10 +156,6 @@ def _beneath(name: str, control: str) -> tuple[str, ...]:
 
 
 def own_packages() -> tuple[str, ...]:
-    """The folders of packages that snnbench's own Python searches."""
-    paths: list[Any] = [Path(text) for text in sys.path if text]
-    return tuple(
-        str(path)
-        for path in paths
-        if path.name in ("site-packages", "dist-packages") and path.is_dir()
-    )
+    """Returns the package folders of snnbench's own Python."""
+    folders, names = map(Path, sys.path), ("site-packages", "dist-packages")
+    return tuple(str(folder) for folder in folders if folder.name in names and folder.is_dir())

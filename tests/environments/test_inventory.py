@@ -1,4 +1,4 @@
-"""What is installed is asked of workers: one in each environment, for everything at once."""
+"""Workers report what is installed: one worker in each environment answers all questions."""
 
 import pytest
 from support.paths import FAULTY
@@ -20,7 +20,7 @@ POINTS = (Case("", neurons=97), SOFT_UNDECAYED, Case("", neuron=NATIVE))
 
 @pytest.fixture
 def launched(monkeypatch, tmp_path):
-    """The jobs of workers that were started, in order. No environment is made."""
+    """The jobs of started workers, in order. No environment is made."""
     jobs, launch = [], inventory.launch_apart
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
     monkeypatch.setattr(
@@ -31,7 +31,7 @@ def launched(monkeypatch, tmp_path):
     return jobs
 
 
-def test_each_environment_is_asked_once_and_each_stranger_by_itself(launched):
+def test_each_environment_is_asked_once_and_each_third_party_adapter_apart(launched):
     there = take_inventory([NUMPY], Inquiry(frameworks=("norse:lif", "torch:*"), points=POINTS))
     assert [job["references"] for job in launched] == [
         (BUILT_IN["torch"], BUILT_IN["norse"]),
@@ -56,7 +56,7 @@ def test_each_environment_is_asked_once_and_each_stranger_by_itself(launched):
         )
     }
     assert there.refusals["numpy"].keys() == refused, (
-        "a stranger is asked even if no framework of the inquiry names it"
+        "a third-party adapter is asked even if the inquiry does not name it"
     )
     assert there.refusals["torch"][Case("torch", neuron=NATIVE).id] == "torch has no native neuron"
     assert (
@@ -64,7 +64,7 @@ def test_each_environment_is_asked_once_and_each_stranger_by_itself(launched):
         == "torch has no native neuron"
     )
     assert Case("torch", mode="compile", neuron=NATIVE).id not in there.refusals["torch"], (
-        "nobody asked for that mode"
+        "the inquiry does not name that mode"
     )
 
 
@@ -96,14 +96,14 @@ def test_who_cannot_be_asked_is_listed_with_the_error(launched, reference, name,
 def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeypatch):
     monkeypatch.setattr(
         inventory,
-        "_ask_stranger",
+        "_ask_third_party",
         lambda reference, *rest: {"reference": reference, "name": "mine"},
     )
     files = [f"{tmp_path / folder / 'mine.py'}:Mine" for folder in "ab"]
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as caught:
         take_inventory(files)
     assert (
-        str(told.value)
+        str(caught.value)
         == f"{files[0]} and {files[1]}: both have the name 'mine'; give one of them another `name`"
     )
     assert take_inventory([files[0], files[0]]).adapters["mine"].reference == files[0], (
@@ -111,7 +111,7 @@ def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeyp
     )
 
 
-def test_an_import_that_hangs_is_told_where_its_name_is_asked_for(launched, tmp_path, monkeypatch):
+def test_an_import_that_hangs_is_reported_if_its_name_is_requested(launched, tmp_path, monkeypatch):
     monkeypatch.setattr(inventory, "TIMEOUT_S", 1.0)
     hanging = tmp_path / "hanging.py"
     hanging.write_text("import signal\nsignal.pause()\n")

@@ -1,4 +1,4 @@
-"""Versions of frameworks, made for real but small: `tiny@1.0` lies over the packages of snnbench's own environment."""
+"""Versions of a small framework: `tiny@1.0` lies over the packages of snnbench's own."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ NAMES = [f"tiny@{version}" for version in WHEELS]
 
 @pytest.fixture(scope="module")
 def there(snnbench_module):
-    """Wheels of three versions, their table in the user's environments.toml, and the adapter `tiny.py:Tiny`."""
+    """Wheels of three versions, their table in environments.toml, and the adapter `tiny`."""
     wheels, folder = snnbench_module.folder / "wheels", snnbench_module.folder / "environments"
     for version, files in WHEELS.items():
         wheel_of(wheels, "tinyframework", files, version)
@@ -139,10 +139,10 @@ def test_check_and_adapters_take_versions(there, measured):
     )
     ends = [(one["case"]["framework"], one["status"]) for one in json.loads(checked.stdout)]
     assert ends == [("tiny@1.0", "unsupported"), ("tiny@2.0", "ok")]
-    (told,) = json.loads(
+    (entry,) = json.loads(
         there("adapters", "tiny@2.0", "--adapter", "tiny.py:Tiny", "--json").stdout
     )["adapters"]
-    assert (told["name"], told["version"], told["environment"], told["lacking"]) == (
+    assert (entry["name"], entry["version"], entry["environment"], entry["lacking"]) == (
         "tiny@2.0",
         "2.0",
         "tiny@2.0",
@@ -181,14 +181,18 @@ def test_a_version_that_is_none_is_one_sentence(snnbench, name):
 def test_a_table_with_a_mistake_is_named(snnbench):
     folder = snnbench.folder / "environments"
     folder.mkdir()
-    for text, said in {
-        "[versions.tiny]\ncontrols = 1": "versions.tiny.controls: unknown key; did you mean 'control'?",
-        '[versions.tiny]\ncontrol = "torch"\nwhen = { "x" = {} }': "versions.tiny.when = {'x': {}}: 'x' must be versions",
+    for text, sentence in {
+        "[versions.tiny]\ncontrols = 1": (
+            "versions.tiny.controls: unknown key; did you mean 'control'?"
+        ),
+        '[versions.tiny]\ncontrol = "torch"\nwhen = { "x" = {} }': (
+            "versions.tiny.when = {'x': {}}: 'x' must be versions"
+        ),
         "versions = 3": "versions = 3: must be a table",
     }.items():
         (folder / "environments.toml").write_text(text)
         ended = snnbench("env", "create", "tiny@1.0")
-        assert ended.exit_code == 2 and said in ended.message
+        assert ended.exit_code == 2 and sentence in ended.message
 
 
 def test_a_recipe_replaces_one_pin_and_knows_exceptions():
@@ -196,7 +200,7 @@ def test_a_recipe_replaces_one_pin_and_knows_exceptions():
     first, norse = version_environment("norse@1.0.0").recipe.steps
     assert (first.name, norse.install, norse.build) == ("first", ("norse==1.0.0",), True)
     with pytest.raises(ConfigError, match="has no versions"):
-        version_environment("nobody@1.0")
+        version_environment("nothing@1.0")
 
 
 def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_no_torch(
@@ -219,7 +223,7 @@ def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_n
     assert version_environment("norse@1.0.0").beneath == own
 
 
-def test_controls_are_those_that_nobody_named():
+def test_controls_are_added_unless_named():
     assert controls_of(["snntorch@0.9.4", "snntorch"]) == ["torch"]
     assert controls_of(["snntorch@0.9.4", "spyx@0.1.20", "torch:compile"]) == ["jax"]
     assert controls_of(["snntorch@0.9.4", "all"]) == controls_of(["snntorch"]) == []
