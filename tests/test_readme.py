@@ -192,6 +192,22 @@ def test_every_config_and_folder_named_exists():
         assert (ROOT / name).exists() or name == "records/", name
 
 
+VERBS = "quick|run|plan|check|profile|report|merge|compare|bundle|verify|site|badge|init|env|data"
+
+
+def test_every_option_in_a_documented_command_exists(snnbench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    named: dict[tuple[str, ...], set[str]] = {}
+    for page in (README, ROOT / "CONTRIBUTING.md", ROOT / "Makefile", *PAGES):
+        for words in re.findall(rf"snnbench ((?:{VERBS})\b[^\n`#|]*)", page.read_text("utf-8")):
+            verb = re.match(r"(env|data) [a-z]+|[a-z]+", words)[0]
+            named.setdefault(tuple(verb.split()), set()).update(re.findall(r" (--[a-z-]+)", words))
+    assert len(named) > 15
+    for verb, options in named.items():
+        known = set(re.findall(r"--[a-z-]+", snnbench(*verb, "--help").stdout))
+        assert options <= known, (verb, options - known)
+
+
 if __name__ == "__main__":
     for each in (README, *PAGES):
         each.write_text(generated(each.read_text(encoding="utf-8")), encoding="utf-8")
