@@ -7,7 +7,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+)
 
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
@@ -16,6 +24,7 @@ from ..common.mistakes import (
     FRAMEWORK,
     LARGEST_SEED,
     LARGEST_SIZE,
+    OPTION,
     UNVERSIONED,
     ConfigError,
     nearest,
@@ -31,7 +40,6 @@ from .measure import Flag, Measure
 from .network import Networks, NetworkTable, checked, with_own
 from .setting import Setting, about, apply, setting_of
 from .shipped import located
-from .slurm import Slurm
 from .values import NAMED_NEURONS, parse_neuron
 
 if TYPE_CHECKING:
@@ -139,6 +147,35 @@ class Container(_Table):
 
     image: Annotated[str, Field(min_length=1)] = "snnbench"
     pids: Count = 1024
+
+
+SBATCH_RESERVED = {
+    *("--array", "-a", "--comment", "--output", "-o", "--open-mode", "--parsable"),
+    *("--wait", "-W", "--wrap", "--test-only"),
+}
+
+
+def _sbatch_option(option: str) -> str:
+    name = option.partition("=")[0] if option.startswith("--") else option[:2]
+    if name in SBATCH_RESERVED:
+        raise ValueError(f"snnbench sets {name} itself; leave it out")
+    return option
+
+
+Parts = Annotated[int, Field(strict=True, gt=0, le=1000)]
+Option = Annotated[str, Field(pattern=OPTION, max_length=500), AfterValidator(_sbatch_option)]
+
+
+class Slurm(_Table):
+    """One array job. Each task runs a part of the experiment: whole comparison groups."""
+
+    parts: Parts = Field(1, description="tasks; each takes whole comparison groups")
+    options: list[Option] = Field(
+        ["--exclusive"], description="of sbatch: partition, GPUs, cores, memory, time"
+    )
+    prelude: str = Field(
+        "", max_length=10_000, description="lines of bash before it: environment modules"
+    )
 
 
 class Experiment(_Table):
