@@ -11,7 +11,6 @@ from support.slow import COVERED, representatives
 from snnbench.adapters import registry
 from snnbench.core.case import Case
 
-pytestmark = pytest.mark.networks
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 SMALL = [
     (network, fault, words)

@@ -86,10 +86,7 @@ QUICK = {
     if pair[0] not in JAX and "resnet" not in pair[1]
 } | {("norse", "spiking-resnet18"), ("jax", "mnist-mlp")}
 """Each kind of network once, and each framework on torch that proves a shallow one."""
-MATRIX = [
-    pytest.param(*pair, marks=pytest.mark.networks if pair in QUICK else pytest.mark.slow)
-    for pair in PAIRS
-]
+MATRIX = [pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.slow) for pair in PAIRS]
 
 
 @pytest.mark.frameworks
