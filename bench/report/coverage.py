@@ -1,135 +1,22 @@
 """The endings of cases: conditions that vary, and the map of variants by conditions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any
 
-from ..common.units import counted
-from ..core.case import Case
-from ..core.status import RESULTS, RETRIED, STATUSES
-from ..records.rows import VARIANT, Row, comparison_group, grouped, machine_of
+from ..core.status import STATUSES
+from ..records.rows import Row, comparison_group, grouped, machine_of
 from ..schema import Machine
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A condition of comparison groups: heading, words for a value, and unit of a number."""
-
-    head: str
-    say: Callable[[Any], str] = str
-    unit: str = ""
-
-
-AXES = {
-    "neuron": Axis("neuron", lambda value: f"neuron {value.label()}"),
-    "workload": Axis("workload"),
-    "network": Axis("network"),
-    "device": Axis("device"),
-    "precision": Axis("precision"),
-    "layers": Axis("layers", lambda value: counted(value, "layer"), unit="count"),
-    "neurons": Axis("N", lambda value: f"N = {value}", unit="count"),
-    "time_steps": Axis("T", lambda value: f"T = {value}", unit="count"),
-    "batch": Axis("B", lambda value: f"B = {value}", unit="count"),
-    "width": Axis("width", lambda value: f"width {value}", unit="count"),
-    "image": Axis("image", lambda value: f"{value} × {value} pixels", unit="count"),
-    "classes": Axis("classes", lambda value: f"{value} classes", unit="count"),
-    "norm": Axis("norm", lambda value: "norms" if value else "no norms"),
-    "input": Axis(
-        "input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"
-    ),
-    "firing": Axis(
-        "input firing", lambda value: f"{100 * value:g} % of the input fires", unit="share"
-    ),
-    "bias": Axis("bias", lambda value: "bias" if value else "no bias"),
-    "input_grad": Axis(
-        "input gradient", lambda value: "input gradient" if value else "no input gradient"
-    ),
-    "dataset": Axis("data set"),
-    "samples": Axis("samples", lambda value: f"{value:,} samples", unit="count"),
-    "loaders": Axis("loaders", lambda value: counted(value, "loader"), unit="count"),
-    "pinned": Axis("pinned", lambda value: "pinned" if value else "not pinned"),
-    "augment": Axis("augment", lambda value: "augmented" if value else "not augmented"),
-    "behind": Axis("behind", lambda value: f"{value} behind"),
-    "loss": Axis("loss", lambda value: f"loss {value}" if value else "a given gradient"),
-    "optimizer": Axis("optimizer", lambda value: value or "plain descent"),
-    "parallel": Axis("parallel", lambda value: f"{value} parallel"),
-    "ranks": Axis("ranks", lambda value: f"{value} ranks", unit="count"),
-    "seed": Axis("seed", lambda value: f"seed {value}", unit="count"),
-}
-"""Conditions among the fields of a case, in order; any other field goes by its own name."""
-
-CASE_FIELDS = [field.name for field in fields(Case)]
-CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT))]
-"""Fields of a case that do not belong to the framework."""
-
-
-def axis_of(name: str) -> Axis:
-    """Returns the condition of the field `name` of a case."""
-    words = name.replace("_", " ")
-    return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
-
-
-MEANINGS = {
-    "ok": "proved and measured",
-    "unsupported": "the framework cannot do this, or not this network",
-    "pruned": "not tried: a smaller case ran out of memory or time",
-    "oom_gpu": "GPU memory ran out",
-    "oom_host": "host memory ran out",
-    "timeout": "took longer than the time allowed",
-    "interrupted": "the run was stopped",
-    "env_error": "the framework is not installed",
-    "import_error": "the framework cannot be imported",
-    "build_error": "the network cannot be built",
-    "crash": "the process died",
-    "error": "the framework raised an error",
-    "implausible": "refused: the time cannot be true, for the reason given with the case",
-    "check_failed": "refused: not the network of the oracle, or not the frames of the recordings",
-}
-KINDS = {
-    **dict.fromkeys(STATUSES, "refused"),
-    **dict.fromkeys(RETRIED, "failed"),
-    **dict.fromkeys(RESULTS, "limit"),
-    **{"unsupported": "not-run", "pruned": "not-run", "ok": "ok"},
-}
-"""Colour classes of statuses."""
-REFUSED = ("check_failed", "implausible")
-"""Statuses of wrong networks or times, whose figures are not shown."""
-UNRANKED = "ok, not ranked"
-OWN_NEURON = "the framework's own neuron, which no other computes"
-FLAGS = {
-    "few_blocks": (
-        "few blocks",
-        "fewer than 3 blocks counted: how much blocks differ is hardly known",
-    ),
-    "disturbed": (
-        "disturbed",
-        "more than 20 % of the timed slots were disturbed; they do not count",
-    ),
-    "preempted": ("preempted", "for more than 5 % of the time another process had the core"),
-    "drift": (
-        "drift",
-        "the time changed by more than 5 % within a block; what was timed beside it shares that",
-    ),
-    "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
-    "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
-    "unsteady": (
-        "unsteady machine",
-        "a task that is always the same changed its time by more than 8 % meanwhile",
-    ),
-    "phases_disagree": (
-        "phases disagree",
-        (
-            "a step took surely less than its own forward or backward: the machine changed, or a "
-            "whole step compiles better"
-        ),
-    ),
-    "interrupted": (
-        "interrupted",
-        "a later block was interrupted and does not count; the same command goes on with it",
-    ),
-}
-"""A short and a long text for each flag of `Row.quality`."""
+from .words import (
+    CONDITIONS,
+    KINDS,
+    MEANINGS,
+    OWN_NEURON,
+    UNRANKED,
+    axis_of,
+    kind_of,
+    rank_of,
+    reason_of,
+)
 
 
 class Conditions:
@@ -182,26 +69,6 @@ class Conditions:
         return " · ".join([row.case.framework_variant, *self.varying(row)])
 
 
-def reason_of(row: Row) -> str:
-    """Returns why a row has no figures, empty if it has."""
-    if row.reason or row.sound:
-        return row.reason or ""
-    if row.status != "ok":
-        return MEANINGS[row.status]
-    if not row.proved:
-        return "the records hold no proof, so the times are withheld"
-    return (
-        "there is no step time"
-        if row.first.measure.get("timed", True)
-        else "proved and weighed, as asked, and not timed"
-    )
-
-
-def kind_of(row: Row) -> str:
-    """Returns the colour class of a row's status; `ok` is green only if the row is ranked."""
-    return "limit" if row.status == "ok" and not row.rankable else KINDS[row.status]
-
-
 def where(row: Row) -> str:
     """Returns the parts of a failed case with its status, and the block: `forward, backward (block
     2)`."""
@@ -219,26 +86,6 @@ def where(row: Row) -> str:
         f"block {guilty[0].block + 1}" if guilty and guilty[0].block else "",
     )
     return f"{names} ({blocks})" if names and blocks else names or blocks
-
-
-def rank_of(row: Row) -> str:
-    """Returns a row's ranks, `2` or `1–3`, with `=` if it ties with the best; empty if unranked."""
-    if row.standing is None:
-        return ""
-    best, worst = row.standing.best, row.standing.worst
-    return "=" * row.standing.tied + (f"{best}–{worst}" if best < worst else str(best))
-
-
-def remarks_on(row: Row) -> str:
-    """Returns the flags of a row with a step time in short words, and its share of disturbed
-    slots."""
-    if not row.sound:
-        return ""
-    share = row.disturbed_share or 0.0
-    words = [FLAGS[flag][0] for flag in row.quality if flag != "disturbed"]
-    return ", ".join(
-        words + ([row.unclean] if row.unclean else [f"{share:.0%} disturbed"] * (share >= 0.01))
-    )
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from support.synthetic import blocks, disturbed
 
 from snnbench.records.quality import disturbed_share, flags
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import FLAGS, remarks_on
+from snnbench.report.words import FLAGS, remarks_on
 
 
 def spoilt(flag: str) -> list:

@@ -9,7 +9,8 @@ from support.synthetic import record as record_of
 from snnbench.core.case import Case
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import Conditions, remarks_on
+from snnbench.report.coverage import Conditions
+from snnbench.report.words import remarks_on
 
 
 def record(framework: str, loosened: list[str]) -> Record:

@@ -13,7 +13,6 @@ from support.synthetic import blocks, disturbed, table_of
 from snnbench.records.rows import Row, rows_of
 from snnbench.report.columns.metric import NATIVES, SUMMARY, VIEWS, Metric
 from snnbench.report.columns.metrics import METRICS
-from snnbench.report.coverage import axis_of
 from snnbench.report.figures import figures_of
 from snnbench.report.page.page import html_text
 from snnbench.report.plots import drawn
@@ -21,6 +20,7 @@ from snnbench.report.table import Table
 from snnbench.report.tables.csv import csv_text
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
+from snnbench.report.words import axis_of
 
 
 def printed(table: Table) -> str:

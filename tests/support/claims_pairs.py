@@ -9,8 +9,8 @@ from snnbench.common import units
 from snnbench.records.contrasts import compared
 from snnbench.records.pairing import contrasts
 from snnbench.report.columns.metric import Entry
-from snnbench.report.coverage import FLAGS
 from snnbench.report.table import Table
+from snnbench.report.words import FLAGS
 
 OMITTED = {
     "device",

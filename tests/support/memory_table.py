@@ -3,9 +3,9 @@
 from snnbench.common import units
 from snnbench.core.case import PHASES
 from snnbench.records.rows import Row
-from snnbench.report.coverage import reason_of
 from snnbench.report.table import Table
 from snnbench.report.tables.markdown import line
+from snnbench.report.words import reason_of
 
 
 def memory_text(table: Table) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.case import PRECISIONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped, machine_of
-from ...report.coverage import CONDITIONS, FLAGS, axis_of, reason_of
+from ...report.words import CONDITIONS, FLAGS, axis_of, reason_of
 from .source import (
     MEANINGS,
     Source,

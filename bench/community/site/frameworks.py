@@ -8,7 +8,7 @@ from ...common.units import counted
 from ...core.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
 from ...records.rows import Row, grouped
-from ...report.coverage import reason_of
+from ...report.words import reason_of
 from ..badge import DATA, NEVER_TRIED, PROVED, neuron_kind, verdict_of
 from .source import by_version, framework_of, version_of
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...common.units import counted
 from ...records.rows import Row
-from ...report.coverage import FLAGS
+from ...report.words import FLAGS
 from ..badge import badge_of
 from .data import data_of, kinds, label_of, script
 from .frameworks import by_versions, cell_of, framework_page, neuron_of, neurons_of, newest_endings

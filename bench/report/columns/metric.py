@@ -8,7 +8,7 @@ from typing import Any
 from ...common import units
 from ...core.case import PHASES
 from ...records.rows import Row
-from ..coverage import REFUSED
+from ..words import REFUSED
 
 STEP_FIRST = ("step", "forward", "backward", "optimizer", "inference")
 """The phases in the order of a reader's interest."""

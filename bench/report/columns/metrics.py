@@ -15,7 +15,7 @@ from ...core.case import DATA_AXES, NETWORK, PHASES, USUAL_PHASES
 from ...records.record import SCHEMA
 from ...records.rows import Row
 from ...workloads import WORKLOADS
-from ..coverage import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
+from ..words import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
 from .delivery import DELIVERY
 from .metric import (
     EVERY,

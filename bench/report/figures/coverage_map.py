@@ -3,8 +3,8 @@ instead."""
 
 from typing import Any
 
-from ..coverage import kind_of, rank_of
 from ..table import Table
+from ..words import kind_of, rank_of
 from .figure import Figure, Panel
 from .spec import THERE, Spec, by_variant, drawing, layer, nominal
 

@@ -8,8 +8,8 @@ from ...records.contrasts import FAMILY, TIE
 from ...records.rows import grouped
 from ...workloads import WORKLOADS
 from ..columns.metric import Entry
-from ..coverage import axis_of
 from ..table import Table
+from ..words import axis_of
 from .figure import Figure, Panel, by_phase, by_speed, panel_of
 from .spec import (
     COLOUR,

@@ -16,14 +16,14 @@ from markupsafe import Markup
 
 from ...common.files import cache_folder, write_atomically
 from ...workloads import WORKLOADS
-from ..answer import OURS
+from ..answer import OURS, report_answer
 from ..columns.metric import STEP_FIRST, VIEWS
-from ..coverage import REFUSED, axis_of, coverage, kind_of
+from ..coverage import coverage
 from ..figures import Figure, figures_of
 from ..ranks import HEAD, by_title, lines_of
 from ..table import Table
 from ..theme import config, named, styles
-from .answer import answer
+from ..words import REFUSED, axis_of, kind_of
 from .provenance import provenance, rejected
 from .reproduce import ResultSet
 from .still import stills
@@ -79,7 +79,7 @@ def html_text(
         hashes=[_hash(script) for script in scripts],
         data={name: _json(values) for name, values in data.items()},
         header=header(table, missing),
-        answer=answer(table),
+        answer=report_answer(table),
         trust=trusted,
         caveats=caveats(table, trusted, missing),
         stills={figure.id: stills(table, figure) for figure in figures if figure.id == "winners"},

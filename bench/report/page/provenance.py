@@ -5,7 +5,8 @@ from shlex import quote
 
 from ...common import units
 from ...records.rows import Row
-from ..coverage import KINDS, Conditions, reason_of
+from ..coverage import Conditions
+from ..words import KINDS, reason_of
 
 IN_WORDS = {
     "slot": units.seconds,

@@ -11,8 +11,8 @@ from ...machine.facts import machine_label
 from ...records.quality import FEWEST_BLOCKS
 from ...records.rows import Row, grouped
 from ..columns.metric import Entry
-from ..coverage import FLAGS, KINDS, REFUSED, reason_of
 from ..table import Table
+from ..words import FLAGS, KINDS, REFUSED, reason_of
 
 PROMISED_OVERHEAD_S = 0.5
 CLOCKS = {"process": "CPU time of the process, all threads", "events": "CUDA events on the device"}

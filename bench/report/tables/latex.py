@@ -4,8 +4,8 @@ import re
 
 from ...common.texts import brief
 from ..columns.metric import REMARKS, SUMMARY, Entry
-from ..coverage import reason_of, remarks_on
 from ..table import Table
+from ..words import reason_of, remarks_on
 
 WRITTEN = {
     **{character: f"\\{character}" for character in "&%$#_{}"},

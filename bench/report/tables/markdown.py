@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from ..columns.metric import NATIVES, NATIVES_IN_MARKDOWN, SUMMARY, Entry, Metric
-from ..coverage import reason_of
 from ..table import Table
+from ..words import reason_of
 
 
 def markdown_text(table: Table) -> str:

@@ -4,8 +4,9 @@ not."""
 from ...core.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
 from ...records.rows import Row, grouped
-from ..coverage import Conditions, reason_of
+from ..coverage import Conditions
 from ..table import Table
+from ..words import reason_of
 from .markdown import line, plain
 
 SHORT = ("bf16", "fp16", "amp-bf16")

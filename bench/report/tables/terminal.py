@@ -10,9 +10,9 @@ from rich.markup import escape
 
 from ...common.texts import brief
 from ..columns.metric import NATIVES, REMARKS, SUMMARY, Entry
-from ..coverage import reason_of, remarks_on
 from ..ranks import HEAD, by_title, lines_of, notes_of
 from ..table import Table
+from ..words import reason_of, remarks_on
 
 BAR = "  "
 """Heading of the nameless column of bars, which begin at zero."""

@@ -6,11 +6,11 @@ from support.paths import committed
 from support.recordings import data_case
 from support.synthetic import blocks, disturbed, record, table_of
 
+from snnbench.report.answer import NATIVE, NOTHING, report_answer
 from snnbench.report.columns.metric import SUMMARY
-from snnbench.report.coverage import remarks_on
 from snnbench.report.files import read_results
-from snnbench.report.page.answer import NATIVE, NOTHING, answer
 from snnbench.report.page.trust import caveats, header, trust
+from snnbench.report.words import remarks_on
 
 
 def measured(steps: dict[str, float], **fields) -> list:
@@ -22,7 +22,7 @@ def measured(steps: dict[str, float], **fields) -> list:
 
 
 def test_one_group_is_told_with_time_memory_and_the_next():
-    (sentence,) = answer(table_of(measured({"jax": 0.002, "norse": 0.003})))
+    (sentence,) = report_answer(table_of(measured({"jax": 0.002, "norse": 0.003})))
     pattern = (
         r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the "
         r"next, takes 1\.[45]\d times \(1.*"
@@ -36,7 +36,7 @@ def test_our_loading_of_data_is_ours():
         for name, value in vars(data_case("frames", "packed")).items()
         if name != "framework"
     }
-    (first, *_) = answer(
+    (first, *_) = report_answer(
         table_of([*blocks("frames", step=0.001, **axes), *blocks("tonic", step=0.004, **axes)])
     )
     assert first.startswith("The fastest is frames:packed (ours): 1.0")
@@ -48,13 +48,15 @@ def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many
         for n in (97, 193)
         for one in measured({"fused": 0.001, "jax": 0.002, "torch": 0.004}, neurons=n)
     ]
-    first, second = answer(table_of(sizes))
+    first, second = report_answer(table_of(sizes))
     assert first.startswith("fused (ours) is fastest at a step in both conditions. The next takes ")
     assert second == "jax is fastest of the others in both conditions."
 
 
 def test_a_tie_is_no_victory():
-    (sentence,) = answer(table_of(measured({"jax": 0.002, "torch": 0.002004, "norse": 0.003})))
+    (sentence,) = report_answer(
+        table_of(measured({"jax": 0.002, "torch": 0.002004, "norse": 0.003}))
+    )
     assert re.match(
         (
             r"Not decided: (jax|torch) took .* is not shown to be faster than (jax|torch) "
@@ -66,17 +68,17 @@ def test_a_tie_is_no_victory():
     both = [
         one for n in (97, 193) for one in measured({"jax": 0.002, "torch": 0.002004}, neurons=n)
     ]
-    first, level = answer(table_of(both))
+    first, level = report_answer(table_of(both))
     assert first == "The fastest at a step is not decided in either condition."
     assert level == "Not shown to be slower than the first: jax in 2, torch in 2."
     six = dict.fromkeys(("jax", "torch", "norse", "spyx", "sinabs", "snntorch"), 0.002)
-    _, level = answer(table_of([one for n in (97, 193) for one in measured(six, neurons=n)]))
+    _, level = report_answer(table_of([one for n in (97, 193) for one in measured(six, neurons=n)]))
     assert level.count(" in 2") == 4 and level.endswith(", 2 more.")
 
 
 def test_native_neurons_are_no_reason_to_doubt():
     table = read_results([committed("natives")]).table
-    assert answer(table) == [NATIVE]
+    assert report_answer(table) == [NATIVE]
     assert not [
         one
         for one in trust(table, [], [])
@@ -85,7 +87,7 @@ def test_native_neurons_are_no_reason_to_doubt():
 
 
 def test_one_block_decides_nothing_however_far_the_medians_are_apart():
-    (sentence,) = answer(table_of(measured({"jax": 0.002, "torch": 2.0}, count=1)))
+    (sentence,) = report_answer(table_of(measured({"jax": 0.002, "torch": 2.0}, count=1)))
     assert sentence.startswith("Not decided: jax took 2.") and "level" not in sentence
     assert sentence.endswith("Nothing is decided here (one block: not ranked finely).")
     assert re.search(r"torch \((9\d\d|1\d\d\d)\.\d\d times as long\)", sentence)
@@ -96,7 +98,7 @@ def test_what_is_decided_is_counted_apart_from_what_is_not():
     level = [
         one for n in (193, 389) for one in measured({"spyx": 0.002004, "torch": 0.002}, neurons=n)
     ]
-    (sentence,) = answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
+    (sentence,) = report_answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
     counted = (
         "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 only one "
         "case is ranked. The next takes "
@@ -106,7 +108,9 @@ def test_what_is_decided_is_counted_apart_from_what_is_not():
 
 def test_the_first_of_the_others_is_named_only_where_it_is_decided():
     steps = {"fused": 0.001, "jax": 0.002, "torch": 0.002004}
-    first, others = answer(table_of([one for n in (97, 193) for one in measured(steps, neurons=n)]))
+    first, others = report_answer(
+        table_of([one for n in (97, 193) for one in measured(steps, neurons=n)])
+    )
     assert first.startswith("fused (ours) is fastest at a step in both conditions") and others == (
         "The fastest of the others is not decided in either condition."
     )
@@ -127,7 +131,7 @@ def test_where_no_slot_was_clean_it_says_what_is_shown():
 
 def test_precisions_are_told_apart_and_fp32_first():
     steps = {"bf16": {"jax": 0.001, "torch": 0.002}, "fp32": {"jax": 0.004, "torch": 0.002}}
-    first, second = answer(
+    first, second = report_answer(
         table_of([one for name, group in steps.items() for one in measured(group, precision=name)])
     )
     assert first.startswith("fp32: The fastest is torch") and second.startswith(
@@ -139,7 +143,7 @@ def test_winners_that_change_are_counted():
     jax_first = [
         one for n in (97, 193) for one in measured({"jax": 0.001, "torch": 0.002}, neurons=n)
     ]
-    (sentence,) = answer(
+    (sentence,) = report_answer(
         table_of([*jax_first, *measured({"jax": 0.004, "torch": 0.002}, neurons=389)])
     )
     assert sentence.startswith("jax is fastest at a step in 2 of 3 conditions, torch in 1.")
@@ -147,11 +151,13 @@ def test_winners_that_change_are_counted():
 
 def test_nothing_ranked_and_one_alone():
     assert (
-        answer(table_of([]))
-        == answer(table_of([record("norse", "timeout", "no end")]))
+        report_answer(table_of([]))
+        == report_answer(table_of([record("norse", "timeout", "no end")]))
         == [NOTHING]
     )
-    assert answer(table_of(blocks("torch")))[0].startswith("torch alone is ranked at a step: ")
+    assert report_answer(table_of(blocks("torch")))[0].startswith(
+        "torch alone is ranked at a step: "
+    )
 
 
 def test_planned_cases_without_a_record_are_cases_too():
@@ -168,7 +174,7 @@ def test_the_memory_of_the_first_sentence_is_that_of_the_ranking_tables():
     table = table_of(measured({"jax": 0.002, "norse": 0.003}))
     best = next(entry for entry in table.entries if entry.variant == "jax")
     (shown,) = [metric for metric in table.in_views(SUMMARY) if metric.head == "memory"]
-    assert f"with {shown.text(best)} of memory" in answer(table)[0]
+    assert f"with {shown.text(best)} of memory" in report_answer(table)[0]
 
 
 def test_caveats_are_one_line_of_all_doubts():

@@ -12,9 +12,9 @@ from snnbench.common import units
 from snnbench.core.case import NATIVE, USUAL_PHASES
 from snnbench.core.status import STATUSES
 from snnbench.records.rows import rows_of
-from snnbench.report.coverage import KINDS, MEANINGS
 from snnbench.report.page.page import html_text
 from snnbench.report.page.trust import trust
+from snnbench.report.words import KINDS, MEANINGS
 
 
 class Page(HTMLParser):

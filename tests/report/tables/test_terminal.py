@@ -15,10 +15,10 @@ from support.synthetic import blocks, table_of
 
 from snnbench.common.texts import brief
 from snnbench.records.rows import comparison_group
-from snnbench.report.coverage import rank_of
 from snnbench.report.files import read_results
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
+from snnbench.report.words import rank_of
 
 COMMAND = Path(sys.executable).with_name("snnbench")
 RESULTS = committed("quickstart")
