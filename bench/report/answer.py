@@ -224,9 +224,8 @@ def _beats_all(group: Group) -> bool:
 def _of_group(group: Group, when: str) -> list[str]:
     first = group[0].row
     if len(group) == 1:
-        return [
-            f"{_marked_name(first)} alone is ranked {when}: {units.seconds(group[0].values['step_s'])}."
-        ]
+        time = units.seconds(group[0].values["step_s"])
+        return [f"{_marked_name(first)} alone is ranked {when}: {time}."]
     level = [entry.row for entry in group[1:] if is_level(entry.row)]
     slower = [entry for entry in group[1:] if not is_level(entry.row)]
     behind = (

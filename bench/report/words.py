@@ -96,10 +96,7 @@ REFUSED = ("check_failed", "implausible")
 UNRANKED = "ok, not ranked"
 OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {
-    "few_blocks": (
-        "few blocks",
-        "fewer than 3 blocks counted: how much blocks differ is hardly known",
-    ),
+    "few_blocks": ("few blocks", "fewer than 3 blocks counted: their spread is hardly known"),
     "disturbed": (
         "disturbed",
         "more than 20 % of the timed slots were disturbed; they do not count",
@@ -107,13 +104,13 @@ FLAGS = {
     "preempted": ("preempted", "for more than 5 % of the time another process had the core"),
     "drift": (
         "drift",
-        "the time changed by more than 5 % within a block; what was timed beside it shares that",
+        "the time changed by more than 5 % within a block, as did the times beside it",
     ),
     "shared_cpu": ("shared CPU", "other programs used more than a quarter of a core meanwhile"),
-    "throttled": ("throttled", "the GPU slowed itself down meanwhile, by heat or its power limit"),
+    "throttled": ("throttled", "the GPU was throttled meanwhile, by heat or its power limit"),
     "unsteady": (
         "unsteady machine",
-        "a task that is always the same changed its time by more than 8 % meanwhile",
+        "the canary, a constant task, changed its time by more than 8 % meanwhile",
     ),
     "phases_disagree": (
         "phases disagree",
@@ -124,7 +121,7 @@ FLAGS = {
     ),
     "interrupted": (
         "interrupted",
-        "a later block was interrupted and does not count; the same command goes on with it",
+        "a later block was interrupted and does not count; the same command resumes it",
     ),
 }
 """A short and a long text for each flag of `Row.quality`."""

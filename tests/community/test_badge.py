@@ -68,7 +68,4 @@ def test_mistakes_of_the_command(snnbench):
     )
     (snnbench.folder / "checked.json").write_text(checked(("soft", "ok")))
     ended = snnbench("badge", "checked.json", "--out", "badge.png")
-    assert (ended.exit_code, ended.message) == (
-        2,
-        "snnbench: --out badge.png: must end with .json",
-    )
+    assert (ended.exit_code, ended.message) == (2, "snnbench: --out badge.png: must end with .json")

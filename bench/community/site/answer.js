@@ -1,5 +1,5 @@
-// The start page: choices of what was measured, and the answer. A choice that was never measured with the others takes the nearest
-// ones that were along.
+// The start page: choices among measured conditions, and the answer. A combination that was never measured moves to the nearest
+// measured one.
 "use strict";
 const machines = JSON.parse(document.getElementById("machines").textContent);
 const form = document.getElementById("choices");
@@ -7,8 +7,7 @@ const answer = document.getElementById("answer");
 const MOST_NAMED = 4, ALWAYS = ["workload", "neuron", "precision", "neurons", "time_steps", "batch"];
 let data, kind, group;
 
-// What changes the mathematics is the last to give way, then where it is computed; sizes are the first. Who measured it counts where
-// it was chosen.
+// Sizes give way first, then the device, and the mathematics last. The submitter counts only if chosen.
 const LAST_TO_GIVE_WAY = [["neuron"], ["workload"], ["network"], ["precision"], ["device"]], ORIGIN = ["source", "loosened", "seed"];
 const chosenAxes = new Set();
 
@@ -19,7 +18,7 @@ function tierOf(axis) {
   return LAST_TO_GIVE_WAY.length + (axis.numbers && axis.name !== "threads" ? 1 : 0);
 }
 
-// How far a comparison is from what was chosen, tier by tier: a size by its octaves, a word by being another. What is decided is nearer.
+// Distance of a comparison from the choice, by tiers: octaves of sizes, 1 for another word. Decided comparisons are nearer.
 function distance(number, chosen) {
   const far = Array(LAST_TO_GIVE_WAY.length + 3).fill(0);
   data.axes.forEach((axis, at) => {
@@ -43,7 +42,7 @@ function snapped(axis, value) {
   return known.reduce((best, number) => nearer(distance(number, chosen), distance(best, chosen)) ? number : best);
 }
 
-// A value that only repeats what it is a value of.
+// Values that only repeat their heading.
 const choiceOf = (axis, value) => ({ [axis.head]: "yes", [`no ${axis.head}`]: "no" })[value] ?? value;
 
 function choices() {
@@ -135,7 +134,7 @@ async function changed({ target }) {
   history.replaceState(null, "", `#${kind}.${data.ids[group]}`);
 }
 
-// An answer to an earlier question must not stay.
+// Removes the answer to an earlier question.
 const failed = (error) => answer.replaceChildren(element("p", { class: "verdict" }, error.message));
 const opened = () => open(...decodeURIComponent(location.hash.slice(1)).split(".")).catch(failed);
 form.addEventListener("change", (event) => changed(event).catch(failed));

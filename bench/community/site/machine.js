@@ -1,4 +1,4 @@
-// A machine's page: every comparison, each drawn when it is opened.
+// A machine's page: every comparison, drawn when opened.
 "use strict";
 const list = document.getElementById("groups");
 const search = document.getElementById("search");

@@ -52,11 +52,7 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
         )
 
     machines = [
-        {
-            "kind": kind,
-            "label": label,
-            "rows": sum(len(kind_rows) for _, kind_rows in entries),
-        }
+        {"kind": kind, "label": label, "rows": sum(len(kind_rows) for _, kind_rows in entries)}
         for (kind, entries), label in zip(
             by_kind.items(), _labels([*by_kind.values()]), strict=True
         )

@@ -1,4 +1,4 @@
-// What all pages share: numbers as people read them, the data of a kind of machine, and its tables. Loaded before the data.
+// Shared by all pages: formatted numbers, the data of a kind of machine, and its tables. Loaded before the data.
 "use strict";
 const snnbench = { machines: {}, waiting: {}, add(kind, data) { this.machines[kind] = read(data); this.waiting[kind]?.(); } };
 const TOTAL = 10000, USUAL = "by all rules";
@@ -11,7 +11,7 @@ function read(data) {
   return { ...data, starts, others };
 }
 
-// The data of a kind of machine, when its script is there.
+// Resolves to the data of a kind of machine once its script is loaded.
 function load(kind, folder) {
   if (snnbench.machines[kind]) return Promise.resolve(snnbench.machines[kind]);
   return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// The rows of a group, the fastest first; those that are not ranked come last.
+// The rows of a group, the fastest first, unranked ones last.
 function rowsOf(data, group) {
   const rows = [];
   for (let at = data.starts[group]; at < data.starts[group + 1]; at += 1) {
@@ -58,7 +58,7 @@ function rowsOf(data, group) {
 const named = (row) => row.release && !row.name.includes(row.release) ? `${row.name} ${row.release}` : row.name;
 const withMark = (row, text) => [text, ...(row.mark ? [" ", element("span", { class: "ours", title: row.meaning }, row.mark)] : [])];
 const link = (row, folder) => element("a", { href: `${folder}framework/${row.page}.html` }, row.name);
-// From one end to the other, with one unit where they share it.
+// An interval, with one unit if both ends share it.
 function between(ends, say) {
   if (!ends) return "";
   const [low, high] = ends.map(say), [number, unit] = low.split(" ");
@@ -74,7 +74,7 @@ const valueOf = (data, group, name) => {
   return at < 0 || data.groups[group][at] < 0 ? "" : data.axes[at].values[data.groups[group][at]];
 };
 const loads = (data, group) => valueOf(data, group, "workload") === "data";
-// What is timed as a whole, and what it is of.
+// The timed unit: a step or an epoch, and its network or data.
 function whole(data, group) {
   if (loads(data, group)) return ["epoch", "every batch of the data, delivered, and trained on if there is a network behind"];
   return ["step", "a forward, a backward and an update, and the 95 % interval in this run"];
@@ -106,7 +106,7 @@ function tableOf(data, group, folder) {
     element("summary", {}, `${data.others[group].length} without a time, and why`), element("ul", {}, ...missing)) : ""];
 }
 
-// The conditions of a group in words, of the axes that are asked for (`asked`) or of the others.
+// The conditions of a group in words, on the axes with choices (`asked`) or on the others.
 function conditionsOf(data, group, asked) {
   return data.axes.map((axis, at) => [axis, data.groups[group][at]]).filter(([axis, value]) => value >= 0 && (axis.values.length > 1) === asked && axis.values[value] !== USUAL)
     .map(([axis, value]) => axis.numbers && !["threads"].includes(axis.name) ? `${axis.head} ${axis.values[value]}` : axis.values[value]);

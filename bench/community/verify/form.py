@@ -15,15 +15,7 @@ from ...records.bundle import FORMAT, SHARED, with_shared
 from ...records.record import RECORD, Record
 from ...records.rows import machine_of
 from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, understood
-from ..bundle import (
-    LICENCE,
-    MOST_BYTES,
-    MOST_RECORDS,
-    Bundle,
-    hash_of,
-    line,
-    record_values,
-)
+from ..bundle import LICENCE, MOST_BYTES, MOST_RECORDS, Bundle, hash_of, line, record_values
 from ..scrub import EXPERIMENT, placeless, scrubbed
 from .fault import MACHINES, Fault, cause_of
 

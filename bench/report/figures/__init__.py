@@ -38,12 +38,4 @@ def figures_of(table: Table) -> list[Figure]:
     return [figure(table) for figure in FIGURES]
 
 
-__all__ = [
-    "FIGURES",
-    "NAMES",
-    "Figure",
-    "Panel",
-    "coverage_map",
-    "figures_of",
-    "substituted",
-]
+__all__ = ["FIGURES", "NAMES", "Figure", "Panel", "coverage_map", "figures_of", "substituted"]

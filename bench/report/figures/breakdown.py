@@ -21,10 +21,10 @@ from .spec import (
 )
 
 TEXTS = {
-    "s": "A stage of nodes is its forward and its backward, in a pass apart from timing; what a "
-    "framework computes as one stays one. Compiled steps have no stages.",
-    "bytes": "In use when most is. Feature maps: the input, and what forward leaves to backward "
-    "or hands out. Workspace: all else that was allocated.",
+    "s": "A stage of nodes is its forward and its backward, measured in a pass apart from timing; "
+    "fused operations stay one stage. Compiled steps have no stages.",
+    "bytes": "Memory in use at the peak. Feature maps: the input, and what forward leaves to "
+    "backward or hands out. Workspace: all other allocations.",
 }
 
 

@@ -23,13 +23,13 @@ from .spec import (
 
 TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is "
-    "all tracing and compiling of the case's own network, that of warm-up included. To the right: "
-    "the sum, and after how many steps, or epochs where data is delivered, a framework has made "
-    "up for starting later than the quickest starter of all."
+    "all tracing and compiling of the case's own network, including warm-up. To the right: the "
+    "sum, and the number of steps, or epochs of delivered data, after which a framework has caught "
+    "up with the quickest starter."
 )
 FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
 PARTS = ("import", "build", "compile", "first call besides")
-KEY = "Ahead after n: so many steps or epochs until a later start is made up for."
+KEY = "Ahead after n: steps or epochs until a later start is amortised."
 
 
 def cold_start(table: Table) -> Figure:

@@ -9,8 +9,8 @@ from .figure import Figure, Panel
 from .spec import THERE, Spec, by_variant, drawing, layer, nominal
 
 TEXT = (
-    "How each case ended; #1 is the fastest step of its column, #=1–3 shares the first three "
-    "ranks with others."
+    "How each case ended. #1 is the fastest step of its column; #=1–3 shares the first three ranks "
+    "with others."
 )
 WORDS = {
     "ok": "proved and measured",

@@ -34,10 +34,10 @@ from .spec import (
 
 STAGES = {"waiting for batches": "epoch_wait_s", "training on them": "epoch_train_s"}
 STAGES_TEXT = (
-    "An epoch taken apart, once in the first block: each batch is waited for, then trained on. A "
-    "dot is the time of one of the two in the whole epoch; the axis is logarithmic, so that "
-    "milliseconds can be read beside seconds. To the right: both times. In an epoch that is timed "
-    "as a whole the two may overlap."
+    "An epoch taken apart, once in the first block: each batch is first waited for and then "
+    "trained on. A dot is the total of one of the two; the axis is logarithmic, to show "
+    "milliseconds beside seconds. To the right: both times. In an epoch timed as a whole the two "
+    "may overlap."
 )
 STAGES_KEY = (
     "To the right: the time waiting for batches, then the time training on them, if there is a "
@@ -45,15 +45,14 @@ STAGES_KEY = (
 )
 KEPT = {"disk": "data_disk_bytes", "host": "data_host_bytes", "device": "data_device_bytes"}
 KEPT_TEXT = (
-    "The bytes that an epoch is delivered from, and where they lie: files that it reads, arrays "
-    "in the host's memory or on the device. Right is faster, down is leaner."
+    "The bytes that an epoch is delivered from, and their place: files, arrays in the host's "
+    "memory, or arrays on the device. Right is faster, down is leaner."
 )
 EPOCHS = (1, 2, 5, 10, 20, 50, 100)
 PAYS_TEXT = (
-    "Seconds to build what a strategy keeps, once, and to deliver so many epochs. Where two "
-    "lines cross the cache of the lower one has paid off. Behind a name: the time with "
-    f"{EPOCHS[-1]} epochs. Imports and the slower first epoch, which a cold start has, are left "
-    "out."
+    "Seconds to build what a strategy keeps, once, and to deliver so many epochs. Where two lines "
+    "cross, the cache of the lower one has paid off. Behind a name: the time with "
+    f"{EPOCHS[-1]} epochs. Imports and the slower first epoch are not included."
 )
 NONE = "No case delivers data."
 

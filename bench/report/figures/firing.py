@@ -24,9 +24,9 @@ from .spec import (
 )
 
 TEXT = (
-    "The share of ones in the input, the same numbers for every framework. A flat line multiplies "
-    "with zeros and ones alike; one that falls to the left leaves zeros out. Where a kernel "
-    "chooses between products, what it took is named."
+    "The share of ones in the input, the same for every framework. A flat line multiplies zeros "
+    "and ones alike; a line that falls to the left skips zeros. If a kernel chooses between "
+    "products, its choice is named."
 )
 
 

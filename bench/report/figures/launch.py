@@ -11,11 +11,11 @@ from .figure import Figure, by_phase, panel_of, short
 from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 
 TEXT = (
-    "Does a call's time go into issuing work rather than into the work? Fewer neurons are as much "
-    "to issue: at most (≤) the time with the fewest. What is left of that, if the work grows no "
-    "slower than N, is the least (≥). Yes: 80 % of the time or more; no: under 50 %. A question "
-    "mark: the interval of what decided reaches over that limit. On a GPU the time until the call "
-    "came back decides (“back”): from 90 % on, the device waits for Python."
+    "Does a call's time go into issuing work rather than into the work? Issuing does not depend on "
+    "the number of neurons, so it takes at most (≤) the time with the fewest. The least (≥) "
+    "assumes that the work grows no slower than N. Yes: 80 % of the time or more; no: under 50 %. "
+    "A question mark: the deciding interval includes that limit. On a GPU the time until the call "
+    "returned (“back”) decides: from 90 % on, the device waits for Python."
 )
 BOUND, NOT_BOUND, RETURNED = 0.8, 0.5, 0.9
 """Shares of issuing: launch-bound from the first on, not below the second; and of the return."""

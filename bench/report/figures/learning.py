@@ -9,9 +9,9 @@ from .figure import Figure, Panel, panel_of
 from .spec import APART, LEGENDED, Spec, calculated, dots, hint, layer, plane
 
 TEXT = (
-    "The loss of real training steps on a synthetic task, from the same parameters and on the "
-    "same batches. Rounding turns a decision of a neuron here and there, and curves part slowly "
-    "from then on; another gradient, loss or optimizer parts them at once."
+    "The loss of real training steps on a synthetic task, from the same parameters and on the same "
+    "batches. Rounding changes single decisions of neurons, and curves part slowly from then on; "
+    "another gradient, loss or optimizer parts them at once."
 )
 FIRST = 10
 """Steps in which curves of one network hardly part."""

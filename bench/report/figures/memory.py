@@ -21,10 +21,10 @@ from .spec import (
 )
 
 TEXT = (
-    "Filled: everything in use at the worst moment. Hollow: beyond arguments and results, which "
-    "no framework can avoid. Weighed in the first block, while nothing is timed."
+    "Filled: the peak of all memory in use. Hollow: without arguments and results, which no "
+    "framework can avoid. Measured in the first block, while nothing is timed."
 )
-KEY = "Filled: all that is in use at the worst moment. Hollow: beyond arguments and results."
+KEY = "Filled: the peak of all memory in use. Hollow: without arguments and results."
 
 
 def memory(table: Table) -> Figure:

@@ -16,9 +16,9 @@ from .spec import (
 )
 
 TEXT = (
-    "What each framework's own tutorial gives. These are different networks with different "
-    "gradients: the times say what a beginner gets, and cannot be compared. To the right: the "
-    "share of neurons that fire per step, which differs as well."
+    "The neuron of each framework's own tutorial. These are different networks with different "
+    "gradients: the times show what a beginner gets, and cannot be compared. To the right: the "
+    "share of neurons that fire per step, which differs, too."
 )
 
 

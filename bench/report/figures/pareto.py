@@ -24,15 +24,15 @@ from .spec import (
 )
 
 TEXT = (
-    "Left is faster, down is leaner. The stepped line is the front: whatever lies right of or "
-    "above it is beaten in both time and memory. Memory figures of different meaning are other "
-    "quantities and have panels of their own."
+    "Left is faster, down is leaner. The stepped line is the front: everything right of or above "
+    "it is worse in both time and memory. Memory of different meaning is a different quantity and "
+    "has panels of its own."
 )
 
 EPOCHS = (
-    "Steps for as many samples as the data set has that the network was published with, and the "
-    "memory of a step. Reading the data is no part of it. Left is faster, down is leaner, the "
-    "stepped line is the front."
+    "The time of steps for all samples of the network's data set, and the memory of a step. "
+    "Reading the data is not included. Left is faster, down is leaner, the stepped line is the "
+    "front."
 )
 KEY = "Dashed line: the front, where less of one costs more of the other."
 
@@ -86,18 +86,10 @@ def _panel(
             "brief": f"{entry.variant} · {seconds}",
             "text": f"{entry.variant} · {seconds} · {weighs}",
         }
-        points.append(
-            {
-                "row": entry.index,
-                "front": entry.index in front,
-                "place": labels.places[entry.variant],
-                **texts,
-            }
-        )
-    fields, names = (
-        {"seconds": time, "bytes": weight},
-        {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"},
-    )
+        place = {"front": entry.index in front, "place": labels.places[entry.variant]}
+        points.append({"row": entry.index, **place, **texts})
+    fields = {"seconds": time, "bytes": weight}
+    names = {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
     return panel_of(table, where, group, fields, points, notes=notes, **names, **labels.names)
 
 

@@ -10,11 +10,11 @@ from .figure import Figure, Panel, panel_of
 from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots
 
 TEXT = (
-    "Each dot is a case at its own size. Spike mismatch compares with an oracle that runs free, "
-    "where one flip spreads: it is for information and decides nothing. Gradient error is the "
-    "worst of weight, bias and input, relative L2; it decides, as do wrong decisions. The dashed "
-    "line is the widest limit of the cases shown. Dots at the left edge, beside “0”, are exactly "
-    "zero; crosses are refused networks."
+    "Each dot is a case at its own size. Spike mismatch compares with a free-running oracle, in "
+    "which one flip spreads; it decides nothing. Gradient error, the largest relative L2 of "
+    "weight, bias and input, and wrong decisions decide. The dashed line is the widest limit of "
+    "the cases shown. Dots at the left edge, beside “0”, are exactly zero; crosses are refused "
+    "networks."
 )
 MEASURES = {
     "grad_error": "gradient error",
@@ -38,8 +38,7 @@ SIZES = (
 )
 """Axes in which the cases of a panel may differ; a panel has one neuron and one precision."""
 OF_DATA = (
-    "What was proved has no errors to draw: delivered frames and labels equal tonic's, element by "
-    "element, or they do not."
+    "Proved deliveries have no errors to draw: frames and labels equal tonic's, element by element."
 )
 LEAST_SPAN = 100
 """Least ratio of a logarithmic axis; a shorter one would magnify noise."""

@@ -10,11 +10,10 @@ from .figure import Figure, Panel, short
 from .spec import LEGENDED, Spec, dots, hint, layer, log_axis, plane
 
 TEXT = (
-    "How many times as much work so many ranks do in a second as one rank of the same framework; "
-    "grey: the ranks themselves. Strong scaling is of a case of one size, weak scaling of one "
-    "that grows with the ranks. Dashed curves are simulated: predicted from Ts, F and Tc measured "
-    "on one device, not measured. Ranks that share a machine's cores show that it works, not how "
-    "it scales."
+    "Work per second of several ranks relative to one rank of the same framework; grey: the number "
+    "of ranks. Strong scaling keeps the size, weak scaling grows it with the ranks. Dashed curves "
+    "are simulated: predicted from Ts, F and Tc measured on one device. Ranks that share a "
+    "machine's cores show that it works, not how it scales."
 )
 
 

@@ -20,12 +20,11 @@ from .spec import (
 TEXT = (
     "The floor is the least time for the call: bytes that must move, or products that must be "
     "computed, at the best rate measured here, in the fastest number format. Products with spikes "
-    "or zeros count nothing: no implementation can be faster, and a dense product of spikes, or "
-    "one that is exact to fp32 where short formats are much faster, cannot come near it. Where "
-    "the machine was faster during the samples there is more than 100 %; a time below 0.9 of its "
-    "floor on a GPU, 0.5 on a CPU, is refused as implausible."
+    "or zeros are not counted, so a dense product of spikes cannot reach the floor, nor can fp32 "
+    "where short formats are much faster. More than 100 % means that the machine was faster during "
+    "the samples; a time below 0.9 of its floor on a GPU, 0.5 on a CPU, is refused as implausible."
 )
-KEY = "Dashed line: the floor itself, as fast as the hardware was measured to be."
+KEY = "Dashed line: the floor, as fast as the hardware was measured to be."
 
 
 def roofline(table: Table) -> Figure:

@@ -29,12 +29,12 @@ AXES = {
     "batch": ("batch B", "B"),
 }
 TEXT = (
-    "Both axes are logarithmic, so that a power law is a straight line. Behind a name: the time "
-    "at its largest size, the exponent fitted over all sizes and, where there is room, those of "
-    "the first two sizes and of the last two: where it is 1 the time doubles with the size, where "
-    "it is 2 it quadruples, near 0 the size hardly matters yet. A dot's tooltip has the exponent "
-    "from the size before. Crosses mark where the lead changes clearly: where one of the two is "
-    "surely faster at the size before, the other at the size behind."
+    "Both axes are logarithmic: a power law is a straight line. Behind a name: the time at its "
+    "largest size, the exponent fitted over all sizes and, if there is room, those of the first "
+    "two and the last two sizes. With exponent 1 the time doubles with the size, with 2 it "
+    "quadruples, near 0 the size hardly matters yet. A dot's tooltip has the exponent from the "
+    "previous size. Crosses mark clear changes of the lead: one framework is surely faster at the "
+    "previous size, the other at the next."
 )
 KEY = "Behind a name: the exponent over all sizes. Crosses: where the lead changes."
 

@@ -11,12 +11,12 @@ from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
-    "A large dot is the median of a slot of the step or epoch, the line its middle half, small "
-    "dots some of its calls, on the edge those beyond it; by block, over the seconds since the "
-    "block's first slot. Crossed out is a disturbed slot, which does not count. Underneath is "
-    "what the device's own clock says of the same slots: wall time far above it is waiting, for "
-    "Python or for a core that another process had. Last comes how fast the device ticked "
-    "meanwhile, where the system tells."
+    "A large dot is the median of a slot of the step or epoch, the line its middle half; small "
+    "dots are single calls, with outliers on the edge; by block, over the seconds since the "
+    "block's first slot. Disturbed slots are crossed out and do not count. Underneath, the "
+    "device's own clock shows the same slots: a wall time far above it was spent waiting, for "
+    "Python or for a core that another process had. The last panel is the device's clock rate, if "
+    "the system reports it."
 )
 MOST_CALLS = 20_000
 """Calls in the whole report; of more, every k-th is drawn, and a note says so."""

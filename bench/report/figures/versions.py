@@ -26,10 +26,10 @@ from .spec import (
 )
 
 TEXT = (
-    "One line for each version, the newest first: what became of the proof and, where the step "
-    "was timed, how many times that of a plain loop, alive in the same run, with its 95 % "
-    "interval. A ratio depends less on the machine than a time does; the dashed line is the loop "
-    "itself. Small numbers lead to the reasons."
+    "One line for each version, the newest first: the outcome of the proof and, if the step was "
+    "timed, its ratio to a plain loop in the same run, with its 95 % interval. A ratio depends "
+    "less on the machine than a time does; the dashed line is the loop itself. Small numbers lead "
+    "to the reasons."
 )
 CONTROLS = ("torch", "jax")
 """Plain loops. A version is compared with the one of its own library if that was measured."""
@@ -89,16 +89,8 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
             if status != "ok" or entry.row.proved
             else "not proved"
         )
-        points.append(
-            {
-                "row": entry.index,
-                "version": label,
-                "against": ratio,
-                "low": low,
-                "high": high,
-                "word": word,
-            }
-        )
+        comparison_values = {"against": ratio, "low": low, "high": high}
+        points.append({"row": entry.index, "version": label, **comparison_values, "word": word})
     known = [
         value
         for point in points

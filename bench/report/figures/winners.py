@@ -25,10 +25,10 @@ from .spec import (
 )
 
 TEXT = (
-    "The fastest framework of each size, of layers by neurons and time steps, of networks by "
-    "their own sizes, with its time and the most memory in use at once in that phase. “tie: name "
-    "+ 2”, with a pale ground, means that it and two more are not shown to be slower. Filters on "
-    "frameworks and on what the axes show leave this map whole."
+    "The fastest framework of each size: of layers by neurons and time steps, of networks by their "
+    "own sizes, with its time and its peak memory in that phase. “tie: name + 2”, with a pale "
+    "ground, means that it and two more are not shown to be slower. Filters on frameworks and on "
+    "the axes do not change this map."
 )
 CELL_HEIGHT, LINE = 90, 13
 """Least height of a cell, and of a line of text; the cell's width `$cell` follows from the page's.

@@ -1,9 +1,9 @@
 "use strict";
-// Draws the panels that match the filters with Vega: each when it comes into view, and where they are few all of them at once.
+// Draws the panels that match the filters with Vega: each as it comes into view, and all at once if they are few.
 
 const ROW = 30; // height of a framework's line; as in figures/spec.py
 const NARROW = 430; // plots up to this width have short labels
-const PAPER = 700; // and its width where the page is printed
+const PAPER = 700; // width of printed plots
 const FEW = 6; // panels of a figure that are shown at first
 const AT_ONCE = 40; // panels of a page that are drawn without scrolling, for saved pages and pictures
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -26,7 +26,7 @@ function substituted(spec, values) {
   return typeof spec === "string" && spec[0] === "$" && spec.slice(1) in values ? values[spec.slice(1)] : spec;
 }
 
-/** The points that the filter of frameworks leaves; a panel that says `whole` is about all of them. */
+/** The points of the chosen frameworks; a panel marked `whole` keeps all. */
 function wantedPoints(panel) {
   return panel.points.filter((point) => panel.names.whole || !("row" in point) || wanted(data.variants[point.row]));
 }
@@ -37,7 +37,7 @@ function pointsOf(panel) {
   return wantedPoints(panel).map((point) => ("row" in point ? { ...values(point.row), ...point } : point));
 }
 
-/** What the names in a specification stand for: the panel's own, without what is filtered out, and the theme's. */
+/** Values of the names in a specification: the panel's without filtered frameworks, and the theme's. */
 function valuesOf(panel, width, theme) {
   const variants = panel.names.variants || [];
   const stays = variants.map((name) => panel.names.whole || !(name in data.styles) || wanted(name));
@@ -68,7 +68,7 @@ async function embedded(host, { figure, panel }, width, theme, besides = {}) {
     actions: false,
     renderer: "svg",
     ast: true, // expressions are interpreted: the page's policy forbids making code from text
-    logLevel: 1, // errors: what Vega remarks about a specification is for its author
+    logLevel: 1, // errors only
     config: data.themes[theme].config,
     tooltip: { theme },
   };
@@ -88,12 +88,12 @@ async function draw(target, paper = false) {
   target.classList.add("drawn");
 }
 
-/** Lines of at most so many letters. */
+/** The text in lines of at most `letters`. */
 function wrapped(text, letters) {
   return (text.match(new RegExp(`.{1,${letters}}(\\s|$)`, "g")) || [text]).map((line) => line.trim());
 }
 
-/** As a picture that stands alone: light as paper, with its title and notes. */
+/** Saves a panel as a light picture with its title and notes. */
 async function exportPanel(target, kind) {
   const { figure, panel } = target;
   const letters = Math.floor(target.clientWidth / 7);
@@ -114,7 +114,7 @@ function card(figure, panel, index, id) {
   return element("figure", {}, head, target, ...(panel.notes.length ? [notes] : []));
 }
 
-/** Shows a figure's matching panels; those of the figure of slots are of one case. */
+/** Shows a figure's matching panels; slots are shown of one case. */
 function lay(section) {
   const id = section.dataset.figure;
   const figure = data.figures[id];
@@ -161,7 +161,7 @@ function layAll() {
   drawFew();
 }
 
-/** Draws the panels that did not come into view, if they are few, one after the other, so that the page answers meanwhile. */
+/** Draws the remaining panels one after the other if they are few; the page stays responsive. */
 async function drawFew() {
   const targets = document.querySelectorAll(".plot");
   if (targets.length > AT_ONCE) return;
@@ -171,7 +171,7 @@ async function drawFew() {
   }
 }
 
-/** All figures as on paper. A browser prints right behind the event; nothing here waits for more than what is in memory. */
+/** Draws all figures for paper. A browser prints right after the event, so nothing here loads data. */
 addEventListener("beforeprint", () => {
   for (const target of document.querySelectorAll(".plot")) draw(target, true);
 });

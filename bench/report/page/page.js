@@ -1,5 +1,5 @@
 "use strict";
-// What is shown: the filters' state, kept in the address (#section&axis=value…), so that a link opens the same view.
+// The view: the filters' state, kept in the address (#section&axis=value…), so that a link opens the same view.
 
 const data = { figures: {} }; // filled by `start`
 const form = document.getElementById("filters");
@@ -17,7 +17,7 @@ function valueOf(row, column) {
   return column in data.cells ? data.cells[column][row] : data.same[column];
 }
 
-/** Whether conditions match the filters; what a figure has along an axis is no condition of it. */
+/** True if conditions match the filters; a figure's own axes are no conditions. */
 function matches(where) {
   return Object.entries(state.filters).every(([axis, text]) => !text || !(axis in where) || where[axis] === text);
 }
@@ -49,11 +49,11 @@ function address(section = location.hash.slice(1).split("&")[0]) {
   try {
     history.replaceState(null, "", hash);
   } catch {
-    // Some browsers count changes of the address and refuse more than so many: the link in the page still has it.
+    // Some browsers limit changes of the address; the link in the page has it anyway.
   }
 }
 
-/** The phase is always one of them: by default the first. */
+/** The default of a filter: the first phase, else no choice. */
 function standard(axis) {
   return axis === "phase" ? form.elements.phase.options[0].value : "";
 }

@@ -1,22 +1,22 @@
 "use strict";
 // The table of all cases: sorted by a heading, filtered, in views of columns, saved as CSV.
 
-const FIRST = 100; // rows that are shown until more are asked for
+const FIRST = 100; // rows shown at first
 const MORE = 2000;
 const cases = document.getElementById("cases");
-const rows = [...cases.tBodies[0].rows]; // by line of results.csv, whatever is shown
+const rows = [...cases.tBodies[0].rows]; // by line of results.csv
 const heads = [...cases.querySelectorAll("thead th")];
 let most = FIRST;
 
 function compare(first, second) {
   const [a, b] = [first, second].map((row) => valueOf(row, state.sort.replace("-", "")));
   const unknown = (value) => value === null || value === undefined || value === "";
-  if (unknown(a) || unknown(b)) return unknown(a) - unknown(b) || first - second; // last, whichever way is up
+  if (unknown(a) || unknown(b)) return unknown(a) - unknown(b) || first - second; // unknown values last, in both directions
   const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
   return (state.sort[0] === "-" ? -order : order) || first - second;
 }
 
-/** Lines of results.csv in the order and choice of the table. */
+/** Lines of results.csv, filtered and sorted as the table. */
 function chosenRows() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
   const text = (row) => [data.variants[row], ...Object.values(whereOf(row)), data.searched[row]].join("\n").toLowerCase();
@@ -51,7 +51,7 @@ function csvText(order) {
   return [data.all_columns.join(","), ...lines].join("\n") + "\n";
 }
 
-/** Shows the table with this part of the state changed. */
+/** Changes a part of the state and shows the table. */
 function change(part) {
   Object.assign(state, part);
   address();

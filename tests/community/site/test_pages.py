@@ -50,11 +50,7 @@ def test_there_is_a_page_for_each_framework_and_machine(files):
         "method.html",
     }
     assert len([name for name in files if name.startswith("machine/")]) == 3
-    assert {
-        "framework/snntorch.html",
-        "badge/snntorch.json",
-        "coverage.html",
-    } <= files.keys()
+    assert {"framework/snntorch.html", "badge/snntorch.json", "coverage.html"} <= files.keys()
 
 
 def test_a_verdict_by_version(files):
