@@ -175,5 +175,8 @@ def choose(page: Any, name: str, text: str) -> str:
 
 def chosen(page: Any) -> dict[str, str]:
     """The text of every choice, by its name."""
-    script = "() => [...document.querySelectorAll('#choices select')].map((one) => [one.name, one.selectedOptions[0].text])"
+    script = (
+        "() => [...document.querySelectorAll('#choices select')]"
+        ".map((one) => [one.name, one.selectedOptions[0].text])"
+    )
     return dict(page.evaluate(script))

@@ -38,7 +38,8 @@ class Visit:
     def switch(self, scheme: str) -> None:
         """Switches between light and dark, and waits until the figures are laid out again."""
         self.page.evaluate(
-            "dark.addEventListener('change', () => { document.body.dataset.switched = dark.matches; })"
+            "dark.addEventListener('change', "
+            "() => { document.body.dataset.switched = dark.matches; })"
         )
         self.page.emulate_media(color_scheme=scheme)
         self.page.wait_for_selector("body[data-switched]")
@@ -61,12 +62,14 @@ class Visit:
         )
 
     def table(self) -> dict[str, bool | int]:
-        """Returns whether the table is wider than its frame, and how many heights its lines have."""
+        """Returns whether the table is wider than its frame, and its number of line heights."""
         self.page.wait_for_selector("#cases.ready")
         return self.page.evaluate("""() => {
           const frame = document.getElementById("cases").parentElement;
-          const heights = [...document.querySelectorAll("#cases tbody tr")].map((row) => Math.round(row.clientHeight));
-          return { overflows: frame.scrollWidth > frame.clientWidth, heights: new Set(heights).size };
+          const heights = [...document.querySelectorAll("#cases tbody tr")]
+            .map((row) => Math.round(row.clientHeight));
+          const overflows = frame.scrollWidth > frame.clientWidth;
+          return { overflows, heights: new Set(heights).size };
         }""")
 
     def lines(self) -> list[str]:

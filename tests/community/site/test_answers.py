@@ -76,7 +76,8 @@ CLICK_THROUGH = """async () => {
   for (const id of data.ids) {
     const start = () => { group = data.ids.indexOf(id); show(); };
     start();
-    const names = [...form.elements].map((select) => select.name).filter((name) => name !== "machine");
+    const names = [...form.elements].map((select) => select.name)
+      .filter((name) => name !== "machine");
     for (const name of names) {
       for (const { value } of [...form.elements[name]?.options ?? []]) {
         start();
@@ -85,7 +86,8 @@ CLICK_THROUGH = """async () => {
         form.elements[name].dispatchEvent(new Event("change", { bubbles: true }));
         await new Promise((done) => setTimeout(done));
         const at = data.axes.findIndex((axis) => axis.name === name);
-        const told = answer.innerText, right = form.elements[name]?.value === value && /^measured$/m.test(told);
+        const told = answer.innerText;
+        const right = form.elements[name]?.value === value && /^measured$/m.test(told);
         if (!right) wrong.push([id, name, data.axes[at].values[value], told]);
       }
     }

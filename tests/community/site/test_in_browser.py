@@ -10,17 +10,21 @@ from support.synthetic import HOSTILE, blocks
 
 from snnbench.common import units
 
-CUT = """(width) => [...document.querySelectorAll("button, select, summary, h1, h2, p, dd, dt, nav a, label, li")]
-  .filter((one) => one.checkVisibility() && !one.closest(".scroll") && one.getBoundingClientRect().right > width + 1)
+CUT = """(width) => [...document.querySelectorAll(
+    "button, select, summary, h1, h2, p, dd, dt, nav a, label, li")]
+  .filter((one) => one.checkVisibility() && !one.closest(".scroll")
+    && one.getBoundingClientRect().right > width + 1)
   .map((one) => `${one.tagName} ${one.textContent.trim().slice(0, 40)} is cut by the window`)"""
 CONTRAST = """() => {
   const linear = (part) => part <= .03928 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4;
   const light = (colour) => {
-    const [red, green, blue] = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => linear(part / 255));
+    const [red, green, blue] = colour.match(/[\\d.]+/g).slice(0, 3)
+      .map((part) => linear(part / 255));
     return .2126 * red + .7152 * green + .0722 * blue;
   };
   const behind = (one) => {
-    while (one && /, 0\\)|transparent/.test(getComputedStyle(one).backgroundColor)) one = one.parentElement;
+    while (one && /, 0\\)|transparent/.test(getComputedStyle(one).backgroundColor))
+      one = one.parentElement;
     return getComputedStyle(one ?? document.body).backgroundColor;
   };
   const ratio = (one) => {
@@ -29,7 +33,8 @@ CONTRAST = """() => {
   };
   return [...document.querySelectorAll("p, b, small, dt, dd, a, th, td, select, .ours")]
     .filter((one) => one.checkVisibility() && one.textContent.trim() && ratio(one) < 4.5)
-    .map((one) => `${one.tagName} ${one.textContent.trim().slice(0, 30)}: ${ratio(one).toFixed(1)}`);
+    .map((one) =>
+      `${one.tagName} ${one.textContent.trim().slice(0, 30)}: ${ratio(one).toFixed(1)}`);
 }"""
 
 
@@ -75,7 +80,8 @@ def test_the_answer_is_there_when_the_page_is(visit, folder, rows):
 def test_a_click_answers_within_a_moment(visit, folder):
     seen = visit(folder)
     measure = """async () => {
-      const select = document.querySelector("#choices select[name=neurons]"), before = document.body.dataset.group;
+      const select = document.querySelector("#choices select[name=neurons]");
+      const before = document.body.dataset.group;
       select.value = [...select.options].find((option) => !option.selected).value;
       const start = performance.now();
       select.dispatchEvent(new Event("change", { bubbles: true }));

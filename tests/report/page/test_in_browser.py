@@ -43,13 +43,18 @@ def test_the_winner_map_has_room_for_long_names(visit, width):
     seen.draw("winners")
     words = "".join(seen.words("winners"))
     assert "matterhorn-" in words and "recurrence" in words and "tie:" in words and "…" not in words
-    room = seen.page.evaluate("""() => [...document.querySelectorAll("[data-figure=winners] .plot")].map((plot) => {
-      const cells = [...plot.querySelectorAll(".mark-rect path")].map((cell) => cell.getBoundingClientRect());
-      const texts = [...plot.querySelectorAll(".mark-text.layer_1_marks text, .mark-text.layer_2_marks text")];
-      const inside = (text) => cells.some((cell) => cell.left <= text.left && text.right <= cell.right && cell.top <= text.top
-        && text.bottom <= cell.bottom);
-      return [plot.scrollWidth <= plot.clientWidth, texts.length, texts.every((text) => inside(text.getBoundingClientRect()))];
-    })""")
+    room = seen.page.evaluate("""() => {
+      const plots = [...document.querySelectorAll("[data-figure=winners] .plot")];
+      const box = (element) => element.getBoundingClientRect();
+      return plots.map((plot) => {
+        const cells = [...plot.querySelectorAll(".mark-rect path")].map(box);
+        const texts = [...plot.querySelectorAll(
+          ".mark-text.layer_1_marks text, .mark-text.layer_2_marks text")].map(box);
+        const inside = (text) => cells.some((cell) => cell.left <= text.left
+          && text.right <= cell.right && cell.top <= text.top && text.bottom <= cell.bottom);
+        return [plot.scrollWidth <= plot.clientWidth, texts.length, texts.every(inside)];
+      });
+    }""")
     assert room == [[True, 16, True]]
     assert seen.page.evaluate("document.documentElement.scrollWidth") == width
 
@@ -120,8 +125,10 @@ def test_the_look_sees_what_is_wrong(visit):
       texts[1].parentNode.append(texts[0]);
       document.querySelectorAll(".plot svg")[1].style.width = "120px";
       document.querySelectorAll(".plot")[2].replaceChildren();
-      document.querySelector("#csv").style.cssText = "width: 20px; overflow: hidden; white-space: nowrap";
-      document.querySelector("main").insertAdjacentHTML("beforeend", '<div style="width: 3000px; height: 1px"></div>');
+      document.querySelector("#csv").style.cssText
+        = "width: 20px; overflow: hidden; white-space: nowrap";
+      document.querySelector("main").insertAdjacentHTML("beforeend",
+        '<div style="width: 3000px; height: 1px"></div>');
     }"""
     seen.page.evaluate(spoil)
     faults = "\n".join(seen.page.evaluate(LOOK, [1400, "dark"]))
@@ -216,7 +223,8 @@ def test_sorting_by_click_and_by_keyboard(visit):
     seen.page.locator("th[data-column=step_s] button").click()
     head = seen.page.locator("th[data-column=step_s]")
     assert head.get_attribute("aria-sort") == "ascending"
-    steps = seen.page.evaluate("""() => [...document.querySelectorAll("#cases tbody tr")].filter((row) => !row.hidden)
+    steps = seen.page.evaluate("""() => [...document.querySelectorAll("#cases tbody tr")]
+      .filter((row) => !row.hidden)
       .map((row) => valueOf(+row.dataset.row, "step_s"))""")
     known = [step for step in steps if step is not None]
     assert known == sorted(known) and len(known) > 50
