@@ -1,7 +1,9 @@
 """Words of the report: conditions, meanings of statuses, remarks and ranks as text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ..common.units import counted
@@ -165,3 +167,20 @@ def remarks_on(row: Row) -> str:
     return ", ".join(
         words + ([row.unclean] if row.unclean else [f"{share:.0%} disturbed"] * (share >= 0.01))
     )
+
+
+def version_runs(words: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Returns runs of neighbouring versions with the same word, from (word, version)."""
+    runs = groupby(words, key=itemgetter(0))
+    return [(word, [version for _, version in run]) for word, run in runs]
+
+
+def runs_text(runs: Sequence[tuple[str, list[str]]]) -> str:
+    """Returns two or more runs of versions, the oldest first, in one line.
+
+    >>> runs_text([("rejected", ["0.6.4", "0.7.0"]), ("proved", ["0.8.1", "1.0.0"])])
+    'rejected ≤ 0.7.0, proved ≥ 0.8.1'
+    """
+    (first, oldest), *middle, (last, newest) = runs
+    texts = [f"{word} in {'–'.join(dict.fromkeys((run[0], run[-1])))}" for word, run in middle]
+    return ", ".join([f"{first} ≤ {oldest[-1] or 'unknown'}", *texts, f"{last} ≥ {newest[0]}"])

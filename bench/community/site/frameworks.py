@@ -1,14 +1,13 @@
 """A framework's page: proofs by version, unsupported cases, and reasons for untried ones."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from ...common.units import counted
 from ...core.case import PRECISIONS
 from ...experiment.values import NAMED_NEURONS
 from ...records.rows import Row, grouped
-from ...report.words import reason_of
+from ...report.words import reason_of, runs_text, version_runs
 from ..badge import DATA, NEVER_TRIED, PROVED, neuron_kind, verdict_of
 from .source import by_version, framework_of, version_of
 
@@ -58,31 +57,17 @@ def by_versions(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def in_words(verdicts: Mapping[str, str]) -> str:
-    """Returns the verdicts by version, the oldest first, as one sentence.
-
-    >>> in_words({"0.6.4": "rejected", "0.7.0": "rejected", "0.8.1": "proved", "1.0.0": "proved"})
-    'rejected ≤ 0.7.0, proved ≥ 0.8.1'
-    """
+    """Returns the verdicts by version, the oldest first, as one sentence."""
     if len(verdicts) > 1 and verdicts.get("") in UNTOLD:
         verdicts = {version: verdict for version, verdict in verdicts.items() if version}
-    runs = [
-        (verdict, list(versions))
-        for verdict, versions in groupby(verdicts, key=lambda version: verdicts[version])
-    ]
-    if len(runs) == 1:
-        ((verdict, versions),) = runs
-        if versions == [""] and verdict in UNTOLD:
-            return verdict
-        return f"{verdict} in {versions[0] or 'an unknown version'}" + (
-            f" – {versions[-1]}" if len(versions) > 1 else ""
-        )
-    first, *middle, last = runs
-    words = [f"{first[0]} ≤ {first[1][-1] or 'unknown'}"]
-    words += [
-        f"{verdict} {versions[0]}" + (f" – {versions[-1]}" if len(versions) > 1 else "")
-        for verdict, versions in middle
-    ]
-    return ", ".join([*words, f"{last[0]} ≥ {last[1][0]}"])
+    runs = version_runs((verdict, version) for version, verdict in verdicts.items())
+    if len(runs) > 1:
+        return runs_text(runs)
+    ((verdict, versions),) = runs
+    if versions == [""] and verdict in UNTOLD:
+        return verdict
+    span = f" – {versions[-1]}" if len(versions) > 1 else ""
+    return f"{verdict} in {versions[0] or 'an unknown version'}{span}"
 
 
 def newest_endings(rows: Sequence[Row]) -> dict[str, list[str]]:

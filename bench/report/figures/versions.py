@@ -9,6 +9,7 @@ from packaging.version import InvalidVersion, Version
 from ...records.rows import grouped
 from ..columns.metric import Entry
 from ..table import Table
+from ..words import runs_text, version_runs
 from .figure import Figure, Panel, panel_of, short
 from .spec import (
     COLOUR,
@@ -101,7 +102,7 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
     title = (
         f"step, times that of {control.variant}" if known and control else "the step was not timed"
     )
-    notes = [in_short([(point["word"], point["version"]) for point in reversed(points)])]
+    notes = [_in_short([(point["word"], point["version"]) for point in reversed(points)])]
     reasons = list(dict.fromkeys(_reason(entry) for entry in same if entry.row.reason))
     notes += [f"{_raised(number)} {reason}" for number, reason in enumerate(reasons, start=1)]
     for entry, point in zip(same, points, strict=True):
@@ -135,34 +136,9 @@ def _reason(entry: Entry) -> str:
     return (entry.row.reason or "").replace(f"{name} {_version(entry)}", name)
 
 
-def in_short(words: list[tuple[str, str]]) -> str:
-    """Returns the endings of versions, the oldest first, in one line.
-
-    >>> in_short([("rejected", "0.6.4"), ("rejected", "0.7.0"), ("proved", "0.8.1")])
-    'rejected ≤ 0.7.0, proved ≥ 0.8.1'
-    """
-    spans: list[tuple[str, list[str]]] = []
-    for word, version in words:
-        if spans and spans[-1][0] == word:
-            spans[-1][1].append(version)
-        else:
-            spans.append((word, [version]))
-    if len(spans) == 1:
-        return f"{spans[0][0]} in all of them"
-    texts = []
-    for number, (word, same) in enumerate(spans):
-        between = f"in {'–'.join(dict.fromkeys((same[0], same[-1])))}"
-        texts.append(
-            f"{word} "
-            + (
-                f"≤ {same[-1]}"
-                if number == 0
-                else f"≥ {same[0]}"
-                if number == len(spans) - 1
-                else between
-            )
-        )
-    return ", ".join(texts)
+def _in_short(words: list[tuple[str, str]]) -> str:
+    runs = version_runs(words)
+    return f"{runs[0][0]} in all of them" if len(runs) == 1 else runs_text(runs)
 
 
 def _spelled(entry: Entry) -> str:

@@ -63,7 +63,7 @@ def test_a_verdict_by_version(files):
     assert in_words({"1.0": "proved"}) == "proved in 1.0"
     assert (
         in_words({"1": "proved", "2": "rejected", "3": "proved"})
-        == "proved ≤ 1, rejected 2, proved ≥ 3"
+        == "proved ≤ 1, rejected in 2, proved ≥ 3"
     )
 
 
