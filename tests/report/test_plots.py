@@ -128,7 +128,7 @@ def test_a_specification_for_print_is_whole(examples):
 
 def test_a_plot_that_stands_alone_says_what_its_marks_are(examples):
     keys = {
-        "memory": "Hollow: beyond arguments",
+        "memory": "Hollow: without arguments",
         "proof": "Dashed line: the widest",
         "cold-start": "Ahead after n",
     }
