@@ -146,9 +146,9 @@ app = typer.Typer(
     name="snnbench",
     cls=_Group,
     help="Proves that spiking-neural-network frameworks compute the same network, then measures which is fastest and leanest.",
-    epilog="Exit codes: 0 fine, 1 internal error, 2 usage or config, 3 a case failed, 4 proof failed, implausible time or "
-    "faulty bundle, 5 worse than the baseline, 6 nothing measured or comparable, 7 ambiguous or unsure, 130 interrupted. "
-    "Start with: snnbench quick; or snnbench init, then snnbench run --config experiment.toml",
+    epilog="Exit codes: "
+    + ", ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items())
+    + ". Start with: snnbench quick; or snnbench init, then snnbench run --config experiment.toml",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

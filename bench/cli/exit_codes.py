@@ -1,30 +1,40 @@
-"""What the exit status of the command line means; documented in docs/reference.md, relied on by CI."""
+"""Exit codes of the command line. The table in docs/reference.md lists the same."""
 
-TYPE_CHECKING = False  # as of `typing`, without its import: these numbers must be there at once
+TYPE_CHECKING = False  # spares the import of `typing`: every command loads this file at once
 if TYPE_CHECKING:
     from ..records.rows import Row
 
-FINE, INTERNAL, USAGE, FAILED, REJECTED, WORSE, NOTHING, AMBIGUOUS, INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    130,
-)
+FINE = 0
+INTERNAL = 1
+USAGE = 2
+FAILED = 3
+REJECTED = 4
+WORSE = 5
+NOTHING = 6
+AMBIGUOUS = 7
+INTERRUPTED = 130
+
+MEANINGS = {
+    FINE: "fine",
+    INTERNAL: "internal error",
+    USAGE: "usage or config",
+    FAILED: "a case failed",
+    REJECTED: "proof failed, implausible time or faulty bundle",
+    WORSE: "worse than the baseline",
+    NOTHING: "nothing measured or comparable",
+    AMBIGUOUS: "ambiguous or unsure",
+    INTERRUPTED: "interrupted",
+}
 
 
 def with_refused(code: int, refused: list[str]) -> int:
-    """`code`; 3 in its place where files were refused, or something is missing, and `code` is no failure."""
+    """Returns FAILED if files were refused or are missing and `code` is no failure, else `code`."""
     return FAILED if refused and code in (FINE, NOTHING, AMBIGUOUS) else code
 
 
 def of_statuses(statuses: list[str], named: bool) -> int:
-    """4 if a proof failed, else 3 if a case failed, else 0 if one ended well, else 6. A framework that is not installed counts
-    only for somebody who `named` it."""
+    """Returns REJECTED if a proof failed, else FAILED if a case failed, else FINE if one is ok, else
+    NOTHING. A framework that is not installed counts only if the user `named` it."""
     counted = [status for status in statuses if named or status != "env_error"]
     if "check_failed" in counted:
         return REJECTED
@@ -34,7 +44,8 @@ def of_statuses(statuses: list[str], named: bool) -> int:
 
 
 def of_rows(rows: "list[Row]") -> int:
-    """4 if a proof failed or a time is implausible, else 3 if a case failed, else 6 if nothing was measured, else 0."""
+    """Returns REJECTED if a proof failed or a time is implausible, else FAILED if a case failed, else
+    NOTHING if nothing was measured, else FINE."""
     from ..core.status import RETRIED
 
     statuses = {record.status for row in rows for record in row.records}

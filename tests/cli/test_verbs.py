@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from support.paths import committed
+from support.paths import ROOT, committed
 from typer.main import get_command
 
 from snnbench import __version__
-from snnbench.cli import doctor
+from snnbench.cli import doctor, exit_codes
 from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
 
@@ -223,3 +223,11 @@ def test_help_and_version(snnbench):
     assert [verb for verb in VERBS if verb not in overview.stdout] == []
     assert "Exit codes" in overview.stdout
     assert snnbench("--version").stdout == f"snnbench {__version__}\n"
+
+
+def test_the_documented_exit_codes_are_those_of_the_command_line():
+    table = (
+        (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").partition("| exit code |")[2]
+    )
+    documented = re.findall(r"^\| (\d+) \|", table.partition("\n\n")[0], re.MULTILINE)
+    assert [int(code) for code in documented] == list(exit_codes.MEANINGS)
