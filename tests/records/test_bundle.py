@@ -22,7 +22,7 @@ def test_bundle_and_folder_say_the_same(name, tmp_path):
     assert bundle.read_experiment() == folder.read_experiment()
     assert bundle.read_planned() == folder.read_planned()
     assert bundle.read_environments() == folder.read_environments()
-    tables = {csv_text(read_results([one.path]).table) for one in (bundle, folder)}
+    tables = {csv_text(read_results([each.path]).table) for each in (bundle, folder)}
     assert len(tables) == 1
     made, refused = bundle_of(folder, "snnbench")
     assert refused == []

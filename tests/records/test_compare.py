@@ -1,4 +1,5 @@
-"""`compare`: every change for the worse is noticed, on one machine and across machines, and nothing is said that is not known."""
+"""`compare` notices every change for the worse, on one machine and across machines, and no
+others."""
 
 from math import log
 
@@ -14,7 +15,8 @@ STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008, "spyx": 0.003}
 
 
 def records(speed=1.0, machine="m1", without=(), count=3, noise=0.0, canary=1.0, **changed):
-    """Four frameworks; `changed` is a factor on one's time, `canary` on that of the task that is always the same."""
+    """Returns records of four frameworks; `changed` is a factor on a framework's time, `canary`
+    on the canary's."""
     made = []
     for name, step in STEPS.items():
         if name not in without:
@@ -26,7 +28,7 @@ def records(speed=1.0, machine="m1", without=(), count=3, noise=0.0, canary=1.0,
 
 
 def before(**fields):
-    """Records of the base: their noise is that of the contrasts, because the others have none."""
+    """Returns records of the base; only they have noise, so it is that of the contrasts."""
     return records(noise=NOISE, **fields)
 
 
@@ -35,7 +37,7 @@ def compared(base, new, **options):
 
 
 def verdicts(comparison):
-    """(framework, phase) by verdict."""
+    """Returns (framework, phase) by verdict."""
     found = {}
     for one in comparison.changes:
         found.setdefault(one.verdict, set()).add((one.case.split()[0], one.phase))
@@ -179,7 +181,7 @@ def test_a_framework_that_falls_behind_the_others_is_found_on_any_machine(machin
     }
 
 
-def test_of_two_cases_between_machines_nobody_knows_which_has_changed():
+def test_of_two_cases_between_machines_it_is_unknown_which_has_changed():
     two = {"without": ("norse", "spyx")}
     comparison = compared(before(**two), records(machine="m2", torch=4.0, **two))
     assert sorted({round(one.ratio, 1) for one in comparison.changes}) == [0.5, 2.0]
@@ -240,7 +242,7 @@ def test_a_case_of_one_side_only_is_neither_better_nor_worse():
     assert (len(more.only_new), more.worse, more.undecided) == (1, False, False)
 
 
-def test_who_lacks_the_block_with_the_proof_has_become_neither_better_nor_worse():
+def test_a_case_without_the_block_with_the_proof_is_neither_better_nor_worse():
     lost = [one for one in records() if (one.case["framework"], one.block) != ("jax", 0)]
     for comparison in (compared(before(), lost), compared(lost, before())):
         assert findings(comparison) == set() and not comparison.worse

@@ -1,4 +1,4 @@
-"""How often `compare` is right: on slots that were recorded on a quiet machine, and on simulated sets that drift."""
+"""The rate of right verdicts of `compare`, on recorded slots and on simulated sets that drift."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ BLOCKS = 3
 
 
 def judged(contrasts, rule, spread=0.0):
-    """The verdict on each case, given (cases, blocks)."""
+    """Returns the verdict on each case (cases, blocks)."""
     return [
         one.verdict
         for one in changes(
@@ -25,7 +25,7 @@ def judged(contrasts, rule, spread=0.0):
 
 
 def stored(ratios):
-    """The same of log ratios of block levels, new over base, of cases of one group."""
+    """Returns verdicts on log ratios of block levels, new over base, of the cases of one group."""
     return judged(less_common(ratios), STORED, BETWEEN)
 
 
@@ -36,7 +36,8 @@ def levels():
 
 
 def draws(levels, blocks):
-    """Log ratios (8 cases, blocks) of two sets of fresh processes, each of recorded blocks in a row, which do not overlap."""
+    """Yields log ratios (8 cases, blocks) of two sets of fresh processes, each of recorded
+    blocks in a row that do not overlap."""
     random = np.random.default_rng(21)
     while True:
         base, new = random.integers(0, 33 - blocks, 2)
@@ -46,7 +47,7 @@ def draws(levels, blocks):
 
 @pytest.mark.parametrize(("blocks", "same", "found"), [(3, 0.75, 0.8), (5, 0.9, 0.9)])
 def test_recorded_sets(levels, blocks, same, found):
-    """Equal ones never differ; a case that is slower by 15 % is mostly found, and no other one is blamed."""
+    """Equal cases never differ; a case that is slower by 15 % is mostly found, and no other one."""
     equal, others, slower = [], [], []
     for run, ratios in zip(range(RUNS // 5), draws(levels, blocks), strict=False):
         equal += stored(ratios)
@@ -99,7 +100,7 @@ def test_five_percent_more_is_found_in_three_blocks_of_a_run():
 
 @pytest.mark.parametrize("blocks", representatives([3, 5], [0]))
 def test_sets_that_drift_by_two_percent_are_not_called_changed(blocks):
-    """Each set moves as a whole by 2 %, and each case by 1 % of its own, which no block shows."""
+    """Each set moves as a whole by 2 %, and each case by a further 1 %, which no block shows."""
     random = np.random.default_rng(23)
     for _ in range(RUNS // 2):
         drift, own = (
@@ -110,8 +111,8 @@ def test_sets_that_drift_by_two_percent_are_not_called_changed(blocks):
         assert not {"slower", "faster"} & set(verdicts)
 
 
-def test_what_is_ambiguous_is_decided_by_the_blocks_that_were_asked_for():
-    """Noise so strong that three blocks leave it open whether a time is the same."""
+def test_an_ambiguous_time_is_decided_by_the_requested_blocks():
+    """After three blocks the noise leaves open whether a time is the same."""
     random = np.random.default_rng(24)
     undecided, then = 0, []
     while undecided < 100:

@@ -1,4 +1,5 @@
-"""Intervals, verdicts and ranks of live slots: golden values, simulated families, and slots that were recorded."""
+"""Intervals, verdicts and ranks of live slots: golden values, simulated families, recorded
+slots."""
 
 from itertools import combinations, permutations
 
@@ -22,7 +23,8 @@ from snnbench.records.contrasts import (
     surely_slower,
 )
 
-MICROSECONDS = [  # 4 cases × 3 blocks × 4 passes: 6 % slower in the second block, one slot disturbed
+# 4 cases × 3 blocks × 4 passes: 6 % slower in the second block, one slot disturbed
+MICROSECONDS = [
     [[101.0, 102.0, 100.5, 103.0], [107.2, 108.0, 106.9, 107.5], [100.8, 101.5, 102.2, 101.0]],
     [[101.5, 102.9, 100.2, 104.4], [106.1, 107.3, 105.4, 107.2], [101.4, 101.9, 102.8, 101.6]],
     [[110.9, 112.0, 110.1, 113.5], [117.5, 118.9, 117.0, 118.4], [110.2, 111.9, 112.5, np.nan]],
@@ -119,7 +121,8 @@ def test_without_two_common_blocks_nothing_is_ranked():
 
 
 def test_comparisons_of_fewer_blocks_share_the_family_and_not_the_variances():
-    """Two comparisons have three blocks, one has two of them, and one only one, which tells nothing."""
+    """Two comparisons have three blocks, one has two of them, and one has a single block, which
+    shows nothing."""
     contrasts = [
         np.array(values)
         for values in (
@@ -142,8 +145,8 @@ def test_comparisons_of_fewer_blocks_share_the_family_and_not_the_variances():
     ]
 
 
-def test_cases_that_left_after_a_pass_ask_no_more_of_those_that_stayed():
-    """Ten cases, of which eight have one block: the other two are told apart as if they were alone."""
+def test_cases_that_stopped_early_do_not_raise_the_demand_on_others():
+    """Eight of ten cases have one block: the other two are told apart as if they were alone."""
     stayed, left = (
         [np.log([1.58, 1.6]) + 1, np.log([1.0, 1.0]) + 1],
         [np.array([3.0 + case, np.nan]) for case in range(8)],
@@ -166,7 +169,7 @@ def test_ranks_follow_their_cases(order):
     assert [ranked([SLOTS[i] for i in order])[order.index(2)]] == [(3, 3)]
 
 
-# -- how often it is right --------------------------------------------------------------------------------------
+# -- the rate of right verdicts
 
 RUNS = 2000
 
@@ -174,7 +177,8 @@ RUNS = 2000
 @pytest.mark.parametrize("tails", representatives(["normal", "t4"], [1]))
 @pytest.mark.parametrize("blocks", representatives([3, 5], [0]))
 def test_simulated_runs_hold_their_promises(tails, blocks):
-    """24 cases against a best, contrasts with a spread of 1 to 2 %: coverage, false verdicts, and 5 % found."""
+    """24 cases against a best, contrasts with a spread of 1 to 2 %: coverage, false verdicts,
+    power at 5 %."""
     random = np.random.default_rng(11)
     spread = 0.01 * 2 ** random.random((RUNS, 24, 1))
     shape = (RUNS, 24, blocks)
@@ -202,7 +206,8 @@ def test_the_recommended_number_of_blocks_finds_five_percent():
 
 
 def test_recorded_slots_three_blocks_of_fresh_processes():
-    """Two processes of one framework are equal: hardly an interval misses it, no verdict is false, and 5 % more is found."""
+    """Two processes of one framework are equal: few intervals miss it, no verdict is false, and
+    5 % more is found."""
     slots = recorded()
     frameworks = sorted({name for name, _ in slots})
     contrasts = np.array(

@@ -50,11 +50,11 @@ JUDGED = [
     {"part": "recheck", "status": "ok", "seconds": 0.25},
     {"part": "recheck", "status": "ok", "seconds": 0.25},
 ]
-"""What the judge says of it."""
+"""The judge's event."""
 
 
 def recorded(events, **outcome):
-    """The record that a runner would write for a worker that reported these events."""
+    """Returns the record that a runner writes for a worker with these events."""
     folded = verdict(Outcome(events=copy.deepcopy(events), **outcome), "cpu", copy.deepcopy(JUDGED))
     return Record.model_validate({**GOLDEN_RECORD, "proof": None, **folded})
 
@@ -132,14 +132,28 @@ def test_what_json_has_no_word_for_is_unknown():
 
 
 JUNK = [
-    "no JSON", "[]", "3", '{"part": 3}', "{}", '{"part": "build", "status": "great"}', '{"part": "build", "seconds": "1"}',
-    '{"part": "build", "warnings": "W"}', '{"part": "build", "facts": []}', '{"part": "memory", "memory": {"forward": 3}}',
-    "[" * 9999, '{"part": "build", "reason": 3}', '{"part": "build", "facts": {"compile_s": "soon"}}', '{"part": "end"}',
-    '{"part": "build", "facts": {"warnings": "eight"}}', '{"part": "build", "seconds": -1}',
-    '{"part": "build", "seconds": 1e999}', '{"part": "memory", "memory": {"sideways": {"peak_bytes": 1}}}',
+    "no JSON",
+    "[]",
+    "3",
+    '{"part": 3}',
+    "{}",
+    '{"part": "build", "status": "great"}',
+    '{"part": "build", "seconds": "1"}',
+    '{"part": "build", "warnings": "W"}',
+    '{"part": "build", "facts": []}',
+    '{"part": "memory", "memory": {"forward": 3}}',
+    "[" * 9999,
+    '{"part": "build", "reason": 3}',
+    '{"part": "build", "facts": {"compile_s": "soon"}}',
+    '{"part": "end"}',
+    '{"part": "build", "facts": {"warnings": "eight"}}',
+    '{"part": "build", "seconds": -1}',
+    '{"part": "build", "seconds": 1e999}',
+    '{"part": "memory", "memory": {"sideways": {"peak_bytes": 1}}}',
     '{"part": "ceilings", "rates": {"copy_bytes_per_s": {"x": 1}}}',
-    '{"part": "build", "facts": {"compile_s": 1e400}}', '{"part": "build", "seconds": %s}' % ("9" * 5000),
-]  # fmt: skip
+    '{"part": "build", "facts": {"compile_s": 1e400}}',
+    '{"part": "build", "seconds": %s}' % ("9" * 5000),
+]
 
 
 @pytest.mark.parametrize("line", JUNK, ids=range(len(JUNK)))

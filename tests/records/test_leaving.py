@@ -1,4 +1,4 @@
-"""Who leaves after a pass: only who is shown to be slow by slots that nothing disturbed."""
+"""A case stops early only if undisturbed slots show that it is slow."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def slot(wall, spread=0.1, disturbed=None):
     }
 
 
-def test_who_is_shown_to_be_beyond_leaves_and_who_may_not_be_stays():
+def test_a_case_that_is_surely_slow_stops_and_others_go_on():
     slots = {
         "best": slot(1.0),
         "near": slot(1.9),
@@ -26,7 +26,7 @@ def test_who_is_shown_to_be_beyond_leaves_and_who_may_not_be_stays():
     assert beyond([slots], 10.0) == ["slowest"]
 
 
-def test_a_disturbed_slot_shows_nothing_of_who_had_it_nor_of_others():
+def test_a_disturbed_slot_counts_for_no_case():
     assert beyond([{"best": slot(1.0), "slow": slot(9.0, disturbed="preempted")}], 2.0) == []
     assert (
         beyond(
@@ -41,7 +41,7 @@ def test_a_disturbed_slot_shows_nothing_of_who_had_it_nor_of_others():
 
 
 def test_one_lucky_pass_of_several_is_not_enough():
-    """As a machine gave them: 1.74, 1.85 and 2.06 times as long."""
+    """Measured: 1.74, 1.85 and 2.06 times as long."""
     passes = [
         {"best": slot(best, 0), "slow": slot(slow, 0)}
         for best, slow in ((51.5, 89.8), (49.5, 91.4), (47.2, 97.3))
@@ -51,7 +51,7 @@ def test_one_lucky_pass_of_several_is_not_enough():
     assert beyond([*passes, *[passes[2]] * 3], 2.0) == ["slow"], "four of six"
 
 
-def test_whose_ratio_is_below_the_factor_never_leaves():
+def test_a_case_with_a_ratio_below_the_factor_never_stops():
     random = np.random.default_rng(5)
     left = 0
     for _ in range(2000):

@@ -18,7 +18,7 @@ from snnbench.report.tables.csv import csv_text
 
 
 def calls(cases: int, folder: Path, monkeypatch) -> Counter:
-    """How often what costs time is called for so many cases."""
+    """Returns the number of calls of costly functions for a set of `cases`."""
     write_many(folder, cases)
     counted: Counter = Counter()
 
@@ -53,15 +53,16 @@ silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number i
 used = os.wait4(os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=silent), 0)[2]
 print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
-"""Runs a command and prints its CPU seconds and its peak memory in KiB. It is a separate process, because the peak of a process
-includes what its parent held at the fork."""
+"""Runs a command and prints its CPU seconds and its peak memory in KiB. It is a separate
+process, because the peak of a process includes what its parent held at the fork."""
 
 CANARY = """
 import json
 text = json.dumps([{"name": str(number), "values": [number / 7] * 4} for number in range(2000)])
 print(sum(len(each["name"]) for _ in range(300) for each in json.loads(text)))
 """
-"""Takes about half a second of CPU on a quiet core. A core of a busy processor is up to four times slower."""
+"""Takes about half a second of CPU on a quiet core. A core of a busy processor is up to four
+times slower."""
 
 
 def spent(*command: str, cwd: Path | None = None) -> tuple[float, float]:

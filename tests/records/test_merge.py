@@ -1,4 +1,5 @@
-"""Records of many machines in one folder: grouped by machine, never in one ranking, nothing lost."""
+"""Records of many machines in one folder: grouped by machine, never in one ranking, nothing
+lost."""
 
 import json
 
@@ -21,13 +22,13 @@ ENVIRONMENT = {
 
 @pytest.fixture
 def folders(tmp_path):
-    """Two machines that did the same cases; the second is twice as fast."""
+    """Two machines with the same cases; the second is twice as fast."""
     for machine, speed in (("m1", 1.0), ("m2", 0.5)):
         for name, step in (("torch", 0.004), ("jax", 0.002)):
             for size in (97, 193):
-                for one in blocks(name, step=step * speed, neurons=size, machine=machine):
+                for each in blocks(name, step=step * speed, neurons=size, machine=machine):
                     ResultFolder(tmp_path / machine).write_record(
-                        one.model_copy(update={"done_key": KEYS[machine]})
+                        each.model_copy(update={"done_key": KEYS[machine]})
                     )
         (tmp_path / machine / "experiment.json").write_text(json.dumps({"name": "grid"}))
         ResultFolder(tmp_path / machine).write_plan(
@@ -74,10 +75,10 @@ def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
 def test_several_versions_are_one_remark(tmp_path):
     for name, version, ours in (("one", "2.13.0", "0.1.0"), ("two", "2.14.0", "0.2.0")):
         for number, framework in enumerate(("torch", "jax")):
-            one = record(framework, neurons=97)
-            adapter = {**one.adapter, "version": version if framework == "torch" else "0.10"}
+            each = record(framework, neurons=97)
+            adapter = {**each.adapter, "version": version if framework == "torch" else "0.10"}
             update = {"adapter": adapter, "snnbench": ours, "done_key": f"{ours[2]}{number}" * 6}
-            ResultFolder(tmp_path / name).write_record(one.model_copy(update=update))
+            ResultFolder(tmp_path / name).write_record(each.model_copy(update=update))
     merged = merge_folders(
         [ResultFolder(tmp_path / name) for name in ("one", "two")], ResultFolder(tmp_path / "all")
     )

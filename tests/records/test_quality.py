@@ -1,4 +1,4 @@
-"""Flags: each is raised by what it names, and by nothing else."""
+"""Each flag is raised by its own fault only."""
 
 import pytest
 from support.synthetic import blocks, disturbed
@@ -9,12 +9,12 @@ from snnbench.report.words import FLAGS, remarks_on
 
 
 def spoilt(flag: str) -> list:
-    """Records with just this fault."""
+    """Returns records with just this fault."""
     records = blocks("torch", count=2 if flag == "few_blocks" else 3)
     if flag == "disturbed":
         disturbed(records, every=4)
-    for number, one in enumerate(records):
-        slots = one.timing("step").slots
+    for number, each in enumerate(records):
+        slots = each.timing("step").slots
         for place, slot in enumerate(slots):
             if flag == "preempted":
                 slot.device = 0.94 * slot.wall
@@ -22,11 +22,11 @@ def spoilt(flag: str) -> list:
                 slot.wall *= 1 + 0.02 * place
             slot.device = min(slot.device, slot.wall)
         if flag == "shared_cpu":
-            one.monitor["foreign_cores"] = 0.3
+            each.monitor["foreign_cores"] = 0.3
         if flag == "throttled":
-            one.monitor["throttle_reasons"] = 0x40
+            each.monitor["throttle_reasons"] = 0x40
         if flag == "unsteady":
-            one.monitor["canary"] = [0.03 * (1 + 0.06 * number), None, 0.03 * (1 + 0.06 * number)]
+            each.monitor["canary"] = [0.03 * (1 + 0.06 * number), None, 0.03 * (1 + 0.06 * number)]
     return records
 
 
@@ -53,8 +53,8 @@ def test_good_records_raise_none():
 
 def test_one_slow_pass_is_no_drift():
     records = blocks("torch")
-    for one in records:
-        last = one.timing("step").slots[-1]
+    for each in records:
+        last = each.timing("step").slots[-1]
         last.wall = last.device = 2 * last.wall
     assert flags(records) == []
 
@@ -66,15 +66,16 @@ def test_a_canary_that_is_unsteady_within_a_block_is_seen():
 
 
 def test_a_quiet_machine_is_steady():
-    """Three blocks of results/quickstart: single tasks of 30 ms scatter, and their medians move by some percent."""
+    """Three blocks of the quickstart set: single tasks of 30 ms scatter, and their medians move
+    by some percent."""
     records = blocks("torch")
     canaries = [
         [30.5, 30.9, 31.2, 31.9, 32.3, 32.6, 33.2],
         [30.2, 30.5, 30.9, 31.0, 31.1, 31.4, 31.9],
         [31.1, 32.0, 32.4, 32.9],
     ]
-    for one, canary in zip(records, canaries, strict=False):
-        one.monitor["canary"] = [seconds / 1e3 for seconds in canary]
+    for each, canary in zip(records, canaries, strict=False):
+        each.monitor["canary"] = [seconds / 1e3 for seconds in canary]
     assert flags(records) == []
 
 

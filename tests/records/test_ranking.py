@@ -1,4 +1,5 @@
-"""Times, ratios and ranks of a comparison group: what is decided, what stays a tie, and what is said where nothing is known."""
+"""Times, ratios and ranks of a comparison group: decided ones, ties, and notes where nothing is
+known."""
 
 import csv
 
@@ -18,7 +19,7 @@ def standings(records) -> dict:
 
 
 def group(noise=NOISE, **fields) -> list:
-    """One 40 % faster than the others, two that are as good as equal, and a slow one."""
+    """Four cases: one is 40 % faster, two are practically equal, and one is slow."""
     steps = {"jax": 0.0020, "torch": 0.0028, "norse": 0.00281, "snntorch": 0.0040}
     return [
         one
@@ -38,7 +39,7 @@ def test_ranks_are_intervals_and_equal_cases_share_theirs():
     assert not any(one.tied for one in found.values())
 
 
-def test_who_is_not_shown_to_be_slower_than_the_best_is_tied_with_it():
+def test_a_case_that_is_not_surely_slower_than_the_best_is_tied_with_it():
     found = standings([one for one in group() if one.case["framework"] != "jax"])
     assert {name: one.tied for name, one in found.items()} == {
         "torch": True,
@@ -69,8 +70,9 @@ def test_a_ratio_lies_in_its_interval_and_the_fastest_has_none():
 
 
 @pytest.mark.parametrize("name", ["networks", "training"])
-def test_nobody_is_behind_the_best_while_the_interval_of_the_ratio_holds_1(name):
-    """Ratios of all tables are one family and ranks of one table another, so that variances are drawn to other ones."""
+def test_no_case_is_behind_the_best_while_the_interval_of_the_ratio_holds_1(name):
+    """Ratios of all tables are one family and ranks of one table another, with other shrunk
+    variances."""
     rows = rows_of(BundleFile(committed(name)).read_records()[0])
     behind = [
         row.standing
@@ -102,7 +104,7 @@ def test_with_one_block_nothing_is_decided_and_it_says_why():
     assert [one.place for one in found.values()] == [1, 2, 3, 4]
     (row,) = rows_of([record("jax")])
     assert (row.estimates["step"].low, row.standing.note) == (None, ""), (
-        "who is alone has nobody to be ranked with"
+        "a case that is alone has no rank"
     )
 
 
@@ -124,7 +126,8 @@ def test_slots_that_were_all_disturbed_give_a_time_and_no_rank():
 
 
 def test_where_too_few_slots_were_clean_order_and_ratio_are_of_all_slots_pass_by_pass():
-    """Of jax only the first block is clean, which was calm for all: its time is of that block, torch's of all three."""
+    """Of jax only the first, calm block is clean: its time is of that block, torch's of all
+    three."""
     made = []
     for number, slow in enumerate((1.0, 4.0, 6.0)):
         for name, step in (("jax", 0.003), ("torch", 0.002)):
@@ -166,7 +169,8 @@ def test_contrasts_with_the_best_tell_how_many_blocks_a_group_needs():
 
 
 def recorded(first: int) -> list:
-    """Three blocks of four frameworks, two processes of each, as a quiet machine timed them (N = 64, T = 25)."""
+    """Three blocks of four frameworks, two processes each, timed on a quiet machine (N = 64, T =
+    25)."""
     records = {}
     for row in csv.DictReader((GOLDEN / "quiet_blocks.csv").open()):
         block = int(row["block"]) - first
@@ -199,7 +203,7 @@ def with_one_that_left(step, bound=2.0) -> list:
     return [*group(), left]
 
 
-def test_who_left_is_slower_than_all_that_are_surely_within_the_bound_that_was_shown():
+def test_a_stopped_case_is_slower_than_all_that_are_surely_within_its_bound():
     found = standings(with_one_that_left(step=0.011))
     assert {name: (one.best, one.worst) for name, one in found.items()} == {
         "jax": (1, 1),
@@ -216,7 +220,7 @@ def test_who_left_is_slower_than_all_that_are_surely_within_the_bound_that_was_s
     )
 
 
-def test_where_all_others_left_nothing_is_undecided():
+def test_if_all_others_stopped_nothing_is_undecided():
     (left,) = [one for one in with_one_that_left(step=0.011) if one.case["framework"] == "rockpool"]
     found = standings([*blocks("jax", 2, step=0.002), left])
     assert {name: (one.best, one.worst, one.note) for name, one in found.items()} == {
@@ -225,7 +229,7 @@ def test_where_all_others_left_nothing_is_undecided():
     }
 
 
-def test_others_have_the_same_intervals_with_and_without_who_left():
+def test_others_have_the_same_intervals_with_and_without_a_stopped_case():
     with_it, without = standings(with_one_that_left(step=0.011)), standings(group())
     assert all(
         (with_it[name].low, with_it[name].high) == (one.low, one.high)

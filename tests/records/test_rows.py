@@ -1,4 +1,4 @@
-"""Which records make a row, and who is ranked with whom."""
+"""Records become rows, and rows become ranking groups."""
 
 import json
 
@@ -35,14 +35,14 @@ def test_a_later_run_that_was_only_to_weigh_takes_no_times_away():
     timed, measure = blocks("torch"), {"timed": False, "phases": ["step"]}
     later = {"done_key": "other", "started_at": "2027-01-01T00:00:00+00:00", "parts": {}}
     weighed = [
-        one.model_copy(update={**later, "measure": {**one.measure, **measure}})
-        for one in timed
-        if not one.block
+        each.model_copy(update={**later, "measure": {**each.measure, **measure}})
+        for each in timed
+        if not each.block
     ]
     assert [row.records for row in rows_of([*weighed, *timed])] == [
         row.records for row in rows_of(timed)
     ]
-    remeasured = [one.model_copy(update=later) for one in timed]
+    remeasured = [each.model_copy(update=later) for each in timed]
     assert all(row.first.done_key == "other" for row in rows_of([*remeasured, *timed]))
 
 

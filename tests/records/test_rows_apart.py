@@ -1,5 +1,5 @@
-"""A row is a case of one adapter, framework version, set of packages, machine and set; where several have one name it says how
-they differ, in every output."""
+"""A row is a case of one adapter, framework version, set of packages, machine and set; if
+several have one name, every output says how they differ."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ CLOSURES = [{"torch": "2.13.0"}, {"torch": "2.14.0"}]
 
 
 def changed(framework="snntorch", step=0.004, **changes):
-    """The records of a case whose adapter, environment, machine or set differ from those of others."""
+    """Returns records of a case with another adapter, environment, machine or set."""
     records = blocks(framework, step=step)
     tables = {
         name: {**getattr(records[0], name), **value}
@@ -54,7 +54,7 @@ APART = {
         ),
         ["snntorch with environment aaaaaa", "snntorch with environment bbbbbb"],
     ),
-    "packages that nobody knows": (
+    "unknown packages": (
         changed(environment={"hash": "a" * 16}),
         changed(environment={"hash": "b" * 16}),
         ["snntorch with environment aaaaaa", "snntorch with environment bbbbbb"],
@@ -159,7 +159,7 @@ NAMES = {"snntorch 0.9.4", "snntorch 1.0.0", "torch"}
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    """Two versions, the newer one faster, and something else."""
+    """Two versions, of which the newer one is faster, and another framework."""
     return Table(
         rows_of([*version("0.9.4"), *version("1.0.0", step=0.003), *blocks("torch", step=0.008)])
     )

@@ -1,4 +1,4 @@
-"""Who is blamed when a job dies, and who is not."""
+"""A case is blamed for a job's death only if no other can be the cause."""
 
 import json
 
@@ -13,7 +13,7 @@ A, B, C = "a" * 16, "b" * 16, "c" * 16
 
 @pytest.fixture
 def die(tmp_path, monkeypatch):
-    """A job that notes who computes and is killed; the next one."""
+    """Simulates a job that notes the running cases and is killed; returns the next job."""
     for name in JOBS:
         monkeypatch.delenv(name, raising=False)
     folder = ResultFolder(tmp_path)
@@ -38,7 +38,7 @@ def test_two_cases_that_saw_one_death_each_are_not(die):
     assert not third.died_twice(A, 0) and not third.died_twice(B, 0)
 
 
-def test_of_several_that_computed_together_nobody_is_before_each_was_alone(die):
+def test_of_several_cases_that_ran_together_none_is_blamed_before_each_ran_alone(die):
     assert die(A, B).apart([A, B, C], 0) == set()
     third = die(A, B)
     assert third.apart([A, B, C], 0) == {A, B} and not third.died_twice(A, 0)
@@ -46,7 +46,7 @@ def test_of_several_that_computed_together_nobody_is_before_each_was_alone(die):
     assert fourth.died_twice(B, 0) and not fourth.died_twice(A, 0)
 
 
-def test_whoever_came_to_an_end_is_not_to_blame(die, tmp_path):
+def test_a_case_that_ended_is_not_to_blame(die, tmp_path):
     first = die()
     first.now([A], 0)
     first.now([], 0)
@@ -67,7 +67,7 @@ def test_of_every_batch_system(die, variable):
     assert die(A, variable=variable).died_twice(A, 0)
 
 
-def test_whoever_kills_a_command_by_hand_blames_nobody(tmp_path, monkeypatch):
+def test_an_interactive_kill_is_not_counted_against_any_case(tmp_path, monkeypatch):
     for name in JOBS:
         monkeypatch.delenv(name, raising=False)
     folder = ResultFolder(tmp_path)
@@ -87,7 +87,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("text", ["", "{", json.dumps(TWICE)[:-1], *map(json.dumps, DAMAGED)])
-def test_a_damaged_file_blames_nobody(die, tmp_path, text):
+def test_a_damaged_file_blames_no_case(die, tmp_path, text):
     (tmp_path / "running.json").write_text(json.dumps(TWICE))
     assert Running(ResultFolder(tmp_path)).died_twice(A, 0), "undamaged it does"
     (tmp_path / "running.json").write_text(text)

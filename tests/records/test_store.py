@@ -1,4 +1,4 @@
-"""Records are written whole or not at all, and can be read for good."""
+"""Records are written whole or not at all, and stay readable."""
 
 import json
 import shutil
@@ -118,7 +118,7 @@ def test_what_no_run_writes_is_no_record_and_the_sentence_says_why(tmp_path, spo
 
 
 def test_the_golden_record_can_still_be_read():
-    """Written by an earlier version: whoever changes the schema must still read it, or raise the version."""
+    """An earlier version wrote it: a new schema must still read it, or raise the version."""
     record = Record.model_validate(golden())
     assert (record.status, record.block, record.schema_version) == ("ok", 0, 2)
     assert record.typed_case.framework == "numpy"
@@ -162,7 +162,7 @@ def test_records_are_read_once_and_what_is_written_counts_as_read(tmp_path):
     assert folder.read_records() == ([], [])
     folder.write_record(record)
     folder.record_path("other", 0, "k").write_text("{")
-    assert folder.read_records() == ([record], []), "nobody else writes there"
+    assert folder.read_records() == ([record], []), "no other process writes there"
     assert folder.record(record.case_id, record.block, record.done_key) == record
     assert folder.record(record.case_id, 1, record.done_key) is None
     again = ResultFolder(tmp_path)
