@@ -85,5 +85,5 @@ def test_a_finished_record_stays_as_it_was(snnbench):
     second = snnbench.run(config, "--only", "framework=wrong-rewrites-records")
     (name,) = before
     assert (second.folder / "records" / name).read_bytes() == before[name]
-    assert f"{name} was changed during the run" in second.stderr
+    assert f"{name} was changed by another process during the run" in second.stderr
     assert json.loads(before[name])["reason"] is None
