@@ -10,8 +10,7 @@ from ..common.mistakes import ConfigError, shown
 from ..experiment.setting import Argument
 from ..experiment.values import parse_duration
 from ..runner.check import FIGURES, WELL, Checked, checker, plan_check, points_to_check
-from .references import is_reference, reference_of
-from .running import values_of
+from .running import is_reference, reference_of, values_of
 
 
 def check(

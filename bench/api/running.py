@@ -1,5 +1,6 @@
 """`snnbench.run`: what the verb `run` does, in Python."""
 
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,12 +8,11 @@ from typing import Any
 
 from rich.console import Console
 
-from ..common.mistakes import ConfigError, nearest
+from ..common.mistakes import ConfigError, nearest, shown
 from ..experiment.setting import Argument
 from ..report.files import finish
 from ..runner.planning import Where, left_out_in_words, load_plan
 from ..runner.progress import execute_shown
-from .references import reference_of
 from .results import Results
 
 
@@ -77,3 +77,42 @@ def run(
 def values_of(value: Any) -> Any:
     """The values of an axis, of which one needs no list."""
     return list(value) if isinstance(value, list | tuple | range) else [value]
+
+
+def reference_of(adapter: str | type) -> str:
+    """Returns `file.py:Class` or `package.module:Class` of an adapter's class, and text unchanged.
+    Raises ConfigError if another process could not import the class."""
+    if isinstance(adapter, str):
+        return adapter
+    if not isinstance(adapter, type):
+        raise ConfigError(
+            f"{shown(adapter)}: must be the name of a framework, 'file.py:Class', or the "
+            "class of an adapter"
+        )
+    name = adapter.__qualname__
+    if not name.isidentifier():
+        raise ConfigError(
+            f"{name}: is inside another class or a function, where no worker finds it; put it at "
+            "the top of a file"
+        )
+    if "." in adapter.__module__:
+        return f"{adapter.__module__}:{name}"
+    try:
+        file = Path(inspect.getfile(adapter))
+    except (TypeError, OSError):
+        file = Path()
+    if file.suffix != ".py" or not file.is_file():
+        example = f"in a notebook with %%writefile mine.py, then check('mine.py:{name}')"
+        raise ConfigError(
+            f"{name}: has no file, and workers import it from there; write it to one, {example}"
+        )
+    return f"{file.resolve()}:{name}"
+
+
+def is_reference(text: str) -> bool:
+    """Returns True if text names a class, not a framework or a variant such as `torch:compile`."""
+    source, colon, _ = text.rpartition(":")
+    words = source.split(".")
+    return bool(colon) and (
+        source.endswith(".py") or (len(words) > 1 and all(word.isidentifier() for word in words))
+    )

@@ -33,8 +33,8 @@ def with_refused(code: int, refused: list[str]) -> int:
 
 
 def of_statuses(statuses: list[str], named: bool) -> int:
-    """Returns REJECTED if a proof failed, else FAILED if a case failed, else FINE if one is ok, else
-    NOTHING. A framework that is not installed counts only if the user `named` it."""
+    """Returns REJECTED if a proof failed, else FAILED if a case failed, else FINE if one is ok,
+    else NOTHING. A framework that is not installed counts only if the user `named` it."""
     counted = [status for status in statuses if named or status != "env_error"]
     if "check_failed" in counted:
         return REJECTED
@@ -44,8 +44,8 @@ def of_statuses(statuses: list[str], named: bool) -> int:
 
 
 def of_rows(rows: "list[Row]") -> int:
-    """Returns REJECTED if a proof failed or a time is implausible, else FAILED if a case failed, else
-    NOTHING if nothing was measured, else FINE."""
+    """Returns REJECTED if a proof failed or a time is implausible, else FAILED if a case
+    failed, else NOTHING if nothing was measured, else FINE."""
     from ..core.status import RETRIED
 
     statuses = {record.status for row in rows for record in row.records}
