@@ -177,7 +177,7 @@ def _tensors_of(case: Case):
     """Device type and dtype of the currents."""
     import torch
 
-    return case.device.split(":")[0], getattr(torch, FLOATS.get(case.precision, "float32"))
+    return case.device_type, getattr(torch, FLOATS.get(case.precision, "float32"))
 
 
 def chains(network: Network) -> list[list[tuple[str, str]]]:

@@ -9,6 +9,7 @@ from snnbench.kernels.spec import NEURONS
 
 from ..common.mistakes import ConfigError
 from ..common.units import counted
+from ..core.variant import parse_variants
 from ..environments.inventory import take_inventory
 from ..environments.versions import versions_among
 from ..experiment.grid import others
@@ -30,22 +31,20 @@ def adapters(
 ) -> None:
     """List the adapters in one line each: version, how many constructions and modes, or why it is not here. For those that are
     named, list every variant: the neurons it is ready for, or what it lacks."""
-    inventory = take_inventory(
-        adapter_files(adapter), variants.inquiry(), versions=versions_among(names or ())
-    )
+    versions = versions_among(parse_variants(names or ()))
+    inventory = take_inventory(adapter_files(adapter), variants.inquiry(), versions=versions)
     for name in names or ():
         if name not in inventory.adapters:
             raise ConfigError(f"no adapter {name!r}{others(name, inventory.adapters)}")
-    known_variants = variants.survey_variants(inventory)
     listed = [
         one
-        for one in known_variants
-        if (not names or one.framework in names) and not (ready and one.lacks)
+        for one in variants.survey_variants(inventory)
+        if (not names or one.adapter in names) and not (ready and one.lacks)
     ]
-    left = (
-        {one.framework for one in listed} if ready else {*names} if names else {*inventory.adapters}
+    remaining = (
+        {one.adapter for one in listed} if ready else {*names} if names else {*inventory.adapters}
     )
-    shown = [info for info in inventory.adapters.values() if info.name in left]
+    shown = [info for info in inventory.adapters.values() if info.name in remaining]
     if as_json:
         here = {"environment": inventory.default.name, "devices": inventory.default.devices}
         known = [info.as_dict() for info in shown]
@@ -61,15 +60,16 @@ def adapters(
     if not names:
         width = max((len(info.name) for info in shown), default=0)
         for info in shown:
-            counts = f"{counted(len(info.constructions), 'construction')}, {counted(len(info.modes), 'mode')}"
-            lacks = {variant.lacks: None for variant in listed if variant.framework == info.name}
+            constructions = counted(len(info.constructions), "construction")
+            counts = f"{constructions}, {counted(len(info.modes), 'mode')}"
+            lacks = {variant.lacks: None for variant in listed if variant.adapter == info.name}
             absent = info.lacking or info.error or (None not in lacks and next(iter(lacks), None))
             state = f"[dim]{escape(' '.join(absent.split()))}[/]" if absent else counts
             line(f"[bold]{escape(f'{info.name:<{width}}')}[/]  {info.version or '–':<12} {state}")
         line("snnbench adapters NAME lists every variant of an adapter.")
         return
     for info in shown:
-        mine = [variant for variant in listed if variant.framework == info.name]
+        mine = [variant for variant in listed if variant.adapter == info.name]
         line(f"[bold]{escape(info.name)}[/] {info.version or '–'} [dim]environment {info.home}[/]")
         if info.error and not info.lacking:
             line(f"  [red]{escape(info.error)}[/]")
@@ -93,7 +93,7 @@ def adapters(
         )
 
 
-def _refusals(mine: list[variants.Variant]) -> list[tuple[str, str]]:
+def _refusals(mine: list[variants.SurveyedVariant]) -> list[tuple[str, str]]:
     """Why variants that are ready for some neuron have not all the named ones: (neurons, reason), each reason once."""
     by_reason: dict[str, dict[str, None]] = {}
     for variant in mine:

@@ -70,8 +70,9 @@ def run(
 
 def _create(config: Path, settings: list[str]) -> None:
     """Make what is not there of the versions in a config. One that cannot be made is told, and its cases say so."""
-    for name in versions_among(load_config(config, [*map(parse_setting, settings)]).grid.framework):
-        environment = version_environment(name)
+    experiment = load_config(config, [*map(parse_setting, settings)])
+    for name, version in versions_among(experiment.grid.framework):
+        environment = version_environment(name, version)
         if environment.lacking():
             try:
                 create_shown(environment)

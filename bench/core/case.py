@@ -1,44 +1,45 @@
-"""One point of the grid: which network is computed, by whom, in which precision, on which device."""
+"""One point of the grid: the network, the variant that computes it, the precision and the device."""
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
 
+from .variant import DEFAULT_CONSTRUCTION, DEFAULT_MODE, Variant, VariantPattern
+
 PHASES = ("forward", "backward", "optimizer", "step", "inference")
 USUAL_PHASES = ("forward", "backward", "step", "inference")
-"""Those that are measured unless a config says otherwise."""
+"""Phases that are measured unless a config says otherwise."""
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "amp-bf16")
 INPUTS = ("spikes", "dense", "images", "rate", "events")
 SPIKES = ("spikes", "rate", "events")
 """Inputs that are 0 or 1."""
 
 SPIKE_SHARE = 0.3
-"""Of an input of spikes so many are 1, where a case has no `firing`."""
+"""Share of ones in an input of spikes of a case without `firing`."""
 
 DATA = "data"
 """The workload that delivers recordings as batches of frames. Its cases have no neuron."""
 
 NETWORK = "network"
-"""The workload that is a network which the config brings: a NIR file, or a Python function."""
+"""The workload that is a network of the config: a NIR file, or a Python function."""
 
 NO_NETWORK = "none"
-"""In a case's `behind`: its batches train nothing."""
+"""A case's `behind` whose batches train nothing."""
 
 DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")
 WORKLOAD_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm", *DATA_AXES)
-"""Fields that are axes of some workloads. A case of a workload that does not declare one has None there."""
+"""Axes of some workloads; None in cases of the others."""
 NETWORK_FIELDS = ("neuron", "input", "input_grad")
-"""Fields that every network has, and that are None where a case delivers data."""
+"""Fields of every network; None in a case that delivers data."""
 
 PARALLEL = ("data", "time")
-"""What is dealt out to the ranks of a case: the items of its batch, or its time steps."""
+"""Dealt out to the ranks of a case: the items of its batch, or its time steps."""
 
 ABSENT: Any = None
-"""In a field that the case's workload does not have."""
+"""Value of a field that the case's workload does not have."""
 
 SIZES = {
     "neurons": "N",
@@ -50,7 +51,7 @@ SIZES = {
     "classes": "K",
 }
 SIZES |= {"samples": "S"}
-"""Fields that are counts, each with its letter: along them a case only gets bigger."""
+"""Counts, each with its letter: a case only gets bigger along them."""
 
 USUAL = {
     "input": "spikes",
@@ -70,12 +71,13 @@ USUAL |= {
     "behind": NO_NETWORK,
 }
 USUAL |= {"parallel": None, "ranks": None}
-"""Fields that a case's name leaves out, each with the value that most cases have."""
+"""Fields that a case's name leaves out where they have this value."""
 
 
 @dataclass(frozen=True)
 class Native:
-    """In place of a NeuronSpec: what a framework's own tutorial gives. Another neuron in each, so that nothing ranks them."""
+    """Stands in place of a NeuronSpec for the neuron of a framework's tutorial. It is another one in
+    each framework, so that natives are not ranked."""
 
     native: bool = True
 
@@ -91,26 +93,29 @@ NATIVE = Native()
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the grid. Sizes are counts; at every border arrays are (time_steps, batch, *features). `width` is the
-    channels of a network's first stage, `image` the pixels of a side, `firing` the share of ones in an input of spikes. Without a
-    `loss` backward is given a gradient of the output, and without an `optimizer` a step is plain gradient descent.
+    """One point of the grid. Arrays are (time_steps, batch, *features). `width` counts the channels of
+    a network's first stage, `image` the pixels of a side; `firing` is the share of ones in an input
+    of spikes. Without a `loss` backward is given a gradient of the output; without an `optimizer` a
+    step is plain gradient descent.
 
-    A case of the workload `data` delivers an epoch of `samples` recordings of a `dataset`, `time_steps` frames each, in batches,
-    through so many `loaders` (processes of torch's DataLoader), into `pinned` memory or not, and shifted by some channels with
-    `augment`; the framework's variant `behind` trains a network on them, or `none` does.
+    A case of the workload `data` delivers an epoch of `samples` recordings of a `dataset`,
+    `time_steps` frames each, in batches: through `loaders` processes of torch's DataLoader, into
+    `pinned` memory or not, shifted by some channels with `augment`. The variant `behind` trains a
+    network on them, unless it is `none`.
 
-    A case of the workload `network` has in `network` the name of a network that its config brings, and a hash of all that this
-    is: `braille@9f1c0a37d2b84e65`.
+    A case of the workload `network` names in `network` a network of its config, with a hash of its
+    content: `braille@9f1c0a37d2b84e65`.
 
-    A case of several `ranks` is computed by so many processes (of JAX: devices) together, each with a part of the batch
-    (`parallel` is `data`) or of the time steps (`time`). Sizes are those of the whole. One rank is no rank: both are None.
+    A case of several `ranks` is computed by that many processes (of JAX: devices) together, each with
+    a part of the batch (`parallel` is `data`) or of the time steps (`time`). Sizes are those of the
+    whole. `parallel` and `ranks` are None for one rank.
 
-    `as_dict` is the canonical form, on which ids rest: all fields but those that are None, as axes are that the workload does
-    not have. So a field that is added here later, with the default None, leaves every earlier id as it is."""
+    Ids rest on `as_dict`, which leaves out fields that are None. A field that is added later with the
+    default None leaves every earlier id as it is."""
 
     framework: str
-    construction: str = "default"
-    mode: str = "eager"
+    construction: str = DEFAULT_CONSTRUCTION
+    mode: str = DEFAULT_MODE
     device: str = "cpu"
     workload: str = "linear-lif"
     neuron: NeuronSpec | Native | None = field(default_factory=NeuronSpec)
@@ -141,23 +146,42 @@ class Case:
     ranks: int = ABSENT
 
     @property
+    def variant(self) -> Variant:
+        adapter = VariantPattern.parse(self.framework)
+        return Variant(adapter.framework, adapter.version, self.construction, self.mode)
+
+    @property
     def framework_variant(self) -> str:
-        """`framework:construction+mode`, defaults left out."""
-        parts = [
-            part
-            for part, default in ((self.construction, "default"), (self.mode, "eager"))
-            if part != default
-        ]
-        return ":".join([self.framework, "+".join(parts)] if parts else [self.framework])
+        """The variant's text: `framework[@version][:construction[+mode]]`."""
+        return str(self.variant)
+
+    def computed_by(self, variant: Variant) -> "Case":
+        return replace(
+            self,
+            framework=variant.adapter,
+            construction=variant.construction,
+            mode=variant.mode,
+        )
+
+    @property
+    def point(self) -> "Case":
+        """The case without its variant: equal for all cases that are compared with each other."""
+        return replace(self, framework="", construction="", mode="")
 
     @property
     def bare(self) -> "Case":
-        """The case as its worker knows it: without the version or environment behind the framework's name, `snntorch@0.9.4`."""
-        return replace(self, framework=self.framework.partition("@")[0])
+        """The case as its worker knows it: without the version of the framework."""
+        return replace(self, framework=self.variant.framework)
+
+    @property
+    def device_type(self) -> str:
+        """`cpu` or `cuda`: the device without its index."""
+        return self.device.partition(":")[0]
 
     @property
     def spec(self) -> NeuronSpec:
-        """The neuron. Raises TypeError where there is none, and for a native one, which has no equations here."""
+        """Returns the neuron. Raises TypeError for a native one, whose equations are unknown, and for a
+        case that delivers data."""
         if isinstance(self.neuron, NeuronSpec):
             return self.neuron
         raise TypeError(
@@ -168,7 +192,7 @@ class Case:
 
     @property
     def neuron_label(self) -> str | None:
-        """What the neuron is called; None where there is none."""
+        """The neuron's name; None for a case that delivers data."""
         return self.neuron.label() if self.neuron else None
 
     @property
@@ -181,56 +205,24 @@ class Case:
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
     def as_dict(self) -> dict[str, Any]:
-        """The canonical form, ready for JSON."""
+        """Returns the canonical form, ready for JSON."""
         values = {name: value for name, value in vars(self).items() if value is not None}
         return values | ({"neuron": self.neuron.as_dict()} if self.neuron else {})
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Case":
-        """The case of a canonical form. Raises KeyError or TypeError for what is none."""
+        """Returns the case of a canonical form. Raises KeyError or TypeError for anything else."""
         absent = dict.fromkeys(
             WORKLOAD_AXES if "dataset" not in values else (*WORKLOAD_AXES, *NETWORK_FIELDS)
         )
-        given = {**absent, **values}
-        if neuron := given["neuron"]:
-            given["neuron"] = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
-        return cls(**given)
-
-
-def variants_of(
-    words: str, constructions: Sequence[str], modes: Sequence[str]
-) -> list[tuple[str, str]]:
-    """The (construction, mode) pairs that `words`, the part of a framework's name after the colon, stand for. `stepwise+compile`
-    is one pair, with what is not named at its default; `*` is every construction in eager mode. Raises KeyError with a word that
-    is neither a construction nor a mode."""
-    if words == "*":
-        return [(construction, "eager") for construction in constructions]
-    construction, mode = constructions[0], "eager"
-    for word in filter(None, words.split("+")):
-        if word in modes:
-            mode = word
-        elif word in constructions:
-            construction = word
-        else:
-            raise KeyError(word)
-    return [(construction, mode)]
-
-
-def missing_variant(
-    name: str, case: Case, constructions: Sequence[str], modes: Sequence[str]
-) -> str | None:
-    """Which part of the case's variant the framework `name` with these constructions and modes does not have."""
-    if case.construction not in constructions:
-        return (
-            f"{name} has no construction {case.construction!r} (it has {', '.join(constructions)})"
-        )
-    if case.mode not in modes:
-        return f"{name} has no mode {case.mode!r} (it has {', '.join(modes)})"
-    return None
+        values = {**absent, **values}
+        if neuron := values["neuron"]:
+            values["neuron"] = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
+        return cls(**values)
 
 
 def sizes(case: Case) -> str:
-    """The sizes that a case has, in short: `N=256 T=50 B=16 L=1`."""
+    """Returns the sizes of a case in short: `N=256 T=50 B=16 L=1`."""
     return " ".join(
         f"{letter}={size}"
         for name, letter in SIZES.items()
@@ -239,7 +231,7 @@ def sizes(case: Case) -> str:
 
 
 def full_name(case: Case) -> str:
-    """Tells a case from all others: what its grid may vary, left out where it is as usual."""
+    """Returns a name that no other case has; fields with their usual value are left out."""
     network = (case.neuron_label, case.workload, case.network)
     return " ".join(
         filter(
@@ -257,7 +249,7 @@ def full_name(case: Case) -> str:
 
 
 def unusual(case: Case) -> str:
-    """What its grid may vary beside, where it is not as usual: `firing=0.02 input_grad=False`."""
+    """Returns the other fields that differ from their usual value: `firing=0.02 input_grad=False`."""
     return " ".join(
         f"{name}={value}"
         for name, usual in USUAL.items()

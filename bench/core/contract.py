@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from snnbench.kernels.spec import NeuronSpec
 
 from .breakdown import Breakdown
-from .case import DATA, Case, missing_variant
+from .case import DATA, Case
 from .network import Network, Node, Shape
 from .result import Array, ReadByHarness, Result
 from .training import refused
@@ -167,11 +167,9 @@ class Adapter(ABC):
         """`refusal` and `supports`, plus what the harness itself can tell from the declarations above and from `network`."""
         if case.workload == DATA:
             return f"{self.name} computes networks; it loads no data"
-        if reason := self.refusal or missing_variant(
-            self.name, case, self.constructions, self.modes
-        ):
+        if reason := self.refusal or self.refuses_variant(case):
             return reason
-        if case.device.split(":")[0] not in self.devices:
+        if case.device_type not in self.devices:
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
@@ -187,6 +185,16 @@ class Adapter(ABC):
         return next(
             (reason for each in neurons if (reason := self._refuses_neuron(each, network))), None
         )
+
+    def refuses_variant(self, case: Case) -> str | None:
+        """Returns the part of the case's variant that this adapter does not have, in words."""
+        for kind, name, names in (
+            ("construction", case.construction, self.constructions),
+            ("mode", case.mode, self.modes),
+        ):
+            if name not in names:
+                return f"{self.name} has no {kind} {name!r} (it has {', '.join(names)})"
+        return None
 
     def _refuses_neuron(self, case: Case, network: Network) -> str | None:
         """Why this framework cannot compute `network` with neurons that are those of `case`."""

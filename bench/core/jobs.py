@@ -1,10 +1,11 @@
-"""The jobs of workers: written as JSON by the harness, read by the worker."""
+"""The jobs of workers: the harness writes them as JSON, and the worker reads them."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from .case import PHASES, Case
+from .variant import ALL, VariantPattern, parse_variants
 
 PATHS = ("free_run", "recordings", "cache")
 
@@ -13,11 +14,11 @@ PATHS = ("free_run", "recordings", "cache")
 class Task:
     """One case in one block, to prove and to measure. `reference` names its adapter.
 
-    `threads` are the cores to use (0: all); `timed` is false for a case that is only proved and weighed. `version` is
-    `NAME@VERSION` where a version of the framework was asked for: what that lacks is no failure. `timeout`: seconds that
-    it has for all that it computes.
-    `free_run` is the file with the oracle's free run of the case: a task that is only to prove needs none. A case that delivers
-    data has `recordings` in its place, the folder that holds them, and `cache`, a folder of its own that outlives its worker.
+    `threads` counts the cores to use (0: all); `timed` is false for a case that is only proved and
+    weighed. `version` is `NAME@VERSION` for a version of a framework: what it lacks is no failure.
+    `timeout` bounds all that the case computes, in seconds. `free_run` is the file with the oracle's
+    free run of the case, which measuring needs. A case that delivers data has instead `recordings`,
+    the folder that holds them, and `cache`, a folder that outlives its worker.
     """
 
     case: Case
@@ -33,7 +34,7 @@ class Task:
     timeout: float = 600.0
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON of the worker's job."""
+        """Returns the JSON of the worker's job."""
         return {
             **asdict(self),
             **{name: str(getattr(self, name)) for name in PATHS},
@@ -42,7 +43,8 @@ class Task:
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Task":
-        """The task of a job, which may hold more. Raises KeyError for one without a case or a reference."""
+        """Returns the task of a job, which may hold more keys. Raises KeyError for one without a case or
+        a reference."""
         values = {field.name: job[field.name] for field in fields(cls)}
         values["case"] = Case.from_dict(job["case"])
         values["phases"] = tuple(name for name in PHASES if name in job["phases"])
@@ -51,30 +53,46 @@ class Task:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """Questions to a worker: about its environment, which the answer calls `environment`, about the adapters that `references`
-    name, and which cases these refuse.
+    """Asks a worker about its environment, which the answer calls `environment`, about the adapters
+    that `references` name, and about the cases that these refuse.
 
-    The cases are `points`, which lack framework, construction and mode, in every variant that `frameworks` names
-    (`norse:compile`; `all` is any adapter; None: every construction in every mode).
+    The cases are `points`, which have no variant, in every variant of `frameworks` (`all` is any
+    adapter; None: every construction in every mode).
     """
 
     references: tuple[str, ...] = ()
     environment: str = "default"
-    frameworks: tuple[str, ...] | None = ()
+    frameworks: tuple[VariantPattern, ...] | None = ()
     points: tuple[Case, ...] = ()
 
     def is_about(self, name: str) -> bool:
-        """Whether `frameworks` names a variant or a version of the adapter `name`."""
-        named = (text.partition(":")[0].partition("@")[0] for text in self.frameworks or ())
-        return self.frameworks is None or not {name, "all"}.isdisjoint(named)
+        """Returns true if `frameworks` has a variant or a version of the adapter `name`."""
+        return self.frameworks is None or any(
+            each.framework in (name, ALL) for each in self.frameworks
+        )
+
+    def about_version(self, framework: str, version: str) -> "Inquiry":
+        """Returns the inquiry for the environment of one version, in which it has no other name than
+        its framework."""
+        patterns = (
+            replace(each, version=None)
+            for each in self.frameworks or ()
+            if (each.framework, each.version) == (framework, version)
+        )
+        return replace(self, frameworks=tuple(patterns) or None)
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON of the worker's job."""
-        return {**asdict(self), "points": [point.as_dict() for point in self.points]}
+        """Returns the JSON of the worker's job."""
+        return {
+            "references": self.references,
+            "environment": self.environment,
+            "frameworks": None if self.frameworks is None else [*map(str, self.frameworks)],
+            "points": [point.as_dict() for point in self.points],
+        }
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Inquiry":
-        """The inquiry of a job, which may hold more."""
-        frameworks = None if job["frameworks"] is None else tuple(job["frameworks"])
+        """Returns the inquiry of a job, which may hold more keys."""
+        frameworks = None if job["frameworks"] is None else tuple(parse_variants(job["frameworks"]))
         points = tuple(Case.from_dict(values) for values in job["points"])
         return cls(tuple(job["references"]), job["environment"], frameworks, points)

@@ -12,6 +12,7 @@ from snnbench.adapters.registry import OWN, references
 from ..common.mistakes import ConfigError
 from ..core.case import Case
 from ..core.jobs import Inquiry
+from ..core.variant import ALL, VariantPattern
 from ..executors.executor import CannotStart, Executor, OwnEnvironment
 from ..executors.launch import NoAnswerInTime, launch_apart
 from ..executors.local import LocalExecutor
@@ -90,7 +91,7 @@ def take_inventory(
     files: list[str],
     inquiry: Inquiry = Inquiry(),
     executor: Executor = LocalExecutor(),
-    versions: Sequence[str] = (),
+    versions: Sequence[tuple[str, str]] = (),
 ) -> Inventory:
     """Asks workers about installed adapters, those in `files`, and `versions` of adapters.
 
@@ -128,25 +129,20 @@ def take_inventory(
         hosted = [adapter for adapter in hosted if adapter.missing or adapter.error]
         if hosted:
             _ask_at_home(inventory, environment, hosted, inquiry)
-    for name in dict.fromkeys((*versions_among(inquiry.frameworks or ()), *versions)):
-        if name.partition("@")[0] in inventory.adapters:
-            _ask_version(inventory, name, inquiry)
+    for name, version in dict.fromkeys((*versions_among(inquiry.frameworks or ()), *versions)):
+        if name in inventory.adapters:
+            _ask_version(inventory, name, version, inquiry)
     return inventory
 
 
-def _ask_version(inventory: Inventory, text: str, inquiry: Inquiry) -> None:
+def _ask_version(inventory: Inventory, name: str, version: str, inquiry: Inquiry) -> None:
     """Asks about a version of an adapter in its environment.
 
     Before that is made, only the constructions of the installed version are known.
     """
-    name, _, version = text.partition("@")
-    environment, usual = version_environment(text), inventory.adapters[name]
-    named = tuple(
-        other.replace(text, name, 1)
-        for other in inquiry.frameworks or ()
-        if other.partition(":")[0] == text
-    )
-    about = replace(inquiry, references=(usual.reference,), frameworks=named or None)
+    environment, usual = version_environment(name, version), inventory.adapters[name]
+    text = environment.name
+    about = replace(inquiry.about_version(name, version), references=(usual.reference,))
     entries, lacking = _asked(inventory, environment, about)
     unknown: dict[str, Any] = {
         "missing": (),
@@ -214,7 +210,7 @@ def _ask_third_party(reference: str, inquiry: Inquiry, executor: Executor) -> di
 
 def _about(inquiry: Inquiry, *references: str) -> Inquiry:
     """Returns the inquiry about these adapters as if it named them."""
-    frameworks = None if inquiry.frameworks is None else (*inquiry.frameworks, "all")
+    frameworks = None if inquiry.frameworks is None else (*inquiry.frameworks, VariantPattern(ALL))
     return replace(inquiry, references=references, frameworks=frameworks)
 
 

@@ -4,7 +4,7 @@ The tables `[versions.NAME]` of environments.toml list the frameworks and what a
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field, ValidationError, field_validator
 
 from ..common.mistakes import ConfigError, nearest, shown
+from ..core.variant import ALL, VariantPattern
 from .environment import MARKER, Environment, known, named
 from .recipes import FILE, VERSIONS, Recipe, Step, Table, environments_folder, message, read_tables
 
@@ -83,19 +84,16 @@ def load_versions() -> dict[str, Versions]:
     return loaded
 
 
-def versions_among(frameworks: Iterable[str]) -> list[str]:
-    """Returns each `NAME@VERSION` among the frameworks of a config once, without its variant."""
-    names = (text.partition(":")[0] for text in frameworks)
-    return list(dict.fromkeys(name for name in names if "@" in name))
+def versions_among(patterns: Iterable[VariantPattern]) -> list[tuple[str, str]]:
+    """Returns each framework and version that is named, once."""
+    named = ((each.framework, each.version) for each in patterns)
+    return list(dict.fromkeys((name, version) for name, version in named if version is not None))
 
 
-def version_environment(text: str) -> Environment:
-    """Returns the environment of `NAME@VERSION`, made or not.
-
-    Raises ConfigError for a framework without versions, and for a version that is not exact.
-    """
-    name, _, version = text.partition("@")
-    frameworks = load_versions()
+def version_environment(name: str, version: str) -> Environment:
+    """Returns the environment of a framework's version, made or not. Raises ConfigError for a framework
+    without versions, and for a version that is not exact."""
+    text, frameworks = f"{name}@{version}", load_versions()
     if name not in frameworks:
         raise ConfigError(
             f"{text}: {name!r} has no versions{nearest(name, frameworks)} "
@@ -120,26 +118,27 @@ def version_environment(text: str) -> Environment:
 
 def environment_named(text: str) -> Environment:
     """Returns the environment of a recipe, or of `NAME@VERSION`. Raises ConfigError."""
-    return version_environment(text) if "@" in text else named(text)
+    name, at, version = text.partition("@")
+    return version_environment(name, version) if at else named(text)
 
 
 def made_versions() -> list[Environment]:
     """Returns the environments of versions that were made. Raises ConfigError."""
-    names = sorted(path.parent.name for path in environments_folder().glob(f"*@*/{MARKER}"))
+    folders = sorted(path.parent.name for path in environments_folder().glob(f"*@*/{MARKER}"))
     frameworks = load_versions()
-    return [version_environment(name) for name in names if name.partition("@")[0] in frameworks]
+    versions = (folder.split("@", 1) for folder in folders)
+    return [version_environment(name, version) for name, version in versions if name in frameworks]
 
 
-def controls_of(frameworks: Iterable[str]) -> list[str]:
-    """Returns the controls of the versions among `frameworks`, unless these name them.
+def controls_of(patterns: Sequence[VariantPattern]) -> list[str]:
+    """Returns the controls of the versions among `patterns`, unless these name them.
 
     Raises ConfigError.
     """
-    texts, tables = list(frameworks), load_versions()
-    named = {text.partition(":")[0] for text in texts}
-    names = dict.fromkeys(text.partition("@")[0] for text in versions_among(texts))
+    tables, named = load_versions(), {each.adapter for each in patterns}
+    names = dict.fromkeys(name for name, _ in versions_among(patterns))
     controls = dict.fromkeys(tables[name].control for name in names if name in tables)
-    return [control for control in controls if not named & {control, "all"}]
+    return [control for control in controls if not named & {control, ALL}]
 
 
 def _beneath(name: str, control: str) -> tuple[str, ...]:

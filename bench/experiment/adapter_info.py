@@ -1,23 +1,27 @@
-"""What is known of an adapter before any of its cases runs."""
+"""What is known of an adapter before one of its cases runs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..core.case import DATA, Case
+from ..core.variant import VariantPattern
 
 
 def without_folder(reference: str) -> str:
-    """`mine.py:Mine` of `/folder/mine.py:Mine`; a module's as it is."""
+    """Returns `mine.py:Mine` for `/folder/mine.py:Mine`, and the reference of a module as it is."""
     return reference.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
 class AdapterInfo:
-    """An adapter as its worker describes it. The defaults are those of one whose file cannot be imported: its `error` says why.
-    `neurons` has for each named neuron why the adapter refuses it, or None; `closure` has the versions of what its framework
-    rests on. `home` names the environment in which its workers run; `lacking` says why none can run, `refusal` why it, or this
-    version of it, can compute nothing. The name of a version is `NAME@VERSION`."""
+    """An adapter as its worker describes it. The defaults hold for an adapter whose file cannot be
+    imported; `error` says why.
+
+    `neurons` has for each named neuron why the adapter refuses it, or None; `closure` the versions of
+    the packages below its framework. `home` names the environment of its workers; `lacking` says why
+    none can run there, `refusal` why the adapter, or this version, computes nothing. The name of a
+    version is `NAME@VERSION`."""
 
     reference: str
     name: str
@@ -37,7 +41,7 @@ class AdapterInfo:
 
     @classmethod
     def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
-        """From a worker's entry for one adapter; `name` is for an adapter that could not tell its own."""
+        """Reads a worker's entry for one adapter; `name` is for an entry without one."""
         entry = {
             key: value for key, value in answer.items() if key not in ("refusals", "no_adapter")
         }
@@ -50,26 +54,29 @@ class AdapterInfo:
         )
 
     @property
+    def pattern(self) -> VariantPattern:
+        """Its default variant, as a config names it."""
+        return VariantPattern.parse(self.name)
+
+    @property
     def can_run(self) -> bool:
-        """Whether some case of it may run here: it is installed, and can compute something."""
+        """True if it is installed and computes something."""
         return not (self.lacking or self.refusal)
 
     def suits(self, case: Case) -> bool:
-        """Whether it is of the kind that a case is for: one that loads data, or one that computes networks."""
+        """Returns true if both load data, or both compute networks."""
         return self.loads_data == (case.workload == DATA)
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What a record says of it: of a file its name and hash, not where it lies."""
+        """Its description in a record: a file's name and hash, not its folder."""
         known = {name: getattr(self, name) for name in ("version", "source_sha256", "closure")}
         return (
-            {"name": self.name.partition("@")[0]}
-            | known
-            | {"reference": without_folder(self.reference)}
+            {"name": self.pattern.framework} | known | {"reference": without_folder(self.reference)}
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; `error` and `refusal` only where there is one."""
+        """Returns JSON values; `error` and `refusal` only if there is one."""
         values = asdict(self)
         values["environment"] = values.pop("home")
         for name in ("error", "refusal"):

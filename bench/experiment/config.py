@@ -34,6 +34,7 @@ from ..common.mistakes import (
 from ..core.case import INPUTS, NO_NETWORK, PARALLEL, PRECISIONS, SPIKE_SHARE, Case, Native
 from ..core.datasets import FRAMED
 from ..core.training import LOSSES, OPTIMIZERS, PLAIN
+from ..core.variant import ALL, VariantPattern
 from ..workloads import WORKLOADS
 from .data import Data, found
 from .measure import Flag, Measure
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     OptimizerName = str
     Dataset = str
     Parallel = str
+    Framework = VariantPattern
 else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
     Precision = Literal[PRECISIONS]
@@ -58,6 +60,12 @@ else:  # a type checker cannot read a Literal that is computed
     OptimizerName = Literal[PLAIN["optimizer"], *OPTIMIZERS]
     Dataset = Literal[tuple(FRAMED)]
     Parallel = Literal[PARALLEL]
+    Framework = Annotated[
+        str,
+        Field(pattern=FRAMEWORK),
+        AfterValidator(VariantPattern.parse),
+        PlainSerializer(str, return_type=str),
+    ]
 
 Count = Annotated[int, Field(strict=True, gt=0, le=LARGEST_SIZE)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SEED)]
@@ -66,7 +74,6 @@ Processes = Annotated[int, Field(strict=True, ge=0, le=256)]
 Behind = Annotated[str, Field(pattern=UNVERSIONED)]
 Ranks = Annotated[int, Field(strict=True, gt=0, le=1024)]
 Device = Annotated[str, Field(pattern=DEVICE)]
-Framework = Annotated[str, Field(pattern=FRAMEWORK)]
 Neuron = Annotated[
     NeuronSpec | Native,
     BeforeValidator(
@@ -85,7 +92,9 @@ class Grid(_Table):
     """Every combination is one case."""
 
     framework: list[Framework] = Field(
-        ["all"], min_length=1, description="name[@version][:variant], name:*, all or all:*"
+        default_factory=lambda: [VariantPattern(ALL)],
+        min_length=1,
+        description="name[@version][:variant], name:*, all or all:*; default: all",
     )
     device: list[Device] | None = Field(
         None, min_length=1, description="default: cuda if there is one"

@@ -10,14 +10,14 @@ from typing import Any
 from snnbench.kernels.spec import NeuronSpec
 
 from ..common.mistakes import ConfigError, nearest
-from ..core.case import NETWORK, Case, Native, variants_of
+from ..core.case import NETWORK, Case, Native
+from ..core.variant import ALL, VARIANT_FIELDS, Variant, VariantPattern
 from ..workloads import workload_of
 from .adapter_info import AdapterInfo
 from .config import Experiment, Grid, listed
 from .values import parse_neuron
 
 AXES = [axis for axis in Grid.model_fields if axis != "framework"]
-VARIANT = ("framework", "construction", "mode")
 
 
 def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
@@ -35,7 +35,7 @@ def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
         for network in brought.get(combination["workload"], [None])
     ]
     found = dict.fromkeys(workload_of(case).canonical(case) for case in cases)
-    excluded = [entry for entry in experiment.exclude if entry.keys().isdisjoint(VARIANT)]
+    excluded = [entry for entry in experiment.exclude if entry.keys().isdisjoint(VARIANT_FIELDS)]
     return [case for case in found if not any(excludes(entry, case) for entry in excluded)]
 
 
@@ -54,48 +54,49 @@ def expand(
                     f"exclude.framework = {name!r}: unknown framework{nearest(name, adapters)}"
                 )
     variants = [
-        (*variant, text.partition(":")[0] == "all")
-        for text in experiment.grid.framework
-        for variant in resolve_framework(text, adapters, about)
+        (variant, pattern.is_all)
+        for pattern in experiment.grid.framework
+        for variant in resolve_variants(pattern, adapters, about)
     ]
-    of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
+    of_variants = [
+        entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT_FIELDS)
+    ]
     cases: dict[Case, None] = {}
     for point in points(experiment, ["cuda"] if "cuda" in devices else ["cpu"]):
-        for framework, construction, mode, of_all in variants:
-            if of_all and not adapters[framework].suits(point):
+        for variant, of_all in variants:
+            if of_all and not adapters[variant.adapter].suits(point):
                 continue
-            case = replace(point, framework=framework, construction=construction, mode=mode)
+            case = point.computed_by(variant)
             if not any(excludes(entry, case) for entry in of_variants):
                 cases[case] = None
     return list(cases)
 
 
-def resolve_framework(
-    text: str, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]
-) -> list[tuple[str, str, str]]:
-    """`name:construction+mode` as (name, construction, mode); `name:*` as all its constructions. `all` and `all:*` are the same
-    of everything that can run here. Raises ConfigError, which begins with what `about` says of the text."""
-    name, _, words = text.partition(":")
-    if name == "all" and "all" not in adapters and words in ("", "*"):
-        here = [each for each, adapter in adapters.items() if adapter.can_run and "@" not in each]
+def resolve_variants(
+    pattern: VariantPattern, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]
+) -> list[Variant]:
+    """Returns the variants that a pattern names; for `all` and `all:*` those of every adapter that can
+    run here. Raises ConfigError, which begins with `about` of the pattern's text."""
+    name = pattern.adapter
+    if pattern.is_all and ALL not in adapters and pattern.words in ((), ("*",)):
         return [
             variant
-            for each in here
-            for variant in resolve_framework(f"{each}:{words}", adapters, about)
+            for adapter in adapters.values()
+            if adapter.can_run and not adapter.pattern.version
+            for variant in resolve_variants(
+                replace(adapter.pattern, words=pattern.words), adapters, about
+            )
         ]
     if name not in adapters:
-        raise ConfigError(f"{about(text)}: unknown framework{others(name, adapters)}")
+        raise ConfigError(f"{about(str(pattern))}: unknown framework{others(name, adapters)}")
     adapter = adapters[name]
     try:
-        return [
-            (name, construction, mode)
-            for construction, mode in variants_of(words, adapter.constructions, adapter.modes)
-        ]
+        return pattern.select(adapter.constructions, adapter.modes)
     except KeyError as error:
         (word,) = error.args
         known = [*adapter.constructions, *adapter.modes]
         raise ConfigError(
-            f"{about(text)}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
+            f"{about(str(pattern))}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
         ) from None
 
 
@@ -149,7 +150,7 @@ def most_groups(experiment: Experiment, only: str) -> int:
     """How many comparison groups the cases have that `only` selects, as far as can be told without asking any adapter. Raises
     ConfigError."""
     cases = points(experiment, ["cpu"])
-    unknown = (*VARIANT, *(() if experiment.grid.device else ("device",)))
+    unknown = (*VARIANT_FIELDS, *(() if experiment.grid.device else ("device",)))
     told = [part for part in _parts(only) if part.partition("=")[0].strip() not in unknown]
     return len(select(cases, ",".join(told)) if told else cases)
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from ..core.case import Case
@@ -14,7 +13,7 @@ def comparison_groups(cases: list[Case]) -> list[list[Case]]:
     """Cases that differ in nothing but who computes them: framework, construction, mode. These are measured side by side."""
     groups: dict[Case, list[Case]] = {}
     for case in cases:
-        groups.setdefault(replace(case, framework="", construction="", mode=""), []).append(case)
+        groups.setdefault(case.point, []).append(case)
     return list(groups.values())
 
 

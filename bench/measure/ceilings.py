@@ -33,7 +33,7 @@ COPIED, WIDTH = [2**k for k in range(12, 28, 3)], {"cpu": 1024, "cuda": 8192}
 def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings:
     """Copy rates at the size of what one forward must move, of what it may find in a cache, and at EASILY_COPIED; and the rate of
     the network's largest matrix product by format."""
-    kind = case.device.split(":")[0]
+    kind = case.device_type
     moved = mandatory(case, network, "forward", 0.0).bytes
     sizes = sorted({*EASILY_COPIED, copied(moved / CACHED), copied(moved)})
     seconds = _best_on(program, kind)

@@ -102,7 +102,7 @@ def floor(case: Case, network: Network, phase: str, ceilings: Ceilings, nonzero:
 
 def implausible(case: Case, seconds: float, least: float) -> str | None:
     """Why a median time of `seconds` cannot be true given the floor `least`, or None."""
-    allowed = ALLOWED[case.device.split(":")[0]]
+    allowed = ALLOWED[case.device_type]
     if seconds < allowed * least:
         return f"{seconds:.3e} s is below {allowed:g} of the floor of {least:.3e} s: the work cannot have been done"
     return None

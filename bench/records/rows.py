@@ -11,14 +11,13 @@ import numpy as np
 
 from ..core.case import DATA, PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
 from ..core.status import OWN_SIZE, worst
+from ..core.variant import VARIANT_FIELDS
 from .identity import image_of, made_of
 from .pairing import levels
 from .quality import disturbed_share, flags
 from .ranking import Estimate, Standing, estimates, standings
 from .record import Record, Timing
 
-VARIANT = ("framework", "construction", "mode")
-"""Fields of a case that say how it is computed, not what."""
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 Group = tuple[Any, ...]
@@ -187,7 +186,7 @@ def comparison_group(row: Row) -> Group:
 
     Rows that were proved by looser rules have a key of their own.
     """
-    network = [(name, value) for name, value in row.axes.items() if name not in VARIANT]
+    network = [(name, value) for name, value in row.axes.items() if name not in VARIANT_FIELDS]
     return (*machine_of(row.first), row.first.measure["threads"], *network, *row.loosened)
 
 

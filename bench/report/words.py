@@ -9,7 +9,8 @@ from typing import Any
 from ..common.units import counted
 from ..core.case import Case
 from ..core.status import RESULTS, RETRIED, STATUSES
-from ..records.rows import VARIANT, Row
+from ..core.variant import VARIANT_FIELDS
+from ..records.rows import Row
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ AXES = {
 """Conditions among the fields of a case, in order; any other field goes by its own name."""
 
 CASE_FIELDS = [field.name for field in fields(Case)]
-CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT))]
+CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT_FIELDS))]
 """Fields of a case that do not belong to the framework."""
 
 

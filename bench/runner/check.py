@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..common import units
 from ..common.mistakes import ConfigError
 from ..core.case import DATA, Case
 from ..core.jobs import Inquiry
+from ..core.variant import ALL, VariantPattern, parse_variants
 from ..data.shelf import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
@@ -17,7 +18,7 @@ from ..executors.launch import Launched, Surroundings, not_started, scratch_apar
 from ..executors.local import LocalExecutor
 from ..executors.variables import worker_environment
 from ..experiment.config import load_config
-from ..experiment.grid import others, resolve_framework
+from ..experiment.grid import others, resolve_variants
 from ..experiment.grid import points as points_of
 from ..experiment.setting import Setting
 from .judge import Judge, passed
@@ -87,28 +88,26 @@ def plan_check(
     them names, at each of `points`. Raises ConfigError for an unknown name. Without any, all are meant that can run here. The
     second result names the adapters that are left out because they cannot."""
     files = adapter_files(given)
-    frameworks = tuple(names) or (() if files else ("all",))
-    inventory = take_inventory(files, Inquiry(frameworks=frameworks, points=tuple(points)))
+    patterns = parse_variants(names)
+    frameworks = patterns or ([] if files else [VariantPattern(ALL)])
+    inventory = take_inventory(files, Inquiry(frameworks=tuple(frameworks), points=tuple(points)))
     adapters = inventory.adapters
     left_out = [] if names or files else inventory.left_out(points)
-    named = {name.partition(":")[0].partition("@")[0] for name in names}
+    named = {pattern.framework for pattern in patterns}
     suiting = [one for one in adapters.values() if any(map(one.suits, points))]
-    names = [
-        *names,
-        *(
-            adapter.name
-            for adapter in suiting
-            if adapter.reference in files and adapter.name.partition("@")[0] not in named
-        ),
+    patterns += [
+        adapter.pattern
+        for adapter in suiting
+        if adapter.reference in files and adapter.pattern.framework not in named
     ]
-    names = names or [adapter.name for adapter in suiting if adapter.can_run]
-    for name in names:
-        if (bare := name.partition(":")[0]) not in adapters:
-            raise ConfigError(f"unknown framework {bare!r}{others(bare, adapters)}")
+    patterns = patterns or [adapter.pattern for adapter in suiting if adapter.can_run]
+    for pattern in patterns:
+        if (name := pattern.adapter) not in adapters:
+            raise ConfigError(f"unknown framework {name!r}{others(name, adapters)}")
     cases = [
-        replace(point, framework=framework, construction=construction, mode=mode)
-        for name in names
-        for framework, construction, mode in resolve_framework(name, adapters, "NAME = {!r}".format)
+        point.computed_by(variant)
+        for pattern in patterns
+        for variant in resolve_variants(pattern, adapters, "NAME = {!r}".format)
         for point in points
     ]
     return plan_cases(cases, inventory), left_out

@@ -10,13 +10,14 @@ from typing import Any
 from ..common.mistakes import ConfigError
 from ..core.case import DATA, NO_NETWORK, Case
 from ..core.jobs import Inquiry, Task
+from ..core.variant import ALL, VariantPattern, parse_variants
 from ..environments.inventory import Home, Inventory, take_inventory
 from ..environments.versions import controls_of
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
 from ..experiment.config import CONFIG, Experiment, check_reference, load_config
-from ..experiment.grid import expand, points, resolve_framework, select
+from ..experiment.grid import expand, points, resolve_variants, select
 from ..experiment.measure import Measure
 from ..experiment.setting import Setting, about
 from ..experiment.shard import Shard, parse_shard
@@ -66,7 +67,7 @@ class PlannedCase:
         judged_by: dict[str, Any] = {
             "recordings" if case.workload == DATA else "free_run": material
         }
-        version = self.adapter.name if "@" in self.adapter.name else None
+        version = self.adapter.name if self.adapter.pattern.version else None
         judged_by |= {"version": version, "cache": cache, "timeout": how.timeout}
         return Task(
             case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, **judged_by
@@ -126,7 +127,7 @@ def load_plan(
     files = [*experiment.adapters, *given]
     experiment, controls = _controlled(experiment)
     executor = _executor(where, experiment, files)
-    behind = [text for text in experiment.grid.behind if text != NO_NETWORK]
+    behind = parse_variants([text for text in experiment.grid.behind if text != NO_NETWORK])
     asked_about = (*experiment.grid.framework, *behind)
     inquiry = Inquiry(frameworks=asked_about, points=tuple(points(experiment, ["cpu", "cuda"])))
     try:
@@ -138,12 +139,12 @@ def load_plan(
             f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}"
         ) from None
     frameworks = experiment.grid.framework
-    asked = {text.partition(":")[0] for text in frameworks}
+    asked = {pattern.adapter for pattern in frameworks}
     # An adapter named on the command line is meant to run.
     more = [
-        each.name
+        each.pattern
         for each in inventory.adapters.values()
-        if each.reference in given and not asked & {each.name, "all"}
+        if each.reference in given and not asked & {each.name, ALL}
     ]
     grid = experiment.grid.model_copy(update={"framework": frameworks + more})
     experiment = experiment.model_copy(update={"grid": grid})
@@ -151,13 +152,11 @@ def load_plan(
     def about_text(key: str, text: str) -> str:
         return about(key, text, place, settings)
 
-    for text in behind:
-        if (
-            len(resolve_framework(text, inventory.adapters, partial(about_text, "grid.behind")))
-            != 1
-        ):
+    about_behind = partial(about_text, "grid.behind")
+    for pattern in behind:
+        if len(resolve_variants(pattern, inventory.adapters, about_behind)) != 1:
             raise ConfigError(
-                f"{about_text('grid.behind', text)}: must be one variant of a framework, or {NO_NETWORK}"
+                f"{about_behind(str(pattern))}: must be one variant of a framework, or {NO_NETWORK}"
             )
     cases = expand(
         experiment,
@@ -167,7 +166,7 @@ def load_plan(
     )
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     planned = [_with_cores(each, experiment.measure) for each in planned]
-    left_out = inventory.left_out(inquiry.points) if "all" in experiment.grid.framework else []
+    left_out = inventory.left_out(inquiry.points) if VariantPattern(ALL) in frameworks else []
     if not planned:
         if left_out and not only:
             first = inventory.adapters[left_out[0]]
@@ -188,7 +187,9 @@ def _controlled(experiment: Experiment) -> tuple[Experiment, list[str]]:
     """The experiment with what its versions are compared with, and these frameworks. Raises ConfigError."""
     frameworks = experiment.grid.framework
     controls = controls_of(frameworks)
-    grid = experiment.grid.model_copy(update={"framework": [*frameworks, *controls]})
+    grid = experiment.grid.model_copy(
+        update={"framework": [*frameworks, *parse_variants(controls)]}
+    )
     return experiment.model_copy(update={"grid": grid}), controls
 
 
@@ -237,10 +238,10 @@ def _lacking_behind(case: Case, inventory: Inventory) -> tuple[str, str] | None:
     if case.behind in (None, NO_NETWORK):
         return None
     behind, here = (
-        inventory.adapters[case.behind.partition(":")[0]],
+        inventory.adapters[VariantPattern.parse(case.behind).adapter],
         inventory.adapters[case.framework].home,
     )
-    if behind.devices and case.device.partition(":")[0] not in behind.devices:
+    if behind.devices and case.device_type not in behind.devices:
         return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
     if behind.home != here:
         homes = f"batches are delivered in the environment {here}, and {behind.name} is at home in {behind.home}"
@@ -256,7 +257,7 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
         adapter, status, reason = inventory.adapters[case.framework], None, None
         if adapter.lacking:
             status, reason = "env_error", adapter.lacking
-        elif case.device.partition(":")[0] not in inventory.default.devices:
+        elif case.device_type not in inventory.default.devices:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
         elif lacking := _lacking_behind(case, inventory):
             status, reason = lacking

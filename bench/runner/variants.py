@@ -1,4 +1,5 @@
-"""`snnbench adapters`: every variant of every adapter, with the neurons that it is ready for here, or with what it lacks."""
+"""`snnbench adapters`: every variant of every adapter, with the neurons that it computes here, or the
+reason why it computes none."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -8,48 +9,56 @@ from snnbench.kernels.spec import NEURONS, NeuronSpec
 
 from ..core.case import Case
 from ..core.jobs import Inquiry
+from ..core.variant import DEFAULT_MODE, Variant
 from ..environments.inventory import Inventory
 from .planning import plan_cases
 
 Reasons = dict[str, str | None]
-"""By a neuron's name why it is refused, or None."""
-Refusals = dict[tuple[str, str], Reasons]
-"""By construction and mode."""
+"""The reason why a neuron is refused, or None, by the neuron's name."""
 
 
 def twins() -> dict[str, NeuronSpec]:
-    """The named neurons, and for each that resets the one that differs in `detach_reset` only."""
+    """Returns the named neurons, and each that resets also with the other `detach_reset`."""
     turned = [spec for spec in NEURONS.values() if spec.reset != "none"]
     others = [replace(spec, detach_reset=not spec.detach_reset) for spec in turned]
     return NEURONS | {spec.label(): spec for spec in others}
 
 
 @dataclass(frozen=True)
-class Variant:
-    """A construction and a mode of an adapter on one device. `refusals` has for each of `twins()` the reason why the variant
-    refuses it, or None. If it refuses all, `lacks` is the reason."""
+class SurveyedVariant:
+    """A variant on one device. `refusals` has the reason for each of `twins()` that it refuses, else
+    None. `lacks` is the reason if it refuses all."""
 
-    framework: str
-    construction: str
-    mode: str
+    variant: Variant
     device: str
     refusals: Reasons
     lacks: str | None
 
     @property
     def name(self) -> str:
-        return Case(self.framework, self.construction, self.mode).framework_variant
+        return str(self.variant)
+
+    @property
+    def adapter(self) -> str:
+        return self.variant.adapter
 
     @property
     def neurons(self) -> list[str]:
         return [name for name, reason in self.refusals.items() if reason is None]
 
     def as_dict(self) -> dict[str, Any]:
-        return {"variant": self.name, **vars(self), "ready": self.lacks is None}
+        return {
+            **vars(self),
+            "variant": self.name,
+            "framework": self.adapter,
+            "construction": self.variant.construction,
+            "mode": self.variant.mode,
+            "ready": self.lacks is None,
+        }
 
 
 def inquiry() -> Inquiry:
-    """What adapters must be asked before `survey_variants`."""
+    """Returns the inquiry that `survey_variants` needs."""
     points = [
         Case("", device=device, neuron=spec)
         for device in ("cpu", "cuda")
@@ -58,9 +67,9 @@ def inquiry() -> Inquiry:
     return Inquiry(frameworks=None, points=tuple(points))
 
 
-def survey_variants(inventory: Inventory) -> list[Variant]:
-    """Every variant of every adapter that could be asked, on the best device that it runs on here."""
-    variants = []
+def survey_variants(inventory: Inventory) -> list[SurveyedVariant]:
+    """Returns every variant of every adapter that answered, on the best of its devices here."""
+    surveyed = []
     for adapter in inventory.adapters.values():
         if adapter.error or adapter.loads_data:
             continue
@@ -68,28 +77,30 @@ def survey_variants(inventory: Inventory) -> list[Variant]:
             device for device in adapter.devices if device in inventory.default.devices
         ] or adapter.devices
         device = "cuda" if "cuda" in reached else reached[0]
-        refusals: Refusals = {}
-        for spelled in itertools.product(adapter.constructions, adapter.modes):
-            cases = [Case(adapter.name, *spelled, device, neuron=spec) for spec in twins().values()]
-            refusals[spelled] = {
+        refusals: dict[Variant, Reasons] = {}
+        framework, version = adapter.pattern.framework, adapter.pattern.version
+        points = [Case("", device=device, neuron=spec) for spec in twins().values()]
+        for words in itertools.product(adapter.constructions, adapter.modes):
+            variant = Variant(framework, version, *words)
+            cases = [point.computed_by(variant) for point in points]
+            refusals[variant] = {
                 str(planned.case.neuron_label): planned.reason
                 for planned in plan_cases(cases, inventory)
             }
-        for spelled, reasons in refusals.items():
-            lacks = (
-                None
-                if None in reasons.values()
-                else _lack(spelled[0], reasons, refusals, adapter.constructions[0])
-            )
-            variants.append(Variant(adapter.name, *spelled, device, reasons, lacks))
-    return variants
+        for variant, reasons in refusals.items():
+            lacks = None
+            if None not in reasons.values():
+                lacks = _lack(variant, refusals, adapter.constructions[0])
+            surveyed.append(SurveyedVariant(variant, device, reasons, lacks))
+    return surveyed
 
 
-def _lack(construction: str, reasons: Reasons, refusals: Refusals, first: str) -> str | None:
-    """Of `reasons`, why a variant refuses each neuron, the most telling one. It is that for a neuron which the same construction,
-    or else the framework's `first` one, has in eager mode."""
-    for likely in (construction, first):
-        for name, reason in refusals.get((likely, "eager"), {}).items():
+def _lack(variant: Variant, refusals: dict[Variant, Reasons], first: str) -> str | None:
+    """Returns the most telling reason of a variant that refuses every neuron: that for a neuron which
+    the same construction, or else the framework's `first` one, has in eager mode."""
+    for construction in (variant.construction, first):
+        eager = replace(variant, construction=construction, mode=DEFAULT_MODE)
+        for name, reason in refusals.get(eager, {}).items():
             if reason is None:
-                return reasons[name]
-    return next(iter(reasons.values()))
+                return refusals[variant][name]
+    return next(iter(refusals[variant].values()))

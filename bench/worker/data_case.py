@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from snnbench.adapters import registry
 
-from ..core.case import NO_NETWORK, Case, variants_of
+from ..core.case import NO_NETWORK, Case
 from ..core.complete import whole
 from ..core.contract import Program, Unsupported
 from ..core.cuda_queue import CudaQueue
 from ..core.jobs import Task
 from ..core.result import settled
+from ..core.variant import VariantPattern
 from ..data.epoch import Epoch
 from ..data.faults import faults_told
 from ..data.strategies.loading import Loading
@@ -205,10 +206,10 @@ class NetworkBehind:
     """The network that a case's `behind` names, on the case's device. Raises Unsupported."""
 
     def __init__(self, case: Case, threads: int) -> None:
-        name, _, words = case.behind.partition(":")
-        adapter = registry.load(registry.references()[name])
-        ((construction, mode),) = variants_of(words, adapter.constructions, adapter.modes)
-        behind, network = trained_on(case, name, construction, mode)
+        pattern = VariantPattern.parse(case.behind)
+        adapter = registry.load(registry.references()[pattern.framework])
+        (variant,) = pattern.select(adapter.constructions, adapter.modes)
+        behind, network = trained_on(case, variant)
         if reason := _not_of_torch(adapter) or adapter.refuses(behind, network):
             raise Unsupported(f"{case.behind} behind: {reason}")
         adapter.prepare(behind, threads)

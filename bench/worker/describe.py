@@ -26,12 +26,13 @@ from typing import Any
 from snnbench.adapters import registry
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
-from ..core.case import NATIVE, Case, Native, variants_of
+from ..core.case import NATIVE, Case, Native
 from ..core.complete import NoAdapter
 from ..core.contract import Adapter
 from ..core.fingerprint import imported_modules, source_hash
 from ..core.jobs import Inquiry
 from ..core.status import in_words
+from ..core.variant import ALL, Variant, VariantPattern
 from ..workloads import workload_of
 
 BASES = ("torch", "jax")
@@ -55,8 +56,8 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
     missing = list(dict.fromkeys(name for name in map(_missing, adapter.requires) if name))
     named: list[NeuronSpec | Native] = [*NEURONS.values(), NATIVE]
     cases = (
-        replace(point, framework=adapter.name, construction=construction, mode=mode)
-        for construction, mode in _variants(adapter, inquiry.frameworks)
+        point.computed_by(variant)
+        for variant in _variants(adapter, inquiry.frameworks)
         for point in inquiry.points
     )
     return {
@@ -90,15 +91,17 @@ def _distribution(adapter: Adapter, reference: str) -> str:
     )
 
 
-def _variants(adapter: Adapter, frameworks: tuple[str, ...] | None) -> list[tuple[str, str]]:
-    """Returns the constructions and modes of an adapter that `frameworks` name."""
+def _variants(adapter: Adapter, frameworks: tuple[VariantPattern, ...] | None) -> list[Variant]:
+    """Returns the variants of an adapter that `frameworks` name; all of them for None."""
     if frameworks is None:
-        return list(itertools.product(adapter.constructions, adapter.modes))
-    variants: dict[tuple[str, str], None] = {}
-    for name, _, words in (text.partition(":") for text in frameworks):
-        if name in (adapter.name, "all"):
-            with suppress(KeyError):  # the harness reports words of no variant
-                variants |= dict.fromkeys(variants_of(words, adapter.constructions, adapter.modes))
+        every = itertools.product(adapter.constructions, adapter.modes)
+        return [Variant(adapter.name, None, *words) for words in every]
+    variants: dict[Variant, None] = {}
+    for pattern in frameworks:
+        if pattern.adapter in (adapter.name, ALL):
+            with suppress(KeyError):  # the harness refuses words that no variant has
+                chosen = replace(pattern, framework=adapter.name)
+                variants |= dict.fromkeys(chosen.select(adapter.constructions, adapter.modes))
     return list(variants)
 
 

@@ -5,6 +5,7 @@ from snnbench.kernels.spec import NeuronSpec
 from ..core.case import Case
 from ..core.datasets import SOUND_FRAMES, form_of
 from ..core.network import Network
+from ..core.variant import Variant
 from .builder import Builder
 from .workload import workload
 
@@ -32,14 +33,15 @@ def _layers(case: Case, channels: int) -> Network:
     return net.network
 
 
-def trained_on(case: Case, framework: str, construction: str, mode: str) -> tuple[Case, Network]:
-    """What stands behind `case`, which delivers its batches: the same network for as many channels as its frames have."""
+def trained_on(case: Case, variant: Variant) -> tuple[Case, Network]:
+    """Returns the case and the network that train on the batches of `case`: the same network, for the
+    channels of its frames."""
     data = form_of(case.dataset)
     own = frames_mlp.canonical(
         Case(
-            framework,
-            construction,
-            mode,
+            variant.adapter,
+            variant.construction,
+            variant.mode,
             case.device,
             frames_mlp.name,
             INTEGRATE,

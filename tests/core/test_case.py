@@ -7,7 +7,8 @@ import pytest
 from support.paths import SETS, committed
 from support.recordings import data_case
 
-from snnbench.core.case import NATIVE, WORKLOAD_AXES, Case, full_name, sizes, variants_of
+from snnbench.core.case import NATIVE, WORKLOAD_AXES, Case, full_name, sizes
+from snnbench.core.variant import Variant, VariantPattern
 from snnbench.experiment.values import parse_neuron
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 
@@ -206,16 +207,23 @@ def test_a_case_is_written_as_the_user_wrote_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "variants"),
+    ("text", "variants"),
     [
-        ("", [("default", "eager")]),
-        ("compile", [("default", "compile")]),
-        ("stepwise+compile", [("stepwise", "compile")]),
-        ("compile+stepwise", [("stepwise", "compile")]),
-        ("*", [("default", "eager"), ("stepwise", "eager")]),
+        ("norse", [Variant("norse")]),
+        ("norse:compile", [Variant("norse", mode="compile")]),
+        ("norse:stepwise+compile", [Variant("norse", None, "stepwise", "compile")]),
+        ("norse@1.0.0:compile+stepwise", [Variant("norse", "1.0.0", "stepwise", "compile")]),
+        ("norse:*", [Variant("norse"), Variant("norse", construction="stepwise")]),
     ],
 )
-def test_words_stand_for_variants(words, variants):
-    assert variants_of(words, ("default", "stepwise"), ("eager", "compile")) == variants
+def test_a_pattern_selects_variants_and_is_written_as_it_was_read(text, variants):
+    pattern = VariantPattern.parse(text)
+    assert pattern.select(("default", "stepwise"), ("eager", "compile")) == variants
+    assert str(pattern) == text
+    for variant in variants:
+        case = Case("").computed_by(variant)
+        assert case.variant == variant and case.framework_variant == str(variant)
+        assert case.point == Case("").point
+        assert VariantPattern.parse(str(variant)).adapter == variant.adapter == case.framework
     with pytest.raises(KeyError, match="graph"):
-        variants_of("graph", ("default", "stepwise"), ("eager", "compile"))
+        VariantPattern.parse("norse:graph").select(("default", "stepwise"), ("eager", "compile"))

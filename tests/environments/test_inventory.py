@@ -7,9 +7,10 @@ from snnbench.adapters.registry import BUILT_IN, OWN
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import NATIVE, Case
 from snnbench.core.jobs import Inquiry
+from snnbench.core.variant import VariantPattern, parse_variants
 from snnbench.environments import inventory
 from snnbench.environments.inventory import take_inventory
-from snnbench.experiment.grid import resolve_framework
+from snnbench.experiment.grid import resolve_variants
 from snnbench.kernels.spec import NEURONS
 from snnbench.runner.planning import load_plan
 
@@ -32,7 +33,9 @@ def launched(monkeypatch, tmp_path):
 
 
 def test_each_environment_is_asked_once_and_each_third_party_adapter_apart(launched):
-    there = take_inventory([NUMPY], Inquiry(frameworks=("norse:lif", "torch:*"), points=POINTS))
+    there = take_inventory(
+        [NUMPY], Inquiry(frameworks=tuple(parse_variants(["norse:lif", "torch:*"])), points=POINTS)
+    )
     assert [job["references"] for job in launched] == [
         (BUILT_IN["torch"], BUILT_IN["norse"]),
         (NUMPY,),
@@ -121,7 +124,7 @@ def test_an_import_that_hangs_is_reported_if_its_name_is_requested(launched, tmp
         ConfigError,
         match=rf"unknown framework .*; the import of {hanging}:Hangs did not end within 1 s",
     ):
-        resolve_framework("mine", there.adapters, str)
+        resolve_variants(VariantPattern("mine"), there.adapters, str)
 
 
 def patient(answer):

@@ -11,6 +11,7 @@ from support.paths import FAULTY
 import snnbench as package
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import Case
+from snnbench.core.variant import parse_variants
 from snnbench.environments import versions
 from snnbench.environments.environment import Environment
 from snnbench.environments.recipes import Recipe, Step
@@ -196,18 +197,21 @@ def test_a_table_with_a_mistake_is_named(snnbench):
 
 
 def test_a_recipe_replaces_one_pin_and_knows_exceptions():
-    assert [pin.name for pin in version_environment("jax@0.8.3").recipe.pins] == ["jax", "jaxlib"]
-    first, norse = version_environment("norse@1.0.0").recipe.steps
+    assert [pin.name for pin in version_environment("jax", "0.8.3").recipe.pins] == [
+        "jax",
+        "jaxlib",
+    ]
+    first, norse = version_environment("norse", "1.0.0").recipe.steps
     assert (first.name, norse.install, norse.build) == ("first", ("norse==1.0.0",), True)
     with pytest.raises(ConfigError, match="has no versions"):
-        version_environment("nothing@1.0")
+        version_environment("nothing", "1.0")
 
 
 def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_no_torch(
     monkeypatch, tmp_path
 ):
     """As of a snnbench that is installed as a tool, by itself."""
-    own = version_environment("snntorch@0.9.4").beneath
+    own = version_environment("snntorch", "0.9.4").beneath
     assert own == versions.own_packages() and all(Path(folder).is_dir() for folder in own)
     recipe = Recipe(
         adapters=("snntorch", "torch"),
@@ -217,19 +221,21 @@ def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_n
     standard = Environment("standard", recipe, tmp_path / "standard")
     monkeypatch.setattr(versions, "known", lambda: {"standard": standard})
     monkeypatch.setattr(versions, "find_spec", lambda name: None)
-    assert version_environment("snntorch@0.9.4").beneath == own, "it is not made"
+    assert version_environment("snntorch", "0.9.4").beneath == own, "it is not made"
     monkeypatch.setattr(Environment, "state", lambda self: ("ready", None))
-    assert version_environment("snntorch@0.9.4").beneath == (str(standard.site_packages),)
-    assert version_environment("norse@1.0.0").beneath == own
+    assert version_environment("snntorch", "0.9.4").beneath == (str(standard.site_packages),)
+    assert version_environment("norse", "1.0.0").beneath == own
 
 
 def test_controls_are_added_unless_named():
-    assert controls_of(["snntorch@0.9.4", "snntorch"]) == ["torch"]
-    assert controls_of(["snntorch@0.9.4", "spyx@0.1.20", "torch:compile"]) == ["jax"]
-    assert controls_of(["snntorch@0.9.4", "all"]) == controls_of(["snntorch"]) == []
-    assert versions_among(["snntorch@0.9.4:stepwise", "snntorch@0.9.4", "torch"]) == [
-        "snntorch@0.9.4"
-    ]
+    def controls(*texts):
+        return controls_of(parse_variants(texts))
+
+    assert controls("snntorch@0.9.4", "snntorch") == ["torch"]
+    assert controls("snntorch@0.9.4", "spyx@0.1.20", "torch:compile") == ["jax"]
+    assert controls("snntorch@0.9.4", "all") == controls("snntorch") == []
+    named = parse_variants(["snntorch@0.9.4:stepwise", "snntorch@0.9.4", "torch"])
+    assert versions_among(named) == [("snntorch", "0.9.4")]
 
 
 def test_ids_of_everything_without_a_version_stay():

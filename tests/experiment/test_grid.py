@@ -9,9 +9,10 @@ from support.paths import ROOT
 
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import Case, sizes
+from snnbench.core.variant import Variant, VariantPattern
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment, load_config
-from snnbench.experiment.grid import expand, most_groups, points, resolve_framework, select
+from snnbench.experiment.grid import expand, most_groups, points, resolve_variants, select
 from snnbench.experiment.order import comparison_groups, estimate_seconds, shuffled
 from snnbench.experiment.pruning import dominated
 from snnbench.kernels.spec import NEURONS
@@ -237,7 +238,11 @@ def test_every_block_has_an_order_of_its_own():
     ],
 )
 def test_a_framework_is_named_with_its_variant(text, variants):
-    assert resolve_framework(text, ADAPTERS, "here = {!r}".format) == variants
+    assert _resolved(text) == [Variant(name, None, *words) for name, *words in variants]
+
+
+def _resolved(text, adapters=ADAPTERS):
+    return resolve_variants(VariantPattern.parse(text), adapters, "here = {!r}".format)
 
 
 def test_all_means_what_can_run_and_a_name_means_that_name():
@@ -247,11 +252,9 @@ def test_all_means_what_can_run_and_a_name_means_that_name():
     )
     more = {**ADAPTERS, "apart": apart, "never": never}
     for text in ("all", "all:*"):
-        assert resolve_framework(text, more, "{!r}".format) == resolve_framework(
-            text, ADAPTERS, "{!r}".format
-        )
+        assert _resolved(text, more) == _resolved(text)
     for name in ("apart", "never"):
-        assert resolve_framework(name, more, "{!r}".format) == [(name, "default", "eager")]
+        assert _resolved(name, more) == [Variant(name)]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +272,7 @@ def test_all_means_what_can_run_and_a_name_means_that_name():
 )
 def test_an_unknown_framework_or_variant_is_named(text, words):
     with pytest.raises(ConfigError, match=words):
-        resolve_framework(text, ADAPTERS, "here = {!r}".format)
+        _resolved(text)
 
 
 def test_a_bigger_case_of_the_same_kind_is_dominated():
@@ -347,7 +350,7 @@ def test_on_a_gpu_each_network_has_the_sizes_of_its_own_paper_alone():
 
 def test_the_first_set_on_a_gpu_is_planned_as_ten_minutes_with_every_framework():
     first = load_config(ROOT / "configs" / "gpu-first.toml")
-    names = {text.partition(":")[0] for text in first.grid.framework}
+    names = {pattern.framework for pattern in first.grid.framework}
     known = {"constructions": ("default", "linear-split"), "modes": ("eager", "graph")}
     found = expand(
         first, {name: AdapterInfo("a:A", name, **known) for name in names}, ["cuda"], str

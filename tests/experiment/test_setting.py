@@ -6,6 +6,7 @@ import pytest
 
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import NATIVE
+from snnbench.core.variant import VariantPattern
 from snnbench.experiment.config import load_config
 from snnbench.experiment.setting import Argument, Option, parse_setting
 
@@ -71,4 +72,8 @@ def test_one_value_of_an_axis_needs_no_brackets_on_the_command_line(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "a"')
     grid = read(path, "grid.neuron=native", "grid.neurons=97", "grid.framework=torch:*").grid
-    assert (grid.neuron, grid.neurons, grid.framework) == ([NATIVE], [97], ["torch:*"])
+    assert (grid.neuron, grid.neurons, grid.framework) == (
+        [NATIVE],
+        [97],
+        [VariantPattern("torch", words=("*",))],
+    )

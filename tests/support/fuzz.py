@@ -23,6 +23,7 @@ from platformdirs import user_cache_path
 
 from snnbench.core.jobs import Inquiry
 from snnbench.core.status import STATUSES
+from snnbench.core.variant import VariantPattern
 from snnbench.environments.inventory import take_inventory
 from snnbench.executors.events import read_events
 from snnbench.executors.launch import Outcome
@@ -161,7 +162,9 @@ def _inventory():
         experiment = load_config(path, [])
     return take_inventory(
         experiment.adapters,
-        Inquiry(frameworks=("held",), points=tuple(points(experiment, ["cpu", "cuda"]))),
+        Inquiry(
+            frameworks=(VariantPattern("held"),), points=tuple(points(experiment, ["cpu", "cuda"]))
+        ),
         LocalExecutor(),
     )
 

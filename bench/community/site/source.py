@@ -54,7 +54,7 @@ def kind_of_row(row: Row) -> str:
 
 def framework_of(row: Row) -> str:
     """Returns the framework's name without the version of a report."""
-    return str(row.first.case["framework"]).partition("@")[0]
+    return row.first.typed_case.variant.framework
 
 
 def version_of(row: Row) -> str:

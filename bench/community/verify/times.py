@@ -88,7 +88,7 @@ def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
         yield Fault("floor", where, "it has times and no floor_s, the hardware's least")
         return
     slots: list[dict[str, Any]] = [slot.model_dump(by_alias=True) for slot in part.timing.slots]
-    seconds, allowed = shortest(slots, part.timing.device_clock), ALLOWED[case.device.split(":")[0]]
+    seconds, allowed = shortest(slots, part.timing.device_clock), ALLOWED[case.device_type]
     if seconds < allowed * part.floor_s:
         text = (
             f"{seconds:.3e} s is below {allowed:g} of its floor of {part.floor_s:.3e} s: that is "

@@ -2,13 +2,13 @@
 give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import isclose, prod
 from typing import Any
 
 from ...core.case import DATA, full_name
+from ...core.variant import VARIANT_FIELDS
 from ...experiment.config import Experiment
-from ...experiment.grid import VARIANT, excludes, points
+from ...experiment.grid import excludes, points
 from ...records.leaving import beyond
 from ...records.record import Record
 from ...records.rows import grouped, rows_of
@@ -57,16 +57,16 @@ def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
         return {}
     experiment = Experiment.model_validate(values)
     recorded = [record.typed_case for record in bundle.records]
-    variants = dict.fromkeys(
-        (case.framework, case.construction, case.mode, case.workload == DATA) for case in recorded
-    )
+    variants = dict.fromkeys((case.variant, case.workload == DATA) for case in recorded)
     cases = (
-        replace(point, framework=framework, construction=construction, mode=mode)
+        point.computed_by(variant)
         for point in points(experiment, sorted({case.device for case in recorded}))
-        for framework, construction, mode, data in variants
+        for variant, data in variants
         if data == (point.workload == DATA)
     )
-    of_variants = [entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT)]
+    of_variants = [
+        entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT_FIELDS)
+    ]
     return {
         case.id: full_name(case)
         for case in cases

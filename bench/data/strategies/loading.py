@@ -6,7 +6,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ...core.case import DATA, Case, missing_variant
+from ...core.case import DATA, Case
 from ...core.contract import Adapter, Unsupported
 from ...core.network import Network
 
@@ -25,7 +25,7 @@ class Loading(Adapter):
         """Why a case cannot be measured; None if it can."""
         if case.workload != DATA:
             return f"{self.name} loads data (workload {DATA}); it computes no networks"
-        if missing := missing_variant(self.name, case, self.constructions, self.modes):
+        if missing := self.refuses_variant(case):
             return missing
         if (case.loaders or case.pinned) and case.construction not in self.through_loader:
             return f"{case.construction} keeps the frames on the device: it has no use for loaders and pinned memory"

@@ -143,7 +143,8 @@ def _in_short(words: list[tuple[str, str]]) -> str:
 
 def _spelled(entry: Entry) -> str:
     """Returns `:stepwise+compile` of a variant."""
-    return "".join(entry.row.case.framework_variant.partition(":")[1:])
+    words = entry.row.case.variant.words
+    return f":{words}" if words else ""
 
 
 def _control(group: list[Entry], same: list[Entry]) -> Entry | None:

@@ -1,0 +1,94 @@
+"""What computes a case, as users write and read it: `framework[@version][:construction[+mode]]`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DEFAULT_CONSTRUCTION, DEFAULT_MODE = "default", "eager"
+
+VARIANT_FIELDS = ("framework", "construction", "mode")
+"""Fields of a case that name its variant."""
+
+ALL = "all"
+"""In place of a framework: all that can run here."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One construction of one framework, or of one version of it, in one mode. Its text leaves out
+    defaults."""
+
+    framework: str
+    version: str | None = None
+    construction: str = DEFAULT_CONSTRUCTION
+    mode: str = DEFAULT_MODE
+
+    @property
+    def adapter(self) -> str:
+        """`framework[@version]`: the adapter's name in an inventory, and the `framework` of a case."""
+        return self.framework if self.version is None else f"{self.framework}@{self.version}"
+
+    @property
+    def words(self) -> str:
+        """`construction+mode`, defaults left out."""
+        construction = self.construction if self.construction != DEFAULT_CONSTRUCTION else ""
+        return "+".join(
+            filter(None, (construction, self.mode if self.mode != DEFAULT_MODE else ""))
+        )
+
+    def __str__(self) -> str:
+        return ":".join(filter(None, (self.adapter, self.words)))
+
+
+@dataclass(frozen=True)
+class VariantPattern:
+    """The variants that a user names with one text. `words` are constructions and modes, not told
+    apart before the adapter is known:
+
+        norse                        the default construction in eager mode
+        snntorch@0.9.4:lif+compile   a construction of a version, compiled
+        norse:*                      all constructions in eager mode
+        all, all:*                   likewise, of every framework that can run here
+    """
+
+    framework: str
+    version: str | None = None
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "VariantPattern":
+        adapter, _, words = text.partition(":")
+        framework, at, version = adapter.partition("@")
+        return cls(framework, version if at else None, tuple(filter(None, words.split("+"))))
+
+    @property
+    def adapter(self) -> str:
+        """`framework[@version]`."""
+        return Variant(self.framework, self.version).adapter
+
+    @property
+    def is_all(self) -> bool:
+        """True for `all` and `all:*`, unless an adapter has that name."""
+        return self.adapter == ALL
+
+    def __str__(self) -> str:
+        return ":".join(filter(None, (self.adapter, "+".join(self.words))))
+
+    def select(self, constructions: Sequence[str], modes: Sequence[str]) -> list[Variant]:
+        """Returns the variants of an adapter with these constructions and modes. The first
+        construction and eager mode stand for what is not named. Raises KeyError with a word that is
+        neither a construction nor a mode."""
+        if self.words == ("*",):
+            return [Variant(self.framework, self.version, each) for each in constructions]
+        construction, mode = constructions[0], DEFAULT_MODE
+        for word in self.words:
+            if word in modes:
+                mode = word
+            elif word in constructions:
+                construction = word
+            else:
+                raise KeyError(word)
+        return [Variant(self.framework, self.version, construction, mode)]
+
+
+def parse_variants(texts: Sequence[str]) -> list[VariantPattern]:
+    return [VariantPattern.parse(text) for text in texts]
