@@ -13,7 +13,7 @@ from ..common.mistakes import ConfigError
 from ..records.bundle import stored_set
 from ..records.rows import Row
 from ..report.columns.metric import SUMMARY, Metric
-from ..report.files import Results as Read
+from ..report.files import ReadResults as Read
 from ..report.files import results_of
 from ..report.table import Table
 from ..report.tables.frame import frame_of

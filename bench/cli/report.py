@@ -15,7 +15,7 @@ from ..core.case import PHASES
 from ..records.bundle import SUFFIX, stored_set
 from ..records.store import ResultFolder
 from ..report.figures import NAMES
-from ..report.files import Results, plotted, read_results, write_plots, write_report
+from ..report.files import ReadResults, plotted, read_results, write_plots, write_report
 from ..report.plots import ALL, DRAWING, Choice
 from ..report.tables.csv import csv_text
 from ..report.tables.frame import parquet_bytes
@@ -180,7 +180,7 @@ def _write_plots(left: Iterator[int]) -> int:
     return count
 
 
-def _check_baseline(baseline: str, results: Results) -> None:
+def _check_baseline(baseline: str, results: ReadResults) -> None:
     variants = sorted(
         {row.case.framework_variant for row in results.rows if "step" in row.estimates}
     )

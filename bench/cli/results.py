@@ -3,13 +3,13 @@
 from typing import Any
 
 from ..records.store import ResultFolder
-from ..report.files import Results, finish
+from ..report.files import ReadResults, finish
 from ..report.table import Table
 from ..report.tables.terminal import print_tables
 from .console import output, print_json, say
 
 
-def finished(folder: ResultFolder, name: str) -> Results:
+def finished(folder: ResultFolder, name: str) -> ReadResults:
     """Writes the report of a folder after a run, and says which of its files could not be read."""
     results = finish(folder, name)
     for sentence in results.unreadable:
@@ -18,7 +18,7 @@ def finished(folder: ResultFolder, name: str) -> Results:
 
 
 def print_results(
-    table: Table, results: Results, folder: ResultFolder, as_json: bool, **told: Any
+    table: Table, results: ReadResults, folder: ResultFolder, as_json: bool, **told: Any
 ) -> None:
     """Print a table and where the rest lies; or one JSON document: where that is, `told`, and rows with the columns of
     results.csv."""

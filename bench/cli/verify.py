@@ -11,7 +11,7 @@ from ..common.units import counted
 from ..community.bundle import bundle_files
 from ..community.verify.fault import Fault, folded
 from ..community.verify.form import NoBundle
-from ..community.verify.verify import Verdict
+from ..community.verify.verify import BundleVerdict
 from ..community.verify.verify import verify as verdicts_of
 from . import exit_codes
 from .console import output, print_json
@@ -44,7 +44,7 @@ def verify(
     )
 
 
-def checked(bundles: list[Path]) -> list[Verdict]:
+def checked(bundles: list[Path]) -> list[BundleVerdict]:
     """Returns verdicts on the bundle files of the command line. Raises ConfigError."""
     try:
         return verdicts_of(bundle_files(bundles))
@@ -67,7 +67,7 @@ def shortened(faults: list[Fault]) -> list[str]:
     return told
 
 
-def _print(verdict: Verdict) -> None:
+def _print(verdict: BundleVerdict) -> None:
     console, bundle = output(), verdict.bundle
     count = counted(len(verdict.faults), "fault")
     word = "[green]no fault[/]" if verdict.sound else f"[red]{count}[/]"
@@ -81,7 +81,7 @@ def _print(verdict: Verdict) -> None:
         console.print(f"  [dim]i[/] {escape(sentence)}", soft_wrap=True)
 
 
-def _as_json(verdict: Verdict) -> dict[str, Any]:
+def _as_json(verdict: BundleVerdict) -> dict[str, Any]:
     faults = [vars(fault) for fault in verdict.faults]
     header = {
         name: verdict.bundle.header[name]

@@ -26,13 +26,13 @@ NEEDS: dict[Need, str] = {"nvcc": "nvcc (CUDA's compiler)", "cuda-torch": "a tor
 """Needs beyond Python and a package index, in words."""
 
 
-class Table(BaseModel):
+class RecipeTable(BaseModel):
     """A table of environments.toml."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Step(Table):
+class Step(RecipeTable):
     """One call of uv. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
@@ -60,7 +60,7 @@ class Step(Table):
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class Recipe(Table):
+class Recipe(RecipeTable):
     """The adapters that one environment serves, what its packages need, and the steps."""
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -184,7 +184,7 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
     return recipes
 
 
-def message(name: str, error: ValidationError, kind: type[Table]) -> str:
+def message(name: str, error: ValidationError, kind: type[RecipeTable]) -> str:
     """Returns one sentence for pydantic's errors about the table `name`.
 
     A misspelt key is reported before the missing one.

@@ -16,26 +16,35 @@ from pydantic import Field, ValidationError, field_validator
 from ..common.mistakes import ConfigError, nearest, shown
 from ..core.variant import ALL, VariantPattern
 from .environment import MARKER, Environment, known, named
-from .recipes import FILE, VERSIONS, Recipe, Step, Table, environments_folder, message, read_tables
+from .recipes import (
+    FILE,
+    VERSIONS,
+    Recipe,
+    RecipeTable,
+    Step,
+    environments_folder,
+    message,
+    read_tables,
+)
 
 
-class Change(Table):
+class VersionNeeds(RecipeTable):
     """Additional needs of some versions."""
 
     first: tuple[str, ...] = ()
     build: Annotated[bool, Field(strict=True)] = False
 
 
-class Versions(Table):
+class Versions(RecipeTable):
     """A framework with versions. The comment in environments.toml explains the fields."""
 
     control: str
     packages: tuple[str, ...] = ()
-    when: dict[str, Change] = {}
+    when: dict[str, VersionNeeds] = {}
 
     @field_validator("when")
     @classmethod
-    def _specifiers(cls, when: dict[str, Change]) -> dict[str, Change]:
+    def _specifiers(cls, when: dict[str, VersionNeeds]) -> dict[str, VersionNeeds]:
         for text in when:
             try:
                 SpecifierSet(text)

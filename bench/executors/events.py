@@ -11,16 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from ..common.texts import clean
 from ..schema import (
-    Breakdown,
     Bytes,
     Count,
-    Environment,
     Label,
-    Learning,
     Number,
     PartName,
     Phase,
     Positive,
+    RecordedBreakdown,
+    RecordedEnvironment,
+    RecordedLearning,
     Seconds,
     Share,
     Status,
@@ -46,11 +46,11 @@ Rates = dict[Annotated[str, Field(pattern="^[0-9]{1,15}$")], Positive]
 """Bytes per second by the number of copied bytes."""
 
 
-class _Strict(BaseModel):
+class _StrictEvent(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class AllRates(_Strict):
+class AllRates(_StrictEvent):
     """The best rates of a device."""
 
     copy_bytes_per_s: Rates = {}
@@ -58,7 +58,7 @@ class AllRates(_Strict):
     matmul_flops_per_s: dict[str, Positive] = {}
 
 
-class TimedKernel(_Strict):
+class TimedKernel(_StrictEvent):
     """The time of one of our kernels; see `measure/kernel_times.py`."""
 
     name: Label
@@ -74,7 +74,7 @@ class TimedKernel(_Strict):
     reason: Text | None = None
 
 
-class Described(_Strict):
+class Described(_StrictEvent):
     """The description of an adapter, or only the `error` of its import."""
 
     model_config = ConfigDict(extra="allow")
@@ -94,7 +94,7 @@ class Described(_Strict):
     error: str | None = None
 
 
-class Event(_Strict):
+class Event(_StrictEvent):
     """The known fields of an event, for all jobs; others are dropped."""
 
     part: PartName
@@ -108,8 +108,8 @@ class Event(_Strict):
     memory: dict[Phase, Weighed] = {}
     meaning: str | None = None
     host_peak_bytes: Bytes | None = None
-    breakdown: Breakdown | None = None
-    learning: Learning | None = None
+    breakdown: RecordedBreakdown | None = None
+    learning: RecordedLearning | None = None
     distributed: Distributed | None = None
     flops_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
@@ -118,7 +118,7 @@ class Event(_Strict):
     kernels: list[TimedKernel] = []
     nonzero: Share = 0.0
     adapters: list[Described] = []
-    environment: Environment | None = None
+    environment: RecordedEnvironment | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -55,7 +55,7 @@ class OwnEnvironment:
     lacking: str | None
 
 
-class Running(Protocol):
+class RunningWorker(Protocol):
     """A running worker."""
 
     output: Output
@@ -82,7 +82,7 @@ class Executor(Protocol):
 
     def start(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
-    ) -> Running:
+    ) -> RunningWorker:
         """Starts Python, which may write to the folders `writes`. Raises CannotStart."""
 
     def facts(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ Rates = dict[str, dict[str, Annotated[float, Field(gt=0, lt=MOST)]]]
 """Per second, by kind (`copy_bytes_per_s`, `matmul_flops_per_s`) and size or number format."""
 
 
-class _File(BaseModel):
+class _RatesFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
     version: Literal[1] = 1
     machine: str
@@ -57,20 +57,20 @@ def best_rates(
             stored = _read(path, machine).rates
             best = _best_of(stored.get(key, {}), plausible)
             if best != stored.get(key):
-                file = _File(machine=machine, rates=stored | {key: best})
+                file = _RatesFile(machine=machine, rates=stored | {key: best})
                 write_atomically(path, file.model_dump_json(indent=1))
     except OSError:
         best = _best_of(_read(path, machine).rates.get(key, {}), plausible)
     return best
 
 
-def _read(path: Path, machine: str) -> _File:
+def _read(path: Path, machine: str) -> _RatesFile:
     """Returns the file's content, empty if it is missing, damaged or another machine's."""
     try:
-        file = _File.model_validate_json(path.read_bytes())
+        file = _RatesFile.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
-        return _File(machine=machine)
-    return file if file.machine == machine else _File(machine=machine)
+        return _RatesFile(machine=machine)
+    return file if file.machine == machine else _RatesFile(machine=machine)
 
 
 def _best_of(first: Rates, second: Rates) -> Rates:

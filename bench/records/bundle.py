@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from ..common.mistakes import ConfigError, shown
 from ..common.texts import clean
-from ..schema import LARGEST_FILE, CaseId, Environment, Text, understood
+from ..schema import LARGEST_FILE, CaseId, RecordedEnvironment, Text, understood
 from .record import RECORD, Record
 from .store import ResultFolder, record_text, uncollected
 
@@ -25,14 +25,14 @@ SHARED = ("adapter", "environment", "machine", "measure")
 """Fields of a record that are written once for all records with the same value."""
 
 
-class Plan(TypedDict):
+class BundlePlan(TypedDict):
     """The second line of a bundle."""
 
     experiment: dict[str, Any]
     planned: dict[CaseId, Text]
 
 
-PLAN = TypeAdapter(Plan)
+PLAN = TypeAdapter(BundlePlan)
 
 
 class BundleFile:
@@ -75,13 +75,13 @@ class BundleFile:
         `read_records`."""
         return self._contents.experiment or None, []
 
-    def read_environments(self) -> tuple[dict[str, Environment], list[str]]:
+    def read_environments(self) -> tuple[dict[str, RecordedEnvironment], list[str]]:
         """Returns the environments by their hashes, each with the packages on which its
         frameworks rest."""
-        known: dict[str, Environment] = {}
+        known: dict[str, RecordedEnvironment] = {}
         for record in self._contents.records:
             facts = known.setdefault(
-                record.environment["hash"], Environment(**record.environment, packages={})
+                record.environment["hash"], RecordedEnvironment(**record.environment, packages={})
             )
             facts["packages"] |= record.adapter.get("closure", {})
         return known, []

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..common.units import counted
 from ..core.result import Array
-from .contrasts import FAMILY, Comparison, blocks_needed, compared
+from .contrasts import FAMILY, LogRatio, blocks_needed, compared
 from .quality import FEWEST_BLOCKS
 
 EQUAL = 0.90
@@ -86,7 +86,7 @@ def changes(pairs: Sequence[Pair], rule: Rule, doubt: str = "") -> list[Change]:
 
 
 def _change(
-    pair: Pair, wide: Comparison, narrow: Comparison, rule: Rule, doubt: str, family: int
+    pair: Pair, wide: LogRatio, narrow: LogRatio, rule: Rule, doubt: str, family: int
 ) -> Change:
     blocks = int(np.isfinite(pair.contrasts).sum())
     log_ratio = wide.estimate if np.isfinite(wide.estimate) else pair.plain

@@ -111,7 +111,7 @@ def holm(chances: Sequence[float] | Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LogRatio:
     """A log ratio with its interval, and Holm's p that it is not zero."""
 
     estimate: float
@@ -128,7 +128,7 @@ class Comparison:
 
 def compared(
     contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95
-) -> list[Comparison]:
+) -> list[LogRatio]:
     """Returns a family of comparisons, each by its block contrasts; NaN if a block shows nothing.
 
     Variances are shrunk among comparisons with equally many blocks. Holm's p covers all comparisons
@@ -163,7 +163,7 @@ def compared(
     tested = np.isfinite(variances)
     p[tested] = holm(p[tested])
     rows = zip(estimates, estimates - reach, estimates + reach, p, variances, strict=True)
-    return [Comparison(*map(float, row)) for row in rows]
+    return [LogRatio(*map(float, row)) for row in rows]
 
 
 def surely_slower(contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..common.mistakes import ConfigError
 from ..common.texts import clean
-from ..schema import Environment
+from ..schema import RecordedEnvironment
 from .bundle import StoredSet
 from .record import Record
 from .store import ResultFolder, SetPlan
@@ -34,7 +34,7 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
     merged = Merged(" + ".join(dict.fromkeys(folder.name for folder in folders)))
     newest: dict[tuple[str, int, str], tuple[Record, StoredSet]] = {}
     planned: dict[str, str] = {}  # each shard knows the whole plan: the report names missing cases
-    environments: dict[str, Environment] = {}
+    environments: dict[str, RecordedEnvironment] = {}
     experiments: list[dict[str, Any]] = []
     for folder in folders:
         (records, damaged), (names, no_plan) = folder.read_records(), folder.read_planned()

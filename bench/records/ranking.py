@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from ..core.result import Array
-from .contrasts import Comparison, compared, means, medians, rank_intervals, surely_slower
+from .contrasts import LogRatio, compared, means, medians, rank_intervals, surely_slower
 from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record
 
@@ -147,7 +147,7 @@ def _order(ratios: Array, logs: Array) -> list[int]:
 
 
 def _standings(
-    cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[Comparison]
+    cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[LogRatio]
 ) -> list[Standing]:
     """Returns standings in the order of `cases`; `order` is by speed, `ratios` are those after the
     first.

@@ -72,11 +72,11 @@ def _typed(written: bytes) -> tuple[Case, str]:
     return case, case.id
 
 
-class _Strict(BaseModel):
+class _StrictRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
 
 
-class Slot(_Strict):
+class Slot(_StrictRecord):
     """Calls of one phase in one pass, in seconds.
 
     `wall`, `enqueue` and `device` are medians over all calls, `low` and `high` quartiles of the
@@ -103,7 +103,7 @@ class Slot(_Strict):
     disturbed: schema.Text | None = None
 
 
-class Timing(_Strict):
+class Timing(_StrictRecord):
     """The slots of a phase in the order of their passes; see `measure/slots.py`.
 
     `beyond`: a pass showed that the case takes more than so many times as long as the fastest, and
@@ -125,7 +125,7 @@ class Timing(_Strict):
         return [getattr(slot, name) for slot in self.slots]
 
 
-class Part(_Strict):
+class Part(_StrictRecord):
     """One part of a case: import, problem, build, first_call, excitation, memory, proof, the
     timed phases, recheck, ceilings."""
 
@@ -136,7 +136,7 @@ class Part(_Strict):
     floor_s: schema.Seconds | None = None
 
 
-class Record(_Strict):
+class Record(_StrictRecord):
     """The outcome of one case in one block, part by part, or the reason why it failed. SI units;
     unknown is null.
 
@@ -164,24 +164,24 @@ class Record(_Strict):
     traceback: schema.Text | None = None
     parts: dict[schema.PartName, Part] = {}
     facts: Facts = {}
-    proof: schema.Proof | None = None
+    proof: schema.RecordedProof | None = None
     memory: dict[schema.Phase, schema.Weighed] = {}
     memory_meaning: schema.Text | None = None
     host_peak_bytes: schema.Bytes | None = None
-    breakdown: Annotated[schema.Breakdown | None, Field(exclude_if=lambda value: value is None)] = (
-        None
-    )
-    learning: Annotated[schema.Learning | None, Field(exclude_if=lambda value: value is None)] = (
-        None
-    )
+    breakdown: Annotated[
+        schema.RecordedBreakdown | None, Field(exclude_if=lambda value: value is None)
+    ] = None
+    learning: Annotated[
+        schema.RecordedLearning | None, Field(exclude_if=lambda value: value is None)
+    ] = None
     distributed: Annotated[Distributed | None, Field(exclude_if=lambda value: value is None)] = None
     ceilings: schema.Ceilings = {}
     warnings: schema.Texts = []
     exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None
     signal: schema.Count | None = None
     stderr_tail: schema.Text = ""
-    adapter: Annotated[schema.Adapter, schema.SHARED]
-    environment: Annotated[schema.Environment, schema.SHARED]
+    adapter: Annotated[schema.RecordedAdapter, schema.SHARED]
+    environment: Annotated[schema.RecordedEnvironment, schema.SHARED]
     machine: Annotated[schema.Machine, schema.SHARED]
     measure: Annotated[schema.Settings, schema.SHARED]
     monitor: schema.Monitored = {}

@@ -32,14 +32,14 @@ class _Deaths(BaseModel):
     others: Count = 0
 
 
-class _File(BaseModel):
+class _RunningFile(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     job: Name
     now: Annotated[list[Name], Field(max_length=10_000)] = []
     died: dict[Name, _Deaths] = {}
 
 
-FILE = TypeAdapter(_File)
+FILE = TypeAdapter(_RunningFile)
 
 
 class Running:
@@ -58,7 +58,7 @@ class Running:
             ),
             None,
         )
-        self._file = _File(job=job or NO_JOB, died={} if fresh else _deaths(folder))
+        self._file = _RunningFile(job=job or NO_JOB, died={} if fresh else _deaths(folder))
         self.now([], 0)
 
     def now(self, case_ids: Iterable[str], block: int) -> None:

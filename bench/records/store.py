@@ -15,10 +15,10 @@ from pydantic import TypeAdapter
 from ..common.files import exclusive, naming, own_folder, write_atomically
 from ..common.mistakes import ConfigError, shown
 from ..common.texts import anonymous, clean
-from ..schema import WRITTEN, CaseId, Environment, Text, read_as
+from ..schema import WRITTEN, CaseId, RecordedEnvironment, Text, read_as
 from .record import RECORD, SCHEMA, Record, file_name
 
-ENVIRONMENT = TypeAdapter(Environment)
+ENVIRONMENT = TypeAdapter(RecordedEnvironment)
 PLANNED = TypeAdapter(dict[CaseId, Text])
 ANYTHING = TypeAdapter[Any](Any)
 
@@ -301,9 +301,9 @@ class ResultFolder:
         such file, and a sentence if it is no JSON."""
         return _read(ANYTHING, self.experiment)
 
-    def read_environments(self) -> tuple[dict[str, Environment], list[str]]:
+    def read_environments(self) -> tuple[dict[str, RecordedEnvironment], list[str]]:
         """Returns the environments by their hashes, and a sentence for each refused file."""
-        known, refused = dict[str, Environment](), list[str]()
+        known, refused = dict[str, RecordedEnvironment](), list[str]()
         for path in self.environments:
             facts, sentences = _read(ENVIRONMENT, path)
             if facts and path.name != f"environment-{facts['hash']}.json":

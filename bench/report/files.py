@@ -19,7 +19,7 @@ from .tables.csv import csv_text
 
 
 @dataclass
-class Results:
+class ReadResults:
     """Rows of one or more result sets, sentences on unreadable files, the sets, and the names of
     planned cases without a record. `baseline` is the variant that figures compare with; empty:
     the fastest."""
@@ -43,12 +43,12 @@ class Results:
         return [f"{count} planned {have} no record yet: {first_few(self.missing)}"] if count else []
 
 
-def read_results(folders: list[Path], baseline: str = "") -> Results:
+def read_results(folders: list[Path], baseline: str = "") -> ReadResults:
     """Returns the results of folders and bundles, read from their files."""
     return results_of([stored_set(folder) for folder in folders], baseline)
 
 
-def results_of(folders: Sequence[StoredSet], baseline: str = "") -> Results:
+def results_of(folders: Sequence[StoredSet], baseline: str = "") -> ReadResults:
     """Returns the results of sets whose records may have been read already."""
     records: list[Record] = []
     unreadable: list[str] = []
@@ -63,10 +63,10 @@ def results_of(folders: Sequence[StoredSet], baseline: str = "") -> Results:
         planned |= sets[-1].planned
     recorded = {record.case_id for record in records}
     missing = [name for case_id, name in planned.items() if case_id not in recorded]
-    return Results(rows_of(records), unreadable, sets, missing, baseline)
+    return ReadResults(rows_of(records), unreadable, sets, missing, baseline)
 
 
-def write_report(folder: ResultFolder, name: str, results: Results) -> None:
+def write_report(folder: ResultFolder, name: str, results: ReadResults) -> None:
     """Writes `results.csv` and `report.html` in `folder`."""
     folder.write(folder.table, csv_text(results.table))
     page = html_text(
@@ -75,7 +75,7 @@ def write_report(folder: ResultFolder, name: str, results: Results) -> None:
     folder.write(folder.page, page)
 
 
-def finish(folder: ResultFolder, name: str) -> Results:
+def finish(folder: ResultFolder, name: str) -> ReadResults:
     """Writes the report of everything that `folder` holds, and returns it."""
     results = results_of([folder])
     with folder.writing():
@@ -83,13 +83,13 @@ def finish(folder: ResultFolder, name: str) -> Results:
     return results
 
 
-def plotted(results: Results) -> list[Figure]:
+def plotted(results: ReadResults) -> list[Figure]:
     """Returns all figures of the report that can be files."""
     return [coverage_map(results.table), *figures_of(results.table)]
 
 
 def write_plots(
-    folder: ResultFolder, results: Results, figures: Sequence[Figure], choice: Choice
+    folder: ResultFolder, results: ReadResults, figures: Sequence[Figure], choice: Choice
 ) -> Iterator[int]:
     """Writes the chosen panels as PNG, SVG and PDF into `plots/` of `folder`. Yields the number of
     files still to write, first of all files."""

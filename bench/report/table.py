@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.result import Array
-from ..records.contrasts import Comparison, compared
+from ..records.contrasts import LogRatio, compared
 from ..records.pairing import contrasts, levels, rough_ratios
 from ..records.rows import Row, grouped
 from .columns.metric import Entry, Metric
@@ -108,7 +108,7 @@ class Table:
         )
         return [(dict(parts), group) for parts, group in groups.items()]
 
-    def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
+    def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[LogRatio]:
         """Returns the times of `others` relative to `base`, as one family. A ratio has no interval
         if too few slots were clean or no block has both."""
         comparisons = []
@@ -117,11 +117,11 @@ class Table:
                 ratio = float(rough_ratios([other.row.records, base.row.records], phase)[0, 1])
                 if np.isnan(ratio):
                     ratio = float(np.log(other.values[f"{phase}_s"] / base.values[f"{phase}_s"]))
-                comparison = Comparison(ratio, -np.inf, np.inf, 1.0, np.nan)
+                comparison = LogRatio(ratio, -np.inf, np.inf, 1.0, np.nan)
             comparisons.append(comparison)
         return comparisons
 
-    def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[Comparison]:
+    def _family(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[LogRatio]:
         """Returns the contrasts among `entries`, cached: several figures ask for the same ones.
         More than MOST_TOGETHER were not alive together, and their pairs would be too many."""
         if len(others) >= MOST_TOGETHER:

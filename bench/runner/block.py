@@ -25,7 +25,7 @@ RAN_OUT = ("oom_gpu", "oom_host")
 
 
 @dataclass
-class Ended:
+class EndedCase:
     """The end of a case in a block: the record fields that its worker reported (`folded`) and what
     the run adds. `ordered_s`: seconds in which the worker carried out orders."""
 
@@ -64,7 +64,9 @@ class Block:
         self.spent: list[float | None] = []
         """CPU seconds of every started process, None where unknown."""
 
-    def measure(self, missing: list[PlannedCase], together: list[PlannedCase]) -> Iterator[Ended]:
+    def measure(
+        self, missing: list[PlannedCase], together: list[PlannedCase]
+    ) -> Iterator[EndedCase]:
         """Measures `missing` and, if one of them is timed, `together` with them.
 
         Workers that do not fit into memory at once are timed in several sets, each with the fastest
@@ -82,9 +84,9 @@ class Block:
         missing: list[PlannedCase],
         together: list[PlannedCase],
         ran_out: list[PlannedCase] | None,
-    ) -> Iterator[Ended]:
+    ) -> Iterator[EndedCase]:
         """Adds cases that run out of memory next to others to `ran_out`, None for a single case."""
-        waiting, ended, self.spent = list(missing), list[Ended](), []
+        waiting, ended, self.spent = list(missing), list[EndedCase](), []
         live, room, judge = (
             None,
             Room(self.device),
@@ -98,7 +100,7 @@ class Block:
                     self.tell(f"block {self.number + 1}: {action} {full_name(planned.case)}")
                     self.note([planned])
                     member = self._start(planned, judge)
-                    if isinstance(member, Ended):
+                    if isinstance(member, EndedCase):
                         if (
                             live
                             and live.members
@@ -147,11 +149,11 @@ class Block:
         self.note([member.planned for member in live.members])
         live.time_passes(self.random)
 
-    def _finish(self, ended: Ended) -> Ended:
+    def _finish(self, ended: EndedCase) -> EndedCase:
         self.unfinished.remove(ended.planned)
         return ended
 
-    def _start(self, planned: PlannedCase, judge: Judge) -> "Member | Ended":
+    def _start(self, planned: PlannedCase, judge: Judge) -> "Member | EndedCase":
         """Starts and proves a case; returns a member that waits for orders, or the case's end."""
         started = datetime.now(UTC)
         if planned not in self.unfinished:
@@ -159,11 +161,11 @@ class Block:
         material, outcome = self.launcher.material(planned)
         self.spent.append(outcome.cpu_seconds if outcome.duration_s else 0.0)
         if failure := self.launcher.failed_oracles.get(material):
-            return Ended(planned, started, failure, outcome)
+            return EndedCase(planned, started, failure, outcome)
         try:
             worker = self.launcher.start(planned, self.number, material)
         except CannotStart as error:
-            return Ended(
+            return EndedCase(
                 planned, started, verdict(outcome := not_started(error), self.device), outcome
             )
         events: list[dict[str, Any]] = []
@@ -181,16 +183,18 @@ class Block:
             raise
         outcome = worker.end()
         self.spent.append(outcome.cpu_seconds)
-        return Ended(planned, started, self._verdict(outcome, events), outcome)
+        return EndedCase(planned, started, self._verdict(outcome, events), outcome)
 
     def _verdict(self, outcome: Outcome, judged: list[dict[str, Any]]) -> dict[str, Any]:
         return verdict(outcome, self.device, judged, proof_due=self.number == 0)
 
-    def _end(self, live: LiveSet, member: Member) -> Ended:
+    def _end(self, live: LiveSet, member: Member) -> EndedCase:
         outcome = live.end(member)
         self.spent.append(outcome.cpu_seconds)
         folded = self._verdict(outcome, member.judged)
         for phase, timing in member.timing.items():
             if timing["slots"]:
                 folded["parts"].setdefault(phase, {})["timing"] = timing
-        return Ended(member.planned, member.started, folded, outcome, ordered_s=member.ordered_s)
+        return EndedCase(
+            member.planned, member.started, folded, outcome, ordered_s=member.ordered_s
+        )

@@ -45,7 +45,7 @@ def contradiction(
 
 
 @dataclass(frozen=True)
-class Ending:
+class SlotEnding:
     """Seconds of a slot's last call (`last`), median and upper quartile of all (`wall`, `high`).
 
     In a `disturbed` slot `last` is the call's CPU time: other programs may have delayed it.
@@ -57,7 +57,7 @@ class Ending:
     disturbed: bool
 
 
-def other_endings(endings: list[Ending]) -> str | None:
+def other_endings(endings: list[SlotEnding]) -> str | None:
     """Describes how calls at the ends of slots, where one is judged, differ; None if equal."""
     calm = [(ending, ending.wall) for ending in endings if not ending.disturbed]
     every = [(ending, ending.high) for ending in endings]

@@ -34,7 +34,7 @@ from ..records.record import RECORD, Record
 from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder, SetPlan
 from ..schema import understood
-from .block import Block, Ended
+from .block import Block, EndedCase
 from .done import Done, reasons
 from .launcher import Launcher
 from .outcome import refuse_impossible
@@ -278,12 +278,12 @@ class Runner:
         self, planned: PlannedCase, block: int, status: str, reason: str | None
     ) -> Record:
         folded = {"status": status, "reason": reason}
-        return self._write(Ended(planned, datetime.now(UTC), folded), block)
+        return self._write(EndedCase(planned, datetime.now(UTC), folded), block)
 
     def _note(self, block: int, computing: Sequence[PlannedCase]) -> None:
         self.running.now((planned.id for planned in computing), block)
 
-    def _write(self, ended: Ended, block: int) -> Record:
+    def _write(self, ended: EndedCase, block: int) -> Record:
         """Writes and returns the record of a case: its plan, its worker's reports and its end."""
         planned, outcome, folded = ended.planned, ended.outcome, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]

@@ -21,7 +21,7 @@ from ..measure.slots import length
 from ..records.leaving import beyond
 from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
-from .cross_check import LEAST_SHARE, Ending, contradiction, other_endings
+from .cross_check import LEAST_SHARE, SlotEnding, contradiction, other_endings
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
 
@@ -65,7 +65,7 @@ class Member:
     warm: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
     judged_in: dict[str, int] = field(default_factory=dict)
-    endings: dict[str, list[Ending]] = field(default_factory=dict)
+    endings: dict[str, list[SlotEnding]] = field(default_factory=dict)
     ordered_s: float = 0.0
 
     @classmethod
@@ -310,7 +310,9 @@ class LiveSet:
             not disturbed or self.cores == 1
         ):  # the thread that ends the slot may use the core of its last call
             last = answer["last_busy" if disturbed else "last_wall"]
-            ending = Ending(last, answer["slot"]["wall"], answer["slot"]["high"], bool(disturbed))
+            ending = SlotEnding(
+                last, answer["slot"]["wall"], answer["slot"]["high"], bool(disturbed)
+            )
             member.endings.setdefault(phase, []).append(ending)
         return {
             **answer["slot"],

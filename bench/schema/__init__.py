@@ -153,7 +153,7 @@ Weighed = dict[Memory, Bytes | None]
 Ceilings = dict[Rate, Positive | None]
 
 
-class Breakdown(TypedDict):
+class RecordedBreakdown(TypedDict):
     """Time and memory of a step by stage and kind; see `core/breakdown.py`."""
 
     seconds: dict[StepStage, Seconds]
@@ -162,7 +162,7 @@ class Breakdown(TypedDict):
     unknown: Text | None
 
 
-class Learning(TypedDict):
+class RecordedLearning(TypedDict):
     """The loss of every step on the synthetic task, and the accuracy on new samples; see
     `measure/learning.py`."""
 
@@ -170,7 +170,7 @@ class Learning(TypedDict):
     accuracy: Share
 
 
-class Adapter(TypedDict):
+class RecordedAdapter(TypedDict):
     name: Text
     version: Text | None
     reference: Text
@@ -178,19 +178,19 @@ class Adapter(TypedDict):
     closure: NotRequired[dict[Text, Text]]
 
 
-class Image(TypedDict):
+class RecordedImage(TypedDict):
     name: Text
     digest: Text
 
 
-class Environment(TypedDict):
+class RecordedEnvironment(TypedDict):
     """The content of an environment's file; a record has `variables` in place of the `packages`."""
 
     name: Name
     hash: Name
     python: Text
     devices: list[Text]
-    image: NotRequired[Image]
+    image: NotRequired[RecordedImage]
     packages: NotRequired[dict[Text, Text]]
     variables: NotRequired[dict[Text, Text]]
 
@@ -247,7 +247,7 @@ class Monitored(TypedDict, total=False):
     canary: list[Time | None]
 
 
-class Stage(TypedDict):
+class RecordedStage(TypedDict):
     """One judged problem of a proof."""
 
     name: Text
@@ -265,12 +265,12 @@ class Stage(TypedDict):
     input: NotRequired[Text]
 
 
-class Proof(TypedDict):
+class RecordedProof(TypedDict):
     """The judge's verdict by stage. `loosened`: the rules, in words, by which less was asked."""
 
     passed: bool
     reason: NotRequired[Text | None]
-    stages: list[Stage]
+    stages: list[RecordedStage]
     loosened: NotRequired[list[Text]]
     gains: NotRequired[list[Finite]]
     oracle_rates: NotRequired[list[Finite]]

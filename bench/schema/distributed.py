@@ -23,7 +23,7 @@ class OfRank(TypedDict):
     wait_s: Seconds | None
 
 
-class Terms(TypedDict):
+class RecordedTerms(TypedDict):
     """The inputs of `measure.pipeline`, quartiles in seconds: a whole forward and backward on
     one rank, one layer's neurons, the handover of `state_bytes` and of its gradient, and the sum
     of `gradient_bytes` over all ranks."""
@@ -44,4 +44,4 @@ class Distributed(TypedDict):
     launcher: Label
     backend: Label
     ranks: Annotated[list[OfRank], Field(min_length=2, max_length=1024)]
-    terms: NotRequired[Terms]
+    terms: NotRequired[RecordedTerms]

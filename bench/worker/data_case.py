@@ -30,7 +30,7 @@ from ..measure.slots import Sampler
 from ..proof.problem import draw_parameters
 from ..workloads.frames_mlp import trained_on
 from .measured import Measured
-from .parts import Ended
+from .parts import CaseEnded
 
 if TYPE_CHECKING:
     from ..data.strategies.strategy import Strategy
@@ -92,7 +92,7 @@ class DataWorker(Measured):
 
     def run(self) -> None:
         """Builds, delivers the first epoch, is proved (in the first block), then times slots."""
-        with suppress(Ended):
+        with suppress(CaseEnded):
             delivery = self._built()
             epochs = Epochs(self.case, delivery.epoch, getrandbits(62))
             with self._part("first_call", "error"), faults_told(self.case, self.task.recordings):
@@ -109,7 +109,7 @@ class DataWorker(Measured):
 
     def run_proof(self) -> None:
         """Is proved and not timed."""
-        with suppress(Ended):
+        with suppress(CaseEnded):
             self._prove(self._built())
             self._refuse_attempts("error")
 
@@ -142,11 +142,11 @@ class DataWorker(Measured):
         self.emit({"part": "proof"})
         if not self.serving.until_judged({"prove": {}}, delivery=delivery):
             self.emit({"part": "proof", "traceback": self.serving.traceback})
-            raise Ended
+            raise CaseEnded
 
     def _time(self, delivery: Delivery, epochs: Epochs) -> None:
         ready, sampler = {}, Sampler(epochs.phase, cast(Any, delivery))
-        with suppress(Ended), self._part("step", "error"):
+        with suppress(CaseEnded), self._part("step", "error"):
             calls = sampler.warm_up(compiled=True)  # the first epoch was before
             ready["step"] = {
                 "device_clock": delivery.device_clock,

@@ -27,7 +27,7 @@ from ..proof.problem import Problem
 from ..proof.stages import problem_of
 from ..workloads.task import batch_of
 from .measured import Measured
-from .parts import Ended
+from .parts import CaseEnded
 from .serving import ProvedAdapter
 
 
@@ -44,7 +44,7 @@ class Worker(Measured):
 
     def run(self) -> None:
         """Measures memory and is proved (in the first block), then times slots as ordered."""
-        with self.closing, suppress(Ended):
+        with self.closing, suppress(CaseEnded):
             adapter = self._import()
             program, problem, free = self._build(adapter)
             inputs, upstream = self._first_call(program, problem, free, adapter)
@@ -77,7 +77,7 @@ class Worker(Measured):
 
     def run_proof(self) -> None:
         """Is proved and not timed."""
-        with self.closing, suppress(Ended):
+        with self.closing, suppress(CaseEnded):
             adapter = self._import()
             with self._part("build", "build_error"):
                 if reason := adapter.refuses(self.case, self.network):
@@ -182,7 +182,7 @@ class Worker(Measured):
         for name in self.task.phases:
             arguments = input_bytes + (0 if name in ("forward", "inference") else output_bytes)
             # A phase may not fit into memory where others do.
-            with suppress(Ended), self._part("memory", "error"):
+            with suppress(CaseEnded), self._part("memory", "error"):
                 figures[name] = weigh(phases.by_name[name], program, self.kept.probe, arguments)
                 phases.forget()
                 figures[name]["kept_bytes"] = self.kept.bytes()
@@ -203,7 +203,7 @@ class Worker(Measured):
         request = {"prove": {"backward": self.backward_fits}}
         if not self.serving.until_judged(request, adapter=ProvedAdapter(adapter, self.threads)):
             self.emit({"part": "proof", "traceback": self.serving.traceback})
-            raise Ended
+            raise CaseEnded
 
     def _time(self, adapter: Adapter, program: Program, problem: Problem, phases: Phases) -> None:
         """Warms every phase up, times slots as ordered, and serves the judge of their last calls.
@@ -213,7 +213,7 @@ class Worker(Measured):
         """
         samplers, ready = {}, {}
         for name in self.task.phases:
-            with suppress(Ended), self._part(name, "error"):
+            with suppress(CaseEnded), self._part(name, "error"):
                 sampler = Sampler(phases.by_name[name], program)
                 calls = sampler.warm_up()
                 samplers[name] = sampler
@@ -308,7 +308,7 @@ class Profiler(Worker):
         self.trace: str = job["trace"]
 
     def run(self) -> None:
-        with suppress(Ended):
+        with suppress(CaseEnded):
             adapter = self._import()
             program, problem, free = self._build(adapter)
             inputs, upstream = self._first_call(program, problem, free, adapter)

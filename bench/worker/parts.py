@@ -11,7 +11,7 @@ from .failures import from_author, lack
 from .sandbox import ATTEMPTS
 
 
-class Ended(Exception):
+class CaseEnded(Exception):
     """Raised at the end of a case, whose last event says how it ended."""
 
 
@@ -28,7 +28,7 @@ class Parts:
         start = perf_counter()
         try:
             yield
-        except Ended:
+        except CaseEnded:
             raise
         except Exception as error:
             status, reason = self._status_of(error, on_error)
@@ -39,7 +39,7 @@ class Parts:
 
     def _end(self, name: str, status: str, reason: str | None, **more: Any) -> NoReturn:
         self.emit({"part": name, "status": status, "reason": reason, **more})
-        raise Ended
+        raise CaseEnded
 
     def _status_of(self, error: BaseException, otherwise: str) -> tuple[str, str]:
         error = lack(error, self.task.version)

@@ -15,7 +15,7 @@ from snnbench.community.scrub import FIELDS, INSIDE, harmless, placeless, scrubb
 from snnbench.records.bundle import BundleFile
 from snnbench.records.record import RECORD, Record
 from snnbench.records.store import ResultFolder, SetPlan
-from snnbench.schema import Adapter, Environment, Machine, Monitored
+from snnbench.schema import Machine, Monitored, RecordedAdapter, RecordedEnvironment
 
 SECRETS = ("secretuser", "vault9", "alice@example.org", "10.0.0.7", "hunter2", "/srv/data")
 TOLD = (
@@ -112,8 +112,8 @@ def test_every_field_is_listed_as_public_or_private():
     assert {*Record.model_fields} == {*FIELDS, "schema_version", "traceback", "stderr_tail"}
     home = {"environment": {"packages", "variables"}, "machine": {"kernel"}, "monitor": {"watched"}}
     kinds = {
-        "adapter": Adapter,
-        "environment": Environment,
+        "adapter": RecordedAdapter,
+        "environment": RecordedEnvironment,
         "machine": Machine,
         "monitor": Monitored,
     }

@@ -6,7 +6,7 @@ from snnbench.runner.cross_check import (
     LEAST_BURST_S,
     LEAST_SHARE,
     TRIES,
-    Ending,
+    SlotEnding,
     contradiction,
     other_endings,
 )
@@ -58,7 +58,7 @@ def test_a_worker_that_reports_no_time_is_contradicted_and_one_that_fails_is_not
 
 def endings(*slots, disturbed=False):
     """Of (last, median) each, with an upper quartile a tenth above the median."""
-    return [Ending(last, wall, 1.1 * wall, disturbed) for last, wall in slots]
+    return [SlotEnding(last, wall, 1.1 * wall, disturbed) for last, wall in slots]
 
 
 ONLY_JUDGED = {

@@ -28,7 +28,7 @@ FAILURES = ("error", "crash", "import_error", "build_error")
 
 
 @dataclass
-class Verdict:
+class BundleVerdict:
     """The result for one file: `faults` are reasons to reject it, `remarks` help a maintainer
     decide."""
 
@@ -42,12 +42,12 @@ class Verdict:
         return not self.faults
 
 
-def verify(paths: Sequence[Path], now: datetime | None = None) -> list[Verdict]:
+def verify(paths: Sequence[Path], now: datetime | None = None) -> list[BundleVerdict]:
     """Returns the verdict on each bundle file. Raises NoBundle for another file, and OSError."""
     return [_verdict(path, now or datetime.now(UTC)) for path in paths]
 
 
-def _verdict(path: Path, now: datetime) -> Verdict:
+def _verdict(path: Path, now: datetime) -> BundleVerdict:
     try:
         if not path.is_file():
             raise NoBundle("it is no file")
@@ -70,7 +70,7 @@ def _verdict(path: Path, now: datetime) -> Verdict:
         Fault(fault.kind, clean(fault.where), clean(fault.text), clean(fault.cause))
         for fault in faults
     ]
-    return Verdict(path, bundle, printable, list(_remarks(bundle)))
+    return BundleVerdict(path, bundle, printable, list(_remarks(bundle)))
 
 
 def _guarded(check: Iterator[Fault], record: Record, where: str) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ from math import ceil, inf
 from typing import Any
 
 from ...common import units
-from ...records.contrasts import Comparison
+from ...records.contrasts import LogRatio
 from ..columns.metric import Entry
 from ..table import Table
 from .breakdown import taken_apart
@@ -201,7 +201,7 @@ def _pays(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     )
 
 
-def _paid_off(entry: Entry, comparison: Comparison, first: Entry) -> str:
+def _paid_off(entry: Entry, comparison: LogRatio, first: Entry) -> str:
     """Returns the epochs until `entry` makes up for a longer build than that of `first`, which
     `comparison` compares."""
     after = paid_off_after(

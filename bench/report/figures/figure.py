@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from ...records.contrasts import Comparison
+from ...records.contrasts import LogRatio
 from ...records.rows import grouped
 from ..columns.metric import STEP_FIRST, Entry
 from ..table import Table
@@ -85,7 +85,7 @@ def by_phase(
     ]
 
 
-def paid_off_after(later: float, seconds: float, comparison: Comparison) -> float | None:
+def paid_off_after(later: float, seconds: float, comparison: LogRatio) -> float | None:
     """Returns the number of calls after which a start `later` by so many seconds is amortised.
 
     `seconds` is the other's time of a call, and `comparison` compares the calls. The result is
