@@ -1,1 +1,1 @@
-"""The words of the whole house: cases, networks, the contract of adapters, results, statuses and jobs of workers."""
+"""Terms that all packages share: cases, networks, adapters, results, statuses, workers' jobs."""

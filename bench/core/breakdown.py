@@ -1,23 +1,24 @@
-"""Where a training step spends its time and its memory: what a profiling pass, apart from timing, hands out."""
+"""Time and memory of a training step by its parts: the result of a profiling pass."""
 
 from dataclasses import dataclass, field
 
 KINDS = ("parameters", "optimizer", "feature maps", "gradients", "workspace", "planned together")
-"""Of memory in use at the peak of a step. Feature maps: the input, and what forward leaves to backward or hands out. Workspace:
-whatever else. XLA plans feature maps, gradients and workspace together, and does not tell them apart."""
+"""Kinds of memory in use at the peak of a step. Feature maps: the input, the output and all that
+forward keeps for backward. Workspace: the rest. XLA plans feature maps, gradients and workspace
+together, and reports their sum."""
 
 ALONE = ("conv", "linear", "norm", "neuron")
 TOGETHER = ("norm and neuron", "linear and neuron", "conv and neuron", "conv, norm and neuron")
 NODES = (*ALONE, *TOGETHER, "other layers")
 STAGES = (*NODES, "loss", "optimizer", "update")
-"""Of a step: nodes by their kinds, those that a framework computes as one together; then the loss, and the optimizer or, in a
-case without, the plain `update`. A stage of nodes is its forward and its backward."""
+"""Stages of a step: nodes by kind, fused ones together; then the loss, and the optimizer or, in a
+case without one, the plain `update`. A stage of nodes is its forward and its backward."""
 
 
 @dataclass
 class Breakdown:
-    """Seconds of a step by stage, and of a whole step that was not taken apart, each the median of several; bytes by kind at the
-    peak of a step. `unknown` says why stages or kinds cannot be told."""
+    """Median seconds by stage, and of a whole step that was not taken apart; bytes by kind at the
+    peak of a step. `unknown` is the reason why stages or kinds are missing."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     step_s: float | None = None
@@ -26,7 +27,7 @@ class Breakdown:
 
 
 def stage_of(kinds: tuple[str, ...]) -> str:
-    """The stage of nodes of these kinds that are computed as one.
+    """Returns the stage of fused nodes of these kinds.
 
     >>> stage_of(("norm", "neuron"))
     'norm and neuron'

@@ -1,4 +1,4 @@
-"""One point of the grid: the network, the variant that computes it, the precision and the device."""
+"""One point of the grid: the network, its variant, the precision and the device."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ NETWORK = "network"
 """The workload that is a network of the config: a NIR file, or a Python function."""
 
 NO_NETWORK = "none"
-"""A case's `behind` whose batches train nothing."""
+"""The value of `behind` if batches train nothing."""
 
 DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")
 WORKLOAD_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm", *DATA_AXES)
@@ -36,7 +36,7 @@ NETWORK_FIELDS = ("neuron", "input", "input_grad")
 """Fields of every network; None in a case that delivers data."""
 
 PARALLEL = ("data", "time")
-"""Dealt out to the ranks of a case: the items of its batch, or its time steps."""
+"""Axes that ranks share: the items of the batch, or the time steps."""
 
 ABSENT: Any = None
 """Value of a field that the case's workload does not have."""
@@ -49,9 +49,9 @@ SIZES = {
     "width": "W",
     "image": "I",
     "classes": "K",
+    "samples": "S",
 }
-SIZES |= {"samples": "S"}
-"""Counts, each with its letter: a case only gets bigger along them."""
+"""Axes along which a case gets bigger, each with its letter."""
 
 USUAL = {
     "input": "spikes",
@@ -60,8 +60,6 @@ USUAL = {
     "bias": True,
     "input_grad": True,
     "seed": 0,
-}
-USUAL |= {
     "loss": None,
     "optimizer": None,
     "dataset": None,
@@ -69,15 +67,16 @@ USUAL |= {
     "pinned": False,
     "augment": False,
     "behind": NO_NETWORK,
+    "parallel": None,
+    "ranks": None,
 }
-USUAL |= {"parallel": None, "ranks": None}
 """Fields that a case's name leaves out where they have this value."""
 
 
 @dataclass(frozen=True)
 class Native:
-    """Stands in place of a NeuronSpec for the neuron of a framework's tutorial. It is another one in
-    each framework, so that natives are not ranked."""
+    """The neuron of a framework's tutorial, in place of a NeuronSpec. It differs between
+    frameworks, so natives are not ranked."""
 
     native: bool = True
 
@@ -93,10 +92,10 @@ NATIVE = Native()
 
 @dataclass(frozen=True)
 class Case:
-    """One point of the grid. Arrays are (time_steps, batch, *features). `width` counts the channels of
-    a network's first stage, `image` the pixels of a side; `firing` is the share of ones in an input
-    of spikes. Without a `loss` backward is given a gradient of the output; without an `optimizer` a
-    step is plain gradient descent.
+    """One point of the grid. Arrays are (time_steps, batch, *features). `width` counts the channels
+    of a network's first stage, `image` the pixels of a side; `firing` is the share of ones in an
+    input of spikes. Without a `loss` backward takes a given gradient of the output; without an
+    `optimizer` a step is plain gradient descent.
 
     A case of the workload `data` delivers an epoch of `samples` recordings of a `dataset`,
     `time_steps` frames each, in batches: through `loaders` processes of torch's DataLoader, into
@@ -106,12 +105,12 @@ class Case:
     A case of the workload `network` names in `network` a network of its config, with a hash of its
     content: `braille@9f1c0a37d2b84e65`.
 
-    A case of several `ranks` is computed by that many processes (of JAX: devices) together, each with
-    a part of the batch (`parallel` is `data`) or of the time steps (`time`). Sizes are those of the
-    whole. `parallel` and `ranks` are None for one rank.
+    A case of several `ranks` is computed by that many processes (of JAX: devices) together, each
+    with a part of the batch (`parallel` is `data`) or of the time steps (`time`). Sizes are those
+    of the whole. `parallel` and `ranks` are None for one rank.
 
-    Ids rest on `as_dict`, which leaves out fields that are None. A field that is added later with the
-    default None leaves every earlier id as it is."""
+    Ids rest on `as_dict`, which leaves out fields that are None. A field that is added later with
+    the default None leaves every earlier id as it is."""
 
     framework: str
     construction: str = DEFAULT_CONSTRUCTION
@@ -170,7 +169,7 @@ class Case:
 
     @property
     def bare(self) -> "Case":
-        """The case as its worker knows it: without the version of the framework."""
+        """The case without its framework's version, as its worker sees it."""
         return replace(self, framework=self.variant.framework)
 
     @property
@@ -180,8 +179,8 @@ class Case:
 
     @property
     def spec(self) -> NeuronSpec:
-        """Returns the neuron. Raises TypeError for a native one, whose equations are unknown, and for a
-        case that delivers data."""
+        """Returns the neuron. Raises TypeError for a native one, as its equations are unknown, and
+        for a case that delivers data."""
         if isinstance(self.neuron, NeuronSpec):
             return self.neuron
         raise TypeError(
@@ -231,7 +230,7 @@ def sizes(case: Case) -> str:
 
 
 def full_name(case: Case) -> str:
-    """Returns a name that no other case has; fields with their usual value are left out."""
+    """Returns a unique name, which leaves out fields with their usual value."""
     network = (case.neuron_label, case.workload, case.network)
     return " ".join(
         filter(
@@ -249,7 +248,7 @@ def full_name(case: Case) -> str:
 
 
 def unusual(case: Case) -> str:
-    """Returns the other fields that differ from their usual value: `firing=0.02 input_grad=False`."""
+    """Returns the other fields with an unusual value: `firing=0.02 input_grad=False`."""
     return " ".join(
         f"{name}={value}"
         for name, usual in USUAL.items()

@@ -1,15 +1,15 @@
-"""What an adapter of somebody else lacks is told when it comes in, in one sentence that names what would be right."""
+"""Validates third-party adapters and their programs when they are loaded."""
 
 import inspect
 import re
 from typing import Any
 
 from .contract import Adapter, Program
-from .result import BY_HARNESS, OWN, ReadByHarness
+from .result import BY_HARNESS, READ_BY_HARNESS, ReadByHarness
 
 
 class NoAdapter(TypeError):
-    """What a reference names is no adapter; the text says why."""
+    """A reference names no adapter; the text is the reason."""
 
 
 LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
@@ -23,12 +23,12 @@ CAN_BE_LEFT_OUT = (
     "facts",
     "compile_facts",
 )
-"""Methods of Program whose own bodies are an answer, for those who inherit them."""
+"""Methods of Program that have a usable default."""
 CONTRACT = "snnbench.core.contract.Program"
 
 
 def adapter_class(value: Any, reference: str) -> type[Adapter]:
-    """`value`, which `reference` names, if it is the class of an adapter. Raises NoAdapter."""
+    """Returns `value`, which `reference` names. Raises NoAdapter if it is no adapter class."""
     if not (isinstance(value, type) and issubclass(value, Adapter)):
         raise NoAdapter(f"{reference} is not a subclass of TorchAdapter or JaxAdapter")
     if not isinstance(name := getattr(value, "name", ""), str) or not re.fullmatch(
@@ -49,45 +49,49 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
             raise NoAdapter(f"{reference}: {field} must name at least one")
     if not isinstance(value.refusal, str | None):
         raise NoAdapter(
-            f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing, as a text"
+            f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing,"
+            " as a text"
         )
     if missing := sorted(value.__abstractmethods__):
         raise NoAdapter(
-            f"{reference} does not define {', '.join(missing)}; subclass TorchAdapter or JaxAdapter, which do"
+            f"{reference} does not define {', '.join(missing)}; "
+            "subclass TorchAdapter or JaxAdapter, which do"
         )
     return value
 
 
 def whole(program: Any) -> Any:
-    """`program` if it has everything of Program. Raises TypeError, which names what it lacks."""
+    """Returns `program`. Raises TypeError, which names what it lacks of Program."""
     lacking = [
-        _spelled(name, it)
-        for name, it in vars(Program).items()
-        if name[0] != "_" and _lacks(program, name, it)
+        _signature(name, member)
+        for name, member in vars(Program).items()
+        if name[0] != "_" and _lacks(program, name, member)
     ]
     words = [f"lacks {', '.join(lacking)} of {CONTRACT}"] * bool(lacking)
     if ReadByHarness not in type(program).__mro__:
         words.insert(0, f"must inherit from {CONTRACT}")
     if words:
         raise TypeError(f"{type(program).__name__} {' and '.join(words)}")
-    if own := [
+    if forbidden := [
         name
         for name in BY_HARNESS
         if getattr(getattr(program, name), "__func__", None) is not vars(ReadByHarness)[name]
     ]:
-        raise TypeError(f"{type(program).__name__} must not define `{own[0]}`: {OWN}")
+        raise TypeError(
+            f"{type(program).__name__} must not define `{forbidden[0]}`: {READ_BY_HARNESS}"
+        )
     return program
 
 
 def _lacks(program: Any, name: str, wanted: Any) -> bool:
-    found = getattr(type(program), name, None) or getattr(program, name, None)
+    member = getattr(type(program), name, None) or getattr(program, name, None)
     if inspect.isfunction(wanted):
-        return not callable(found) or (found is wanted and name not in CAN_BE_LEFT_OUT)
-    return found is None
+        return not callable(member) or (member is wanted and name not in CAN_BE_LEFT_OUT)
+    return member is None
 
 
-def _spelled(name: str, wanted: Any) -> str:
-    """`step(x, upstream)`, or the name of what is no method."""
+def _signature(name: str, wanted: Any) -> str:
+    """Returns `step(x, upstream)`, or only the name of an attribute."""
     return (
         f"{name}({', '.join([*inspect.signature(wanted).parameters][1:])})"
         if inspect.isfunction(wanted)

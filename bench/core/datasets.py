@@ -1,4 +1,4 @@
-"""The data sets whose files can be made and read: what they hold, where tonic looks for them, and how they become frames."""
+"""Data sets: what their files hold, where tonic looks for them, and how they become frames."""
 
 from dataclasses import dataclass
 from math import prod
@@ -7,9 +7,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class DataSet:
-    """`splits` are files (or folders) by split below the folder `folder`, `sensor` is (x, y, polarities), `events` the median
-    number of events in a recording, `spread` the standard deviation of its logarithm, `seconds` the shortest and the longest
-    recording. Frames show events with 0 ≤ t ≤ `longest_us`, as counts of the shape `features`."""
+    """`splits` are files (or folders) by split below the folder `folder`, `sensor` is (x, y,
+    polarities), `events` the median number of events in a recording, `spread` the standard
+    deviation of its logarithm, `seconds` the shortest and the longest recording. Frames show events
+    with 0 ≤ t ≤ `longest_us`, as counts of the shape `features`."""
 
     name: str
     folder: str
@@ -23,11 +24,11 @@ class DataSet:
     features: tuple[int, ...]
 
     def file(self, folder: Path, split: str = "train") -> Path:
-        """The file (or folder) of a split below `folder`, which is what tonic calls save_to."""
+        """Returns the file (or folder) of a split below `folder`, tonic's save_to."""
         return folder / self.folder / self.splits[split]
 
     def window_us(self, steps: int) -> int:
-        """Microseconds of a frame, of which a recording has at most `steps`."""
+        """Returns the microseconds of a frame if a recording has at most `steps` frames."""
         return -(-self.longest_us // steps)
 
     @property
@@ -37,20 +38,20 @@ class DataSet:
 
     @property
     def is_sound(self) -> bool:
-        """Whether its sensor is a row of channels; else it is a camera, with two polarities."""
+        """True if its sensor is a row of channels, false if it is a camera with two polarities."""
         return self.sensor[1] == 1
 
 
 SYNTHETIC = "synthetic-"
-"""The name of a data set begins with this where its recordings are our own."""
+"""Prefix of data sets with recordings of ours."""
 SOUNDS, SOUND_FRAMES = (700, 1, 1), (100,)
-"""700 channels of the cochlea become 100, seven by seven."""
+"""Seven channels of the cochlea become one."""
 
 DATA_SETS = {
     each.name: each
     for each in (
-        # Cramer et al. 2022. Events of SSC: 2.65 GB at 4 bytes for each of 105,829 recordings; of SHD likewise longer ones.
-        # Their users look at the first second.
+        # Cramer et al. 2022. Events of SSC: 2.65 GB at 4 bytes for 105,829 recordings; those of SHD
+        # are longer. Their users look at the first second.
         DataSet(
             "ssc",
             folder="SSC",
@@ -88,8 +89,8 @@ DATA_SETS = {
             longest_us=300_000,
             features=(2, 34, 34),
         ),
-        # Amir et al. 2017, in the form that tonic downloads: one file for each gesture, times in milliseconds. The first second
-        # and a half is what Shrestha and Orchard 2018 look at.
+        # Amir et al. 2017, as tonic downloads it: one file a gesture, times in milliseconds.
+        # Shrestha and Orchard 2018 look at the first second and a half.
         DataSet(
             "dvsgesture",
             folder="DVSGesture",
@@ -105,9 +106,9 @@ DATA_SETS = {
     )
 }
 FRAMED = [f"{kind}{name}" for kind in (SYNTHETIC, "") for name in DATA_SETS]
-"""The data sets that cases can be of."""
+"""Data sets that a case may name."""
 
 
 def form_of(dataset: str) -> DataSet:
-    """The data set whose form the files of `dataset` have: `ssc` of `synthetic-ssc`."""
+    """Returns the data set with the file format of `dataset`: `ssc` for `synthetic-ssc`."""
     return DATA_SETS[dataset.removeprefix(SYNTHETIC)]

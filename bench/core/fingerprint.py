@@ -1,4 +1,4 @@
-"""The files that an adapter is made of, found by following import statements, and one hash of them."""
+"""Finds the files of an adapter by its import statements, and hashes them."""
 
 import ast
 import hashlib
@@ -8,19 +8,19 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("snnbench.adapters", "snnbench.core")
-"""An adapter's own code: the adapters with what they share, and the words of the whole house."""
+"""Packages that belong to the code of an adapter."""
 
 
 def source_hash(reference: str) -> str:
-    """SHA-256 of everything that spells an adapter's network, but its framework: `files_of` and our kernels. Part of what makes
-    a finished record count as done. It is the same wherever the files lie."""
+    """Returns the SHA-256 of `files_of` and our kernels, wherever they lie. A finished record
+    counts as done only while it is the same."""
     hashes = sorted({_hash(path) for path in files_of(reference)})
     return hashlib.sha256("".join([*hashes, _kernels()]).encode()).hexdigest()
 
 
 def files_of(reference: str) -> set[Path]:
-    """The file of `module:Class` or `path/to/file.py:Class` and what it imports, however deep and wherever in the file: modules
-    of this package, those named relative to it, and for a file given by its path those that lie beside it."""
+    """Returns the file of `module:Class` or `path/to/file.py:Class` and, however deep, the files
+    that it imports from this package, by relative imports, and, for a path, from its folder."""
     source = reference.rpartition(":")[0]
     by_path = source.endswith(".py")
     start = Path(source).resolve() if by_path else _origin(source)
@@ -35,10 +35,10 @@ def files_of(reference: str) -> set[Path]:
 
 
 def imported_modules(reference: str) -> set[str]:
-    """Top-level names of what the files outside of this package import, and of the package that they are; empty for an adapter of
-    this package. Such an adapter need not name all of it in `requires`."""
+    """Returns the top-level names of a third-party adapter's package and of its imports, which
+    `requires` need not name all; empty for an adapter of this package."""
     source = reference.rpartition(":")[0]
-    found = set() if source.endswith(".py") else {source.partition(".")[0]}
+    modules = set() if source.endswith(".py") else {source.partition(".")[0]}
     for path in files_of(reference):
         if not _is_ours(path) and path.suffix == ".py":
             for node in _imports(path.read_bytes()):
@@ -47,8 +47,8 @@ def imported_modules(reference: str) -> set[str]:
                     if isinstance(node, ast.Import)
                     else [node.module or ""]
                 )
-                found |= {name.partition(".")[0] for name in names}
-    return found - {"", "snnbench"}
+                modules |= {name.partition(".")[0] for name in names}
+    return modules - {"", "snnbench"}
 
 
 def _origin(module: str) -> Path:
@@ -59,8 +59,8 @@ def _origin(module: str) -> Path:
 
 
 def _imported(path: Path, folder: Path | None) -> Iterator[Path]:
-    """Files that a file imports: the module that each name is, else the module that it comes from. Modules of others are looked
-    for in `folder`."""
+    """Yields the files that a file imports: the module of each name, else the module that holds it.
+    Modules of other packages are looked for in `folder`."""
     for node in _imports(path.read_bytes()) if path.suffix == ".py" else ():
         for alias in node.names:
             if isinstance(node, ast.Import):
@@ -91,7 +91,7 @@ def _imports(source: bytes) -> list[ast.Import | ast.ImportFrom]:
 
 @cache
 def folder_of(package: str) -> Path:
-    """The folder of one of `PACKAGES`."""
+    """Returns the folder of one of `PACKAGES`."""
     return _origin(package).parent
 
 
@@ -100,7 +100,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _place(name: str, folder: Path | None) -> Path | None:
-    """Where a module of a full name lies, without its ending; None if that is not looked at."""
+    """Returns the path of a module, without its suffix; None if it is not looked for."""
     for package in PACKAGES:
         if name == package or name.startswith(f"{package}."):
             return folder_of(package).joinpath(*name.removeprefix(package).split("."))

@@ -1,4 +1,4 @@
-"""The jobs of workers: the harness writes them as JSON, and the worker reads them."""
+"""Jobs of workers: the harness writes them as JSON, and the worker reads them."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -16,10 +16,9 @@ class Task:
 
     `threads` counts the cores to use (0: all); `timed` is false for a case that is only proved and
     weighed. `version` is `NAME@VERSION` for a version of a framework: what it lacks is no failure.
-    `timeout` bounds all that the case computes, in seconds. `free_run` is the file with the oracle's
-    free run of the case, which measuring needs. A case that delivers data has instead `recordings`,
-    the folder that holds them, and `cache`, a folder that outlives its worker.
-    """
+    `timeout` bounds all that the case computes, in seconds. `free_run` is the file with the
+    oracle's free run of the case, which measuring needs. A case that delivers data has instead the
+    folders `recordings` and `cache`, which outlives its worker."""
 
     case: Case
     reference: str
@@ -43,8 +42,8 @@ class Task:
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Task":
-        """Returns the task of a job, which may hold more keys. Raises KeyError for one without a case or
-        a reference."""
+        """Returns the task of a job, which may hold more keys. Raises KeyError for one without a
+        case or a reference."""
         values = {field.name: job[field.name] for field in fields(cls)}
         values["case"] = Case.from_dict(job["case"])
         values["phases"] = tuple(name for name in PHASES if name in job["phases"])
@@ -72,8 +71,8 @@ class Inquiry:
         )
 
     def about_version(self, framework: str, version: str) -> "Inquiry":
-        """Returns the inquiry for the environment of one version, in which it has no other name than
-        its framework."""
+        """Returns the inquiry for the environment of one version, in which it has no other name
+        than its framework."""
         patterns = (
             replace(each, version=None)
             for each in self.frameworks or ()

@@ -1,7 +1,7 @@
 """A network as data: named nodes in the order in which they are computed.
 
-The oracle, the programs of torch and JAX, the floor and the limits read this one description. The values that flow along the
-nodes are (T, B, *features): T time steps, B batch items, features (N,) or (C, H, W).
+The oracle, the programs of torch and JAX, the floor and the limits read this one description.
+Values of nodes are (T, B, *features): T time steps, B batch items, features (N,) or (C, H, W).
 
     Network((5,), (
         Node("linear1", "linear", ("input",), {"outputs": 7}),
@@ -11,16 +11,20 @@ nodes are (T, B, *features): T time steps, B batch items, features (N,) or (C, H
 kind        what it computes
 linear      x · weightᵀ + bias
 conv        2-d cross-correlation with zero padding, square kernel, plus bias
-norm        batch norm of a training step: mean and biased variance over T, B, H, W; running statistics take the unbiased one
-max_pool    maximum over square windows; of equal values the first in row-major order has the gradient
+norm        batch norm of a training step: mean and biased variance over T, B, H, W; running
+            statistics take the unbiased one
+max_pool    maximum over square windows; of equal values the first in row-major order has the
+            gradient
 avg_pool    mean over square windows
 flatten     (C, H, W) → (C·H·W,)
 add         the sum of two nodes
 mean_time   the mean over time: T becomes 1
-neuron      spikes of its currents. With `recurrent`, s[t-1] · recurrentᵀ is added to the currents of step t. With `potentials`
-            it hands out v, the potentials before the spike, in place of the spikes s, which still reset it
+neuron      spikes s of its currents. With `recurrent`, s[t-1] · recurrentᵀ is added to the
+            currents of step t. With `potentials` its value is v, the potentials before the
+            spike, in place of the spikes, which still reset it
 
-A linear or conv in front of a norm has no bias: the norm takes it away again, and its gradient, exactly 0, cannot be judged.
+A linear or conv in front of a norm has no bias: the norm removes it, and its gradient, exactly 0,
+cannot be judged.
 """
 
 from collections.abc import Mapping
@@ -35,9 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TEXTS: dict[str, str] = {}
-"""Texts of the config's own networks by reference; every worker receives them in its job."""
+"""Texts of the config's networks by reference; every worker receives them in its job."""
 INPUT = "input"
-"""The name under which nodes read the network's input."""
+"""The name of the network's input."""
 
 REQUIRED = "required"
 
@@ -55,15 +59,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
 
 LAYERS = ("linear", "conv", "max_pool", "avg_pool")
-"""Kinds of nodes that compute every time step alike and by itself."""
+"""Kinds of nodes that compute every time step alike and independently."""
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: its name, kind, the nodes it reads, and its options; those left out have their defaults. Raises ValueError
-    for a kind or an option that does not exist, and for an option that is missing."""
+    """One operation: its name, kind, the nodes it reads, and its options, completed by the
+    defaults. Raises ValueError for an unknown kind or option, and for a missing option."""
 
     name: str
     kind: str
@@ -79,7 +83,8 @@ class Node:
         for option in self.options:
             if option not in known:
                 raise ValueError(
-                    f"node {self.name}: {self.kind} has no option {option!r} (it has {', '.join(known) or 'none'})"
+                    f"node {self.name}: {self.kind} has no option {option!r} "
+                    f"(it has {', '.join(known) or 'none'})"
                 )
         filled = {**known, **self.options}
         for option, value in filled.items():
@@ -94,12 +99,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Network:
-    """Nodes that compute the last one's value from an input of features `input`, each after the nodes it reads. Raises
-    ValueError, naming the node, for a name that stands twice or not before its reader, for shapes that do not fit, and for a bias
-    in front of a norm.
+    """Nodes that compute the last one's value from an input of features `input`, each after the
+    nodes it reads. Raises ValueError, naming the node, for a name that stands twice or not before
+    its reader, for shapes that do not fit, and for a bias in front of a norm.
 
-    `given` are float32 parameters by node and name, of the shapes in `parameters`, for a network that comes with its own. Nodes
-    that have none there are given seeded ones."""
+    `given` are float32 parameters by node and name, of the shapes in `parameters`; nodes without an
+    entry get seeded ones."""
 
     input: Shape
     nodes: tuple[Node, ...]
@@ -121,7 +126,7 @@ class Network:
             before = None if node.inputs[0] == INPUT else self.node(node.inputs[0])
             if node.kind == "norm" and before is not None and before.options.get("bias"):
                 raise ValueError(
-                    f"node {before.name}: has a bias in front of a norm, whose gradient is exactly 0"
+                    f"node {before.name}: has a bias in front of a norm; its gradient is exactly 0"
                 )
         self.shapes  # noqa: B018 raises for shapes that do not fit
         for name, arrays in self.given.items():
@@ -132,7 +137,7 @@ class Network:
                 )
 
     def node(self, name: str) -> Node:
-        """The node of that name. Raises KeyError."""
+        """Returns the node of that name. Raises KeyError."""
         return self._by_name[name]
 
     @cached_property
@@ -141,7 +146,7 @@ class Network:
 
     @property
     def output(self) -> Node:
-        """The last node: its value is the network's."""
+        """The last node, with the network's value."""
         return self.nodes[-1]
 
     @cached_property
@@ -154,18 +159,18 @@ class Network:
 
     @cached_property
     def neurons(self) -> tuple[str, ...]:
-        """Names of the neurons, first to last: the borders at which the proof judges."""
+        """Names of the neurons, first to last: the proof judges their values."""
         return tuple(node.name for node in self.nodes if node.kind == "neuron")
 
     @cached_property
     def specs(self) -> tuple[NeuronSpec, ...]:
-        """The different neurons of the network in the order of its nodes, native ones left out."""
+        """The different neurons in the order of the nodes, without native ones."""
         neurons = (self.node(name).options["neuron"] for name in self.neurons)
         return tuple(dict.fromkeys(neuron for neuron in neurons if isinstance(neuron, NeuronSpec)))
 
     def neurons_behind(self, kind: str) -> list[tuple[str, str]]:
-        """(node, neuron) of every neuron behind a node of a kind that does not hand out potentials. A linear and such a neuron
-        are what frameworks spell as one layer."""
+        """Returns (node, neuron) for every spiking neuron behind a node of that kind. Frameworks
+        write a linear and such a neuron as one layer."""
         pairs = (
             (self.only_before(name, kind), name)
             for name in self.neurons
@@ -174,7 +179,8 @@ class Network:
         return [(before.name, name) for before, name in pairs if before]
 
     def only_before(self, name: str, kind: str) -> Node | None:
-        """The node of a kind whose only reader is the node `name`, unless that is a neuron that adds currents of its own."""
+        """Returns the node of a kind that only the node `name` reads; None if that is a recurrent
+        neuron."""
         node = self.node(name)
         before = self._by_name.get(node.inputs[0])
         if (
@@ -188,17 +194,18 @@ class Network:
 
     @cached_property
     def readers(self) -> dict[str, tuple[Node, ...]]:
-        """The nodes that read the input and each node."""
+        """The readers of the input and of each node."""
         return {name: tuple(n for n in self.nodes if name in n.inputs) for name in self.shapes}
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, Shape]]:
-        """Shapes of the parameters by node and name: weight, bias and recurrent; nodes without any are left out."""
+        """Shapes of the parameters (weight, bias, recurrent) by node and name."""
         shapes = {node.name: _parameters(node, self.shapes[node.inputs[0]]) for node in self.nodes}
         return {name: parameters for name, parameters in shapes.items() if parameters}
 
     def steps(self, name: str, time_steps: int) -> int:
-        """Time steps of a node's value in a network that is given `time_steps`: 1 behind a mean over time."""
+        """Returns the time steps of a node's value if the input has `time_steps`: 1 behind a mean
+        over time."""
         while name != INPUT:
             node = self.node(name)
             if node.kind == "mean_time":
@@ -207,20 +214,18 @@ class Network:
         return time_steps
 
     def bare(self) -> "Network":
-        """The same network without parameters of its own."""
+        """Returns the network without given parameters."""
         return Network(self.input, self.nodes)
 
     def up_to(self, name: str) -> "Network":
-        """The part of the network that ends with node `name`."""
+        """Returns the part of the network that ends with node `name`."""
         index = [node.name for node in self.nodes].index(name)
         return Network(self.input, self.nodes[: index + 1])
 
     def scaled_at(self, neuron: str) -> str | None:
-        """Where a factor on a neuron's currents is applied: the node whose parameters take it, INPUT where the input is the
-        currents, None where neither can, and the currents themselves are multiplied.
-
-        A linear, conv or norm takes the factor if the neuron alone reads it; behind an add or a pool there is no such place.
-        """
+        """Returns where a factor on a neuron's currents is applied: the node in front of it, a
+        linear, conv or norm that nothing else reads; INPUT if the input is the currents; else None,
+        and the currents themselves are multiplied."""
         before = self.node(neuron).inputs[0]
         if len(self.readers[before]) > 1:
             return None
@@ -229,13 +234,14 @@ class Network:
         return before if self.node(before).kind in ("linear", "conv", "norm") else None
 
     def scales(self, factor: float) -> dict[str, float]:
-        """`factor`, on the currents of all neurons, by the nodes whose parameters take it; under INPUT that on the input."""
+        """Returns a factor on the currents of all neurons by the nodes with parameters that take
+        it, or by INPUT."""
         places = [self.scaled_at(neuron) for neuron in self.neurons]
         recurrent = [neuron for neuron in self.neurons if self.node(neuron).options["recurrent"]]
         return {} if factor == 1 else dict.fromkeys([*filter(None, places), *recurrent], factor)
 
     def scaled_in_call(self, factor: float) -> list[str]:
-        """Neurons whose currents must be multiplied by `factor` in the call."""
+        """Returns the neurons with currents that must be multiplied by `factor` in the call."""
         return [name for name in self.neurons if factor != 1 and self.scaled_at(name) is None]
 
 
@@ -244,7 +250,8 @@ def _shape(node: Node, inputs: list[Shape]) -> Shape:
     if node.kind == "linear":
         if len(first) != 1:
             raise ValueError(
-                f"node {node.name}: linear reads features (N,), not {first}; put a flatten before it"
+                f"node {node.name}: linear reads features (N,), not {first}; "
+                "put a flatten before it"
             )
         return (options["outputs"],)
     if node.kind in ("conv", "max_pool", "avg_pool"):
@@ -272,10 +279,12 @@ def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
     if node.kind == "norm":
         return {"weight": features[:1], "bias": features[:1]}
     if node.kind == "neuron":
-        own: dict[str, Shape] = (
-            {"recurrent": (features[0], features[0])} if options["recurrent"] else {}
-        )
-        return {**own, "decay": (1,)} if getattr(options["neuron"], "learned_decay", None) else own
+        shapes: dict[str, Shape] = {}
+        if options["recurrent"]:
+            shapes["recurrent"] = (features[0], features[0])
+        if getattr(options["neuron"], "learned_decay", None):
+            shapes["decay"] = (1,)
+        return shapes
     if node.kind not in ("linear", "conv"):
         return {}
     kernel = (options["kernel"],) * 2 if node.kind == "conv" else ()

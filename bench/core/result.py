@@ -1,4 +1,5 @@
-"""What a call hands out, and how the harness reads it: by itself, so that nothing can be computed when it is asked for."""
+"""The result of a call, and how the harness reads it: without a method of the adapter, so that
+nothing can be computed on reading."""
 
 import sys
 from collections.abc import Mapping
@@ -19,14 +20,14 @@ Named = dict[str, dict[str, Any]]
 
 @dataclass(kw_only=True)
 class Result:
-    """Arrays of the framework, plain ones, which exist once the call has been waited for.
+    """Plain arrays of the framework, which exist once the call has been waited for.
 
-    `borders`: spikes (T, B, *features) by neuron, of all for a forward, of those that an inference hands out, the last at least;
-    `output`: the value of the network's last node. After a backward `gradients` of the parameters and `input_gradient` (None:
-    there is none); after a step `input_gradient`, and the parameters as they are then, `updated`. `running`: mean and variance
-    (C,) of every norm after the call. `loss` is what was differentiated, where a case has a loss, and `states` are those of its
-    optimizer after a step, by the names in `training`, node and name.
-    """
+    `borders`: spikes (T, B, *features) by neuron, of all after a forward, of at least the last
+    after an inference; `output`: the value of the network's last node. After a backward:
+    `gradients` of the parameters and `input_gradient`, or None; after a step: `input_gradient` and
+    the new parameters, `updated`. `running`: mean and variance (C,) of every norm after the call.
+    `loss`: the differentiated loss, if the case has one; `states`: those of its optimizer after a
+    step, by the names in `training`, node and name."""
 
     borders: dict[str, Any]
     output: Any
@@ -40,10 +41,9 @@ class Result:
 
 @dataclass
 class Gradients:
-    """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T, B, *features). A gradient
-    that the program should have given and did not is None; so is the input's where the case asks for none. After a step there are
-    the parameters that it left instead of their gradients, `updated`, and the optimizer's `states`. `loss` is a number (), None
-    in a case without."""
+    """Gradients of one call as float32 arrays: of the parameters by node and name, of the input (T,
+    B, *features). A missing gradient is None. After a step `updated` has the new parameters instead
+    of their gradients, and `states` those of the optimizer. `loss` is a number (), or None."""
 
     parameters: dict[str, dict[str, Array | None]]
     input: Array | None
@@ -54,7 +54,7 @@ class Gradients:
 
 @dataclass
 class Answer:
-    """A result as it was read, float32. `statistics` are running ones."""
+    """A result as read, in float32. `statistics` are running ones."""
 
     spikes: dict[str, Array]
     output: Array
@@ -62,17 +62,19 @@ class Answer:
     statistics: dict[str, dict[str, Array]]
 
 
-_HELD = vars(Result)["__dict__"]
-"""Gives what an object holds, and asks nothing of its class."""
+_DICT = vars(Result)["__dict__"]
+"""Reads the attributes of an object past any override in its class."""
 
 
 def held(result: Any, name: str) -> Any:
-    """A field of a Result with all its arrays as float32 copies. Raises TypeError for anything that could compute them now."""
+    """Returns a field of a Result with float32 copies of its arrays. Raises TypeError for objects
+    that could compute them on reading."""
     if not issubclass(type(result), Result):
         raise TypeError(
-            f"a call must hand out a Result of plain arrays, not a {type(result).__name__}, which may compute them later"
+            f"a call must hand out a Result of plain arrays, not a {type(result).__name__}, "
+            "which may compute them later"
         )
-    return _copied(dict.get(_HELD.__get__(result), name))
+    return _copied(dict.get(_DICT.__get__(result), name))
 
 
 def _copied(value: Any) -> Any:
@@ -94,18 +96,19 @@ def _array(value: Any) -> Array | None:
             torch.Tensor.detach(value), "cpu", torch.float32, copy=True
         ).numpy()
         return copy
-    if kind is Gathered:  # each part of it was there before the call came back
+    if kind is Gathered:  # its parts existed before the call returned
         gathered: Array | None = value.read()
         return gathered
     if jax and kind is jax.ArrayImpl:
         return np.array(value, np.float32)
     raise TypeError(
-        f"a result must be a plain array of NumPy, torch or JAX, not a {kind.__name__}, which may compute its values later"
+        f"a result must be a plain array of NumPy, torch or JAX, not a {kind.__name__}, "
+        "which may compute its values later"
     )
 
 
 def settled(result: Any) -> None:
-    """Return once everything that a result holds is computed, on every device."""
+    """Returns once all of a result is computed, on every device."""
     if jax := sys.modules.get("jax"):
         jax.block_until_ready(getattr(result, "__dict__", result))
     if (torch := sys.modules.get("torch")) and torch.cuda.is_initialized():
@@ -113,71 +116,69 @@ def settled(result: Any) -> None:
 
 
 BY_HARNESS = ("wait", "spikes", "output", "gradients", "statistics", "roll_input", "device_queue")
-
-
+READ_BY_HARNESS = "the harness reads the arrays of a Result and changes inputs by itself"
 POWERS = {"first": 1, "second": 2}
-"""Of the scale of a parameter, by which its optimizer's states are divided."""
-OWN = "the harness reads the arrays of a Result and changes inputs by itself"
+"""Powers of a parameter's scale that its optimizer's states are divided by."""
 
 
 class ReadByHarness(Protocol):
-    """What is no program's own: waiting for results, reading them, and what comes right before a timed call. A class that defines
-    it raises TypeError."""
+    """Methods that no program may define: waiting for results, reading them, and the preparation of
+    a timed call. A class that defines one raises TypeError."""
 
     device_clock: str = "process"
-    """What tells the device's seconds of a call: `events` (CUDA events of torch) or `process` (CPU time of this process, all
-    threads)."""
+    """The clock of the device: `events` (CUDA events of torch) or `process` (CPU time of this
+    process, all threads)."""
 
     fixed_memory: Mapping[str, Any] = {}
-    """Where calls read `x` and `upstream`, as a CUDA graph does: the harness writes them there, outside the clock. A call that is
-    given other memory copies it. Empty where calls read what they are given."""
+    """The memory from which a CUDA graph reads `x` and `upstream`: the harness writes them there,
+    outside the clock; a call copies from other memory. Empty if calls read their arguments."""
 
     scales: dict[str, float] = {}
-    """The factors that are folded into parameters, by node, and into the input."""
+    """Factors that are folded into parameters, by node, and into the input."""
 
     shapes: dict[str, dict[str, tuple[int, ...]]] = {}
-    """Of the network's parameters, where those of the framework have others."""
+    """Shapes of the network's parameters that differ from those of the framework."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if own := [name for name in BY_HARNESS if name in vars(cls)]:
-            raise TypeError(f"{cls.__name__} must not define `{own[0]}`: {OWN}")
+        if forbidden := [name for name in BY_HARNESS if name in vars(cls)]:
+            raise TypeError(f"{cls.__name__} must not define `{forbidden[0]}`: {READ_BY_HARNESS}")
 
     def wait(self, result: Any) -> None:
-        """Return once everything in `result` is computed."""
+        """Returns once everything in `result` is computed."""
         settled(result)
 
     def roll_input(self, buffer: Any, given: Any, turn: int) -> Any:
-        """An input on the device: `given`, from `put_input`, with the same numbers in another place; see `rolling.rolled`."""
+        """Returns an input on the device, `given` by `put_input`, rolled as by `rolling.rolled`."""
         return rolled(given, turn, buffer)
 
     def device_queue(self) -> CudaQueue | None:
-        """The queue of a device with events; None: calls are timed by the CPU time of the process."""
+        """Returns the queue of a device with events; None: calls take CPU time of the process."""
         return CudaQueue(getattr(self, "device", None)) if self.device_clock == "events" else None
 
     def spikes(self, result: Any) -> dict[str, Array]:
-        """Spikes as new float32 arrays (T, B, *features) by neuron."""
+        """Returns spikes as new float32 arrays (T, B, *features) by neuron."""
         return dict(held(result, "borders"))
 
     def output(self, result: Any) -> Array:
-        """The value of the network's last node as a new float32 array."""
+        """Returns the value of the network's last node as a new float32 array."""
         output: Array | None = held(result, "output")
         if output is None:
             raise TypeError("a call must hand out the value of the network's last node")
         return output
 
     def statistics(self, result: Any) -> dict[str, dict[str, Array]]:
-        """Running `mean` and `variance` (C,) of every norm after a call, by node, as new float32 arrays."""
+        """Returns running `mean` and `variance` (C,) of every norm as new arrays, by node."""
         return dict(held(result, "running"))
 
     def gradients(self, result: Any) -> Gradients:
-        """What `backward` or `step` gave, as new arrays, scale factors undone."""
+        """Returns gradients of `backward` or `step` as new arrays, scale factors undone."""
         given, by_input, updated = (
             held(result, name) for name in ("gradients", "input_gradient", "updated")
         )
         scales, shapes = self.scales, self.shapes
 
-        def own(named: dict[str, Any], power: int) -> dict[str, dict[str, Array | None]]:
+        def unscaled(named: dict[str, Any], power: int) -> dict[str, dict[str, Array | None]]:
             return {
                 node: {name: scaled(array, node, power, name) for name, array in of.items()}
                 for node, of in named.items()
@@ -190,8 +191,10 @@ class ReadByHarness(Protocol):
                 shapes.get(node, {}).get(name, array.shape)
             )
 
-        states = {kind: own(named, POWERS[kind]) for kind, named in held(result, "states").items()}
-        moved = None if updated is None else own(updated, -1)
         return Gradients(
-            own(given, 1), scaled(by_input, INPUT, 1), moved, states, held(result, "loss")
+            unscaled(given, 1),
+            scaled(by_input, INPUT, 1),
+            None if updated is None else unscaled(updated, -1),
+            {kind: unscaled(named, POWERS[kind]) for kind, named in held(result, "states").items()},
+            held(result, "loss"),
         )

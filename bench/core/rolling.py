@@ -1,4 +1,4 @@
-"""The same numbers in another place: how the values of one call differ from those of another, in every format and exactly."""
+"""Rolls arrays, so that each call has other values, but exactly the same numbers in any format."""
 
 import sys
 from functools import cache
@@ -11,7 +11,8 @@ from .sharded import Spread
 
 
 def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far an array of that shape is rolled along each axis: the digits of `turn`, whose bases are the sizes of the axes.
+    """Returns the shift along each axis of an array of that shape: the digits of `turn`, with the
+    sizes of the axes as bases.
 
     >>> shifts(17, (5, 7))
     (2, 3)
@@ -24,9 +25,10 @@ def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
-    """`given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. Written over `buffer`, which is like
-    `given`, and nothing beside it, so that caches hold the arrays of a timed call. JAX hands out a new array in the old one's
-    memory, and what ranks have in parts is changed there. Raises TypeError for any other array.
+    """Returns `given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. It is
+    written over `buffer`, which is like `given`, and over nothing else, so that caches hold the
+    arrays of a timed call. JAX returns a new array in the same memory; arrays spread over ranks are
+    changed there. Raises TypeError for any other array.
 
     >>> rolled(np.arange(5), 2)
     array([3, 4, 0, 1, 2])
@@ -38,16 +40,16 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
     by = shifts(turn, tuple(given.shape))
     if jax and isinstance(given, jax.Array):
         moved = _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by)
-        return jax.device_put(
-            moved, given.sharding
-        ).block_until_ready()  # where it was: devices may share it
+        # On the same devices: several may share it.
+        return jax.device_put(moved, given.sharding).block_until_ready()
     if torch and isinstance(given, torch.Tensor):
         buffer = torch.empty_like(given) if buffer is None else buffer
     elif isinstance(given, np.ndarray):
         buffer = np.empty_like(given) if buffer is None else buffer
     else:
         raise TypeError(
-            f"an input on the device must be an array of NumPy, torch or JAX, not a {type(given).__name__}"
+            "an input on the device must be an array of NumPy, torch or JAX, "
+            f"not a {type(given).__name__}"
         )
     pieces = [
         ((slice(shift, None), slice(size - shift)), (slice(shift), slice(size - shift, None)))
@@ -59,7 +61,7 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two tensors of torch are of one class, shape, layout and format of numbers, and on one device."""
+    """True if two tensors of torch agree in class, shape, strides, layout, dtype and device."""
     fields = ("shape", "dtype", "device", "layout")
     same = type(one) is type(other) and all(
         getattr(one, name, None) == getattr(other, name, "") for name in fields
@@ -69,7 +71,7 @@ def alike(one: Any, other: Any) -> bool:
 
 @cache
 def _roll_of_jax() -> Any:
-    """Compiled once for a shape, whatever the shifts."""
+    """Returns a function that is compiled once per shape, whatever the shifts."""
     import jax
 
     def roll(buffer: Any, array: Any, by: tuple[int, ...]) -> Any:

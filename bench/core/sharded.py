@@ -1,4 +1,4 @@
-"""How sizes are dealt out to ranks, and arrays that lie on several of them."""
+"""Divides sizes among ranks; arrays that lie on several ranks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 AXIS = {"data": 1, "time": 0}
-"""The axis of arrays (T, B, *features) that ranks share, by what is parallel."""
+"""The axis of arrays (T, B, *features) that ranks share, by the case's `parallel`."""
 SIZE = {"data": "batch", "time": "time_steps"}
-"""The field of a case that counts it."""
+"""The field of a case with the size of that axis."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def parts(count: int, ranks: int) -> list[slice]:
-    """The part of each rank of so many items, as equal as can be, longer ones first.
+    """Returns the part of each rank of so many items, as equal as possible, longer ones first.
 
     >>> parts(7, 3)
     [slice(0, 3, None), slice(3, 5, None), slice(5, 7, None)]
@@ -27,8 +27,9 @@ def parts(count: int, ranks: int) -> list[slice]:
 
 @dataclass(eq=False)
 class Spread:
-    """An array that ranks have in parts, under the number `key`: `array` is the whole as it was given. `send` gives each rank its
-    part of a whole to write there, `again` to write elsewhere, and `drop` has them forget it when nobody holds it here."""
+    """An array in parts on the ranks, under the number `key`; `array` is the whole. `send`
+    overwrites the parts with those of another array, `again` writes them to new memory, and `drop`
+    frees them when this object dies."""
 
     key: int
     array: Array
@@ -45,7 +46,7 @@ class Spread:
         return shape
 
     def changed(self, array: Array) -> "Spread":
-        """The same on the ranks, with other numbers."""
+        """Overwrites the numbers on the ranks."""
         self.array = array
         self.send(array)
         return self
@@ -53,6 +54,6 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """An array that ranks hold, computed: `read` fetches it, float32; None if there is none."""
+    """A computed array on the ranks. `read` fetches it in float32; None if there is none."""
 
     read: Callable[[], Array | None]

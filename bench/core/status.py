@@ -1,4 +1,4 @@
-"""The statuses that a case can end with, and which one an exception or the text of an error stands for."""
+"""The statuses of cases, and the status of an exception or of an error text."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,14 @@ STATUSES = (
     "ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout", "interrupted",
     "env_error", "import_error", "build_error", "crash", "error", "implausible", "check_failed",
 )  # fmt: skip
-"""From best to worst; a case shows its worst."""
+"""From best to worst. A case has the worst of its blocks."""
 
 PARTS = (
-    "start", "import", "problem", "build", "first_call", "excitation", "memory", "proof", *PHASES, "recheck", "ceilings",
-    "breakdown", "learning", "distributed", "epoch", "sandbox", "events", "describe", "calibration", "end",
+    "start", "import", "problem", "build", "first_call", "excitation", "memory", "proof", *PHASES,
+    "recheck", "ceilings", "breakdown", "learning", "distributed", "epoch", "sandbox", "events",
+    "describe", "calibration", "end",
 )  # fmt: skip
-"""What events are about: the parts of a case, and answers to questions."""
+"""Subjects of events: the parts of a case, and answers to inquiries."""
 
 RESULTS = ("ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout")
 """Statuses that are findings about a framework, not failures of a run."""
@@ -32,18 +33,18 @@ _GPU_MEMORY = (
     "cudaErrorMemoryAllocation",
 )
 _HOST_MEMORY = (
-    "can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc", "Unable to allocate",
-    "Memory allocation still failed", "cannot allocate memory for thread-local data", "out of memory allocating",
-    "LLVM ERROR: out of memory",
+    "can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc",
+    "Unable to allocate", "Memory allocation still failed", "LLVM ERROR: out of memory",
+    "cannot allocate memory for thread-local data", "out of memory allocating",
 )  # fmt: skip
 NO_SPACE = "No space left on device"
 
 OWN_SIZE = "own size"
-"""The stage of a proof at the size of the case; its name in a record begins so."""
+"""Prefix of a proof's stage at the size of the case."""
 
 
 def declared(error: BaseException) -> str | None:
-    """The status that an exception of the adapters' contract stands for."""
+    """Returns the status of an exception of the adapters' contract, None for any other."""
     if isinstance(error, BuildFailed):
         return memory_status(str(error)) or "build_error"
     kinds = {Unsupported: "unsupported", RankDied: "crash", RankAbsent: "timeout"}
@@ -51,7 +52,7 @@ def declared(error: BaseException) -> str | None:
 
 
 def status_of(error: BaseException, otherwise: str, device: str) -> tuple[str, str]:
-    """The status that an exception on `device` stands for, or `otherwise`, and its reason in words."""
+    """Returns the status of an exception on `device`, `otherwise` if unknown, and its reason."""
     if status := declared(error):
         return status, str(error)
     reason = str(error) if isinstance(error, ConfigError) else in_words(error)
@@ -59,18 +60,19 @@ def status_of(error: BaseException, otherwise: str, device: str) -> tuple[str, s
 
 
 def worst(statuses: Iterable[str]) -> str:
-    """The worst of `statuses`; `ok` if there are none."""
+    """Returns the worst of `statuses`; `ok` if there are none."""
     return max(statuses, key=STATUSES.index, default="ok")
 
 
 def lacks_room(error: BaseException) -> bool:
-    """Whether memory or the disk was full: no fault of the network."""
+    """True if memory or the disk was full, which is no fault of the network."""
     text = f"{type(error).__name__}: {error}"
     return memory_status(text) is not None or NO_SPACE in text
 
 
 def memory_status(text: str, device: str = "") -> str | None:
-    """`oom_gpu` or `oom_host` if the text of an error or of stderr says that memory ran out, else None."""
+    """Returns `oom_gpu` or `oom_host` if an error text or stderr says that memory ran out, else
+    None."""
     if any(mark in text for mark in _GPU_MEMORY):
         return "oom_gpu"
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:  # XLA says the same for both
@@ -81,6 +83,6 @@ def memory_status(text: str, device: str = "") -> str | None:
 
 
 def in_words(error: BaseException) -> str:
-    """An exception in one line: its type and its text, at most 2000 characters of both."""
+    """Returns the type and the text of an exception in one line of at most 2000 characters."""
     text = " ".join(str(error).split())
     return cut(f"{type(error).__name__}: {text}", 2000) if text else type(error).__name__

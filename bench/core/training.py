@@ -1,19 +1,22 @@
-"""Losses and optimizers of a training step: the harness's own, the same for every framework.
+"""Losses and optimizers of a training step, the same for every framework.
 
-With the network's output o (T', B, K), K classes and labels y (B,), a loss is the cross-entropy of B items, on average, of
+A loss is the mean cross-entropy of B items with labels y (B,). The network's output is o (T', B, K)
+for K classes, with T' = 1 behind mean_time. The logits are
 
-    cross-entropy    the mean of o over its time steps (Liang et al., temporal fusion; T' = 1 behind a mean over time)
+    cross-entropy    the mean of o over time (Liang et al., temporal fusion)
     spike-count      the sum of spikes o over time (snnTorch's `ce_count_loss`)
-    membrane         the sum of potentials o over time (the same loss, given the membrane as in the tutorial for IPUs)
+    membrane         the sum of potentials o over time (the same loss, as in the tutorial for IPUs)
 
-An optimizer moves a parameter p along its gradient g, with states that begin at 0, in the step number k = 1, 2, …:
+An optimizer updates a parameter p by its gradient g in steps k = 1, 2, … Its states begin at 0.
 
-    sgd     m ← μ·m + g;  p ← p − η·m                        η = 0.01, μ = 0.9 (Liang et al.)
-    adam    m ← β₁·m + (1 − β₁)·g;  v ← β₂·v + (1 − β₂)·g²   η = 0.001, β = (0.9, 0.999), ε = 1e-8 (Kingma & Ba 2015)
+    sgd     m ← μ·m + g;  p ← p − η·m
+            η = 0.01, μ = 0.9 (Liang et al.)
+    adam    m ← β₁·m + (1 − β₁)·g;  v ← β₂·v + (1 − β₂)·g²
             p ← p − η·(m / (1 − β₁ᵏ)) / (√(v / (1 − β₂ᵏ)) + ε)
+            η = 0.001, β = (0.9, 0.999), ε = 1e-8 (Kingma & Ba 2015)
 
-Parameters that are scaled by s have gradients g/s: with η·s² for sgd, and with η·s and ε/s for Adam, they stay s times those of
-the network.
+Parameters that are scaled by s have gradients g/s. With η·s² for sgd, and with η·s and ε/s for
+Adam, they stay s times those of the network.
 """
 
 from dataclasses import dataclass
@@ -22,15 +25,15 @@ from .network import Network
 
 LOSSES = ("cross-entropy", "spike-count", "membrane")
 MEAN_OF_TIME = ("cross-entropy",)
-"""Losses of the mean over time; others are of the sum."""
+"""Losses of the mean over time; the others take the sum."""
 PLAIN = {"loss": "upstream", "optimizer": "plain"}
-"""How a grid spells a case without a loss, and without an optimizer: the gradient of the output is given, and parameters move
-along theirs."""
+"""Values of a grid for cases without a loss (the gradient of the output is given) and without an
+optimizer (gradient descent)."""
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Constants of an optimizer. `first` is what its first state keeps of itself (μ or β₁), `second` β₂, None without one."""
+    """Constants of an optimizer: `rate` is η, `first` μ or β₁, `second` β₂ or None."""
 
     rate: float
     first: float
@@ -39,11 +42,11 @@ class Optimizer:
 
     @property
     def share(self) -> float:
-        """Of a gradient, in the first state after one step from 0."""
+        """The factor of the gradient in the first state after one step from 0."""
         return 1.0 if self.second is None else 1 - self.first
 
     def scaled(self, scale: float) -> tuple[float, float]:
-        """(rate, epsilon) for parameters that are scaled by `scale`."""
+        """Returns (rate, epsilon) for parameters that are scaled by `scale`."""
         if self.second is None:
             return self.rate * scale**2, 0.0
         return self.rate * scale, self.epsilon / scale
@@ -53,7 +56,7 @@ OPTIMIZERS = {"sgd": Optimizer(0.01, 0.9), "adam": Optimizer(0.001, 0.9, 0.999, 
 
 
 def refused(loss: str | None, network: Network) -> str | None:
-    """Why `network` has no such loss, None if it has."""
+    """Returns the reason why `network` cannot have this loss, None if it can."""
     if loss is None:
         return None
     output, features = network.output, network.shapes[network.output.name]

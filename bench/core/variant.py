@@ -1,4 +1,4 @@
-"""What computes a case, as users write and read it: `framework[@version][:construction[+mode]]`."""
+"""Variants, as users write and read them: `framework[@version][:construction[+mode]]`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ VARIANT_FIELDS = ("framework", "construction", "mode")
 """Fields of a case that name its variant."""
 
 ALL = "all"
-"""In place of a framework: all that can run here."""
+"""Names all frameworks that can run here."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Variant:
 
     @property
     def adapter(self) -> str:
-        """`framework[@version]`: the adapter's name in an inventory, and the `framework` of a case."""
+        """`framework[@version]`: the adapter's name in an inventory and in a case's `framework`."""
         return self.framework if self.version is None else f"{self.framework}@{self.version}"
 
     @property
@@ -41,8 +41,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class VariantPattern:
-    """The variants that a user names with one text. `words` are constructions and modes, not told
-    apart before the adapter is known:
+    """The variants that a user names with one text. `words` are constructions and modes; only the
+    adapter can tell which is which:
 
         norse                        the default construction in eager mode
         snntorch@0.9.4:lif+compile   a construction of a version, compiled
@@ -75,8 +75,8 @@ class VariantPattern:
 
     def select(self, constructions: Sequence[str], modes: Sequence[str]) -> list[Variant]:
         """Returns the variants of an adapter with these constructions and modes. The first
-        construction and eager mode stand for what is not named. Raises KeyError with a word that is
-        neither a construction nor a mode."""
+        construction and eager mode are the defaults. Raises KeyError with a word that is
+        neither."""
         if self.words == ("*",):
             return [Variant(self.framework, self.version, each) for each in constructions]
         construction, mode = constructions[0], DEFAULT_MODE
