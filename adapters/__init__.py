@@ -1,7 +1,7 @@
 """One file per framework: how that framework spells the same neuron.
 
-`from snnbench.adapters import TorchAdapter, …` has all that an adapter of your own needs; each name is imported when it is
-asked for, so that nothing here imports torch or JAX before you do.
+`from snnbench.adapters import TorchAdapter, …` has all that an adapter of your own needs; each name
+is imported when it is asked for, so that nothing here imports torch or JAX before you do.
 """
 
 from importlib import import_module

@@ -1,8 +1,10 @@
-"""brainpy.state (https://brainpy-state.readthedocs.io), the state-based neurons of BrainPy, in its own loop over time.
+"""brainpy.state (https://brainpy-state.readthedocs.io), the state-based neurons of BrainPy, in its
+own loop over time.
 
-`LIF` under `brainstate.transform.for_loop`, with its units, at steps of 1 ms. It resets before the next step: `soft` subtracts
-the threshold, `hard` the potential as a constant, which is `{ reset = "hard-straight", detach_reset = false }`. Its exponential
-Euler step multiplies the input by 1 − decay.
+`LIF` under `brainstate.transform.for_loop`, with its units, at steps of 1 ms. It resets before the
+next step: `soft` subtracts the threshold, `hard` the potential as a constant, which is `{ reset =
+"hard-straight", detach_reset = false }`. Its exponential Euler step multiplies the input by 1 −
+decay.
 """
 
 from math import log
@@ -43,7 +45,8 @@ class BrainpyState(JaxAdapter):
         return lambda currents: spikes_of(currents, spk_fun=surrogate(spec), **own)
 
     def native(self, features):
-        """LIF(tau=5 ms): α = exp(−1/5), input times 1 − α, subtracts θ with gradient, surrogate 0.3·max(0, 1 − |u|).
+        """LIF(tau=5 ms): α = exp(−1/5), input times 1 − α, subtracts θ with gradient, surrogate
+        0.3·max(0, 1 − |u|).
 
         Source: the defaults of `brainpy.state.LIF` and of `braintools.surrogate.ReluGrad`.
         """
@@ -63,7 +66,8 @@ def spikes_of(currents, **options):
 
 
 def surrogate(spec):
-    """σ' of `spec` as brainpy takes it, of the potential's distance in thresholds: its own, or one that it lets users write."""
+    """σ' of `spec` as brainpy takes it, of the potential's distance in thresholds: its own, or one
+    that it lets users write."""
     import braintools
     import jax.numpy as jnp
 

@@ -1,10 +1,11 @@
-"""The project's own kernels (`snnbench.kernels`): one spelling of the neuron a construction, `default` the one chosen for the
-device, and ways to multiply in front of it.
+"""The project's own kernels (`snnbench.kernels`): one spelling of the neuron a construction,
+`default` the one chosen for the device, and ways to multiply in front of it.
 
 `vanilla` computes the layers around the neuron once for each step, and nothing together with it.
-`linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved there, not fast),
-`linear-recompute` keeps bits of the spikes and no currents, `linear-split-recompute` does both. `conv-recompute` keeps bits of
-the spikes in front of a convolution.
+`linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved
+there, not fast), `linear-recompute` keeps bits of the spikes and no currents,
+`linear-split-recompute` does both. `conv-recompute` keeps bits of the spikes in front of a
+convolution.
 """
 
 from typing import Any
@@ -69,9 +70,10 @@ class Fused(TorchAdapter):
         return LIF(spec, backend=_requested(construction))
 
     def modules(self, case: Case, network: Network):
-        """Every chain of linears and neurons as one `LinearLIF.stack`, every convolution, its norm and its neuron as a `ConvLIF`,
-        and every other norm and its neuron as a `BatchNormLIF`; every other convolution as `strides` has it. Where ranks share
-        the time steps, layers and neurons are apart: a state is handed on between them."""
+        """Every chain of linears and neurons as one `LinearLIF.stack`, every convolution, its norm
+        and its neuron as a `ConvLIF`, and every other norm and its neuron as a `BatchNormLIF`;
+        every other convolution as `strides` has it. Where ranks share the time steps, layers and
+        neurons are apart: a state is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.conv_lif import strides
@@ -137,7 +139,8 @@ class Fused(TorchAdapter):
         )
 
     def cast_spikes(self, spikes, dtype):
-        """Between layers they have the type that the next multiplies, which is not always that of its weights."""
+        """Between layers they have the type that the next multiplies, which is not always that of
+        its weights."""
         return spikes
 
     def facts(self, case: Case) -> dict:
@@ -181,7 +184,8 @@ def _tensors_of(case: Case):
 
 
 def chains(network: Network) -> list[list[tuple[str, str]]]:
-    """Runs of (linear, neuron) in which each neuron is read by the next linear alone, alike in bias and neuron."""
+    """Runs of (linear, neuron) in which each neuron is read by the next linear alone, alike in bias
+    and neuron."""
     chains: list[list[tuple[str, str]]] = []
     for linear, neuron in network.neurons_behind("linear"):
         if chains and _continues(network, *chains[-1][-1], linear, neuron):

@@ -1,11 +1,15 @@
-"""jaxsnn (https://github.com/electronicvisions/jaxsnn): its neuron with steps, that of `jaxsnn.discrete`, under `lax.scan`.
+"""jaxsnn (https://github.com/electronicvisions/jaxsnn): its neuron with steps, that of
+`jaxsnn.discrete`, under `lax.scan`.
 
-`lif_step`, an Euler step of a neuron with a synaptic current, which drives the potential one step later: so it is given one step
-of no current more, and its first answer is dropped. The current decays by 1 − dt/τ_syn, and dt/τ_syn = 1, where there is none,
-forgets it within a step. Its reset is hard and attached, `{ reset = "hard", detach_reset = false }`; the input is multiplied by
-dt/τ_mem = 1 − decay. The scan is ours, as `Topology` has it: that knows neither batches nor currents that are given.
+`lif_step`, an Euler step of a neuron with a synaptic current, which drives the potential one step
+later: so it is given one step of no current more, and its first answer is dropped. The current
+decays by 1 − dt/τ_syn, and dt/τ_syn = 1, where there is none, forgets it within a step. Its reset
+is hard and attached, `{ reset = "hard", detach_reset = false }`; the input is multiplied by
+dt/τ_mem = 1 − decay. The scan is ours, as `Topology` has it: that knows neither batches nor
+currents that are given.
 
-The neurons that jaxsnn is known for, those of `jaxsnn.event`, have no steps: spikes at exact times, with exact gradients.
+The neurons that jaxsnn is known for, those of `jaxsnn.event`, have no steps: spikes at exact times,
+with exact gradients.
 """
 
 from snnbench.core.case import Case
@@ -54,9 +58,11 @@ class Jaxsnn(JaxAdapter):
         return lambda currents: run(jnp.concatenate([currents, jnp.zeros_like(currents[:1])]))[1:]
 
     def native(self, features):
-        """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, θ = 0.6, to zero with gradient, superspike of slope 80.
+        """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, θ = 0.6, to zero with
+        gradient, superspike of slope 80.
 
-        Source: the defaults of `LIFParameters`, `lif_step` and `superspike` in `jaxsnn.discrete.functional`.
+        Source: the defaults of `LIFParameters`, `lif_step` and `superspike` in
+        `jaxsnn.discrete.functional`.
         """
         from jaxsnn.discrete.functional import LIFParameters
         from jaxsnn.discrete.functional.threshold import superspike
@@ -65,7 +71,8 @@ class Jaxsnn(JaxAdapter):
 
 
 def runs(parameters, method, dt):
-    """The function from currents (T, B, *features) to spikes, from rest; the ones of a step are driven by the steps before."""
+    """The function from currents (T, B, *features) to spikes, from rest; the ones of a step are
+    driven by the steps before."""
     import jax
     import jax.numpy as jnp
     from jaxsnn.discrete.functional import LIFState, lif_step

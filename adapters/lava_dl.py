@@ -1,14 +1,17 @@
-"""lava-dl's SLAYER, its CUBA neuron in a Dense block (https://lava-nc.org/lava-lib-dl): integer arithmetic, as on Loihi.
+"""lava-dl's SLAYER, its CUBA neuron in a Dense block (https://lava-nc.org/lava-lib-dl): integer
+arithmetic, as on Loihi.
 
-State is a whole multiple of 1/(64·scale), the decay one of 1/4096. With a scale of 2¹⁸ and `pre_hook_fx=None` nothing of the
-fixed point is left in float32: construction `default`. Else Dense rounds weights to 8 bits, in multiples of 2/scale:
-`quantised`, where the scale is the one that gives these 8 bits to the weights of a layer of that width. The backward is a filter
-that does not see the reset (`hard-straight`). Where the *current* integrates and the voltage passes through, nothing is left
-for the reset to act on: that is `none`.
+State is a whole multiple of 1/(64·scale), the decay one of 1/4096. With a scale of 2¹⁸ and
+`pre_hook_fx=None` nothing of the fixed point is left in float32: construction `default`. Else Dense
+rounds weights to 8 bits, in multiples of 2/scale: `quantised`, where the scale is the one that
+gives these 8 bits to the weights of a layer of that width. The backward is a filter that does not
+see the reset (`hard-straight`). Where the *current* integrates and the voltage passes through,
+nothing is left for the reset to act on: that is `none`.
 
-On a CPU the state is carried from step to step as whole numbers of 64 bits, whatever the precision; only what a stage hands
-on is in the precision asked for. In bf16 the potential that decides the spike is therefore another than the one that decides
-the reset, and where rounding lifts it over the threshold the neuron fires without a reset.
+On a CPU the state is carried from step to step as whole numbers of 64 bits, whatever the precision;
+only what a stage hands on is in the precision asked for. In bf16 the potential that decides the
+spike is therefore another than the one that decides the reset, and where rounding lifts it over the
+threshold the neuron fires without a reset.
 """
 
 import math
@@ -66,7 +69,8 @@ class LavaDl(TorchAdapter):
         return None
 
     def fixed_point(self, case: Case) -> FixedPoint | None:
-        """Input and decayed state are both cut off at a unit in each step, which sums up to 2/(1 − decay) units at most."""
+        """Input and decayed state are both cut off at a unit in each step, which sums up to 2/(1 −
+        decay) units at most."""
         if case.construction != "quantised":
             return None
         scale = _scale(case.neurons)
@@ -87,7 +91,8 @@ class LavaDl(TorchAdapter):
         }
 
     def prepared(self, spec=None):
-        """SLAYER, with the surrogate of `spec` (None: its own) and compiled for the GPU that is there."""
+        """SLAYER, with the surrogate of `spec` (None: its own) and compiled for the GPU that is
+        there."""
         import lava.lib.dl.slayer as slayer
         import torch
 
@@ -123,11 +128,14 @@ class LavaDl(TorchAdapter):
         return layer.lif.synapse.weight, layer.lif.synapse.bias
 
     def native(self, features):
-        """block.cuba.Dense: weights of 8 bits, β = 0.9, θ = 0.09375, to zero unseen by backward, a step late, own surrogate.
+        """block.cuba.Dense: weights of 8 bits, β = 0.9, θ = 0.09375, to zero unseen by backward, a
+        step late, own surrogate.
 
-        Source: SLAYER's tutorial "Spike to Spike Regression: Oxford" (tutorials/lava/lib/dl/slayer/oxford/train.ipynb) and the
-        defaults of `slayer.block.cuba.Dense`, which cut the tutorial's threshold of 0.1 off at a multiple of 1/64. The surrogate
-        is an exponential, 0.0053·exp(−|v − θ|/9.375). The decays are trained along. A bias is what our case adds.
+        Source: SLAYER's tutorial "Spike to Spike Regression: Oxford"
+        (tutorials/lava/lib/dl/slayer/oxford/train.ipynb) and the defaults of
+        `slayer.block.cuba.Dense`, which cut the tutorial's threshold of 0.1 off at a multiple of
+        1/64. The surrogate is an exponential, 0.0053·exp(−|v − θ|/9.375). The decays are trained
+        along. A bias is what our case adds.
         """
         slayer = self.prepared()
         return time_last(
@@ -144,8 +152,9 @@ class LavaDl(TorchAdapter):
 
 
 def _set_surrogate(module, slope_at) -> None:
-    """Put `slope_at`(v − θ) in place of the surrogate that `module` looks up by name, for which there is no argument; None:
-    put SLAYER's own, an exponential, back. What is not put back leaks into what runs next."""
+    """Put `slope_at`(v − θ) in place of the surrogate that `module` looks up by name, for which
+    there is no argument; None: put SLAYER's own, an exponential, back. What is not put back leaks
+    into what runs next."""
     own = getattr(module._spike_backward, "own", module._spike_backward)
     if slope_at is None:
         module._spike_backward = own
@@ -168,13 +177,14 @@ def _with_bias(block, outputs: int, bias: bool):
 
 
 def _scale(inputs: int) -> int:
-    """A power of two for which ±256/scale, the range of 8-bit weights, is about eight of their standard deviations 1/√inputs."""
+    """A power of two for which ±256/scale, the range of 8-bit weights, is about eight of their
+    standard deviations 1/√inputs."""
     return 2 ** round(math.log2(32 * math.sqrt(inputs)))
 
 
 def time_last(lif, change=None):
-    """A module that wants time last, (B, N, T), as one from (T, B, *features) to spikes, flat inside; `change` is done to them
-    before."""
+    """A module that wants time last, (B, N, T), as one from (T, B, *features) to spikes, flat
+    inside; `change` is done to them before."""
     from .base.time_loop import Uncut
 
     def spikes(lif, x):

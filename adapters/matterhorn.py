@@ -1,9 +1,12 @@
-"""Matterhorn (https://github.com/xjtuiair-cag/Matterhorn): its `LIF`, a loop over the steps in TorchScript.
+"""Matterhorn (https://github.com/xjtuiair-cag/Matterhorn): its `LIF`, a loop over the steps in
+TorchScript.
 
-Its input is multiplied by 1/τ = 1 − decay. Its resets are attached: `soft`, and `{ reset = "hard", detach_reset = false }`. Of a
-surrogate it takes no more than the name, whatever its parameter, and for a name that it does not know a Gaussian; superspike is
-none of them. So `soft` is proved with another one, `{ reset = "soft", surrogate = "rectangle" }`. Its sigmoid divides infinity by
-infinity where a potential is 22 or more below the threshold. torch.compile did not end within two minutes on 31 of its steps.
+Its input is multiplied by 1/τ = 1 − decay. Its resets are attached: `soft`, and `{ reset = "hard",
+detach_reset = false }`. Of a surrogate it takes no more than the name, whatever its parameter, and
+for a name that it does not know a Gaussian; superspike is none of them. So `soft` is proved with
+another one, `{ reset = "soft", surrogate = "rectangle" }`. Its sigmoid divides infinity by infinity
+where a potential is 22 or more below the threshold. torch.compile did not end within two minutes on
+31 of its steps.
 """
 
 from snnbench.core.case import Case
@@ -11,7 +14,8 @@ from snnbench.core.case import Case
 from .base.torch_adapter import TorchAdapter
 
 FIRING = {("rectangle", 1): "Rectangular", ("triangle", 1): "Polynomial"}
-"""Our surrogates, each with the only slope that Matterhorn's `LIF` has it with, and its name there."""
+"""Our surrogates, each with the only slope that Matterhorn's `LIF` has it with, and its name
+there."""
 
 
 class Matterhorn(TorchAdapter):
@@ -42,7 +46,8 @@ class Matterhorn(TorchAdapter):
         return loop(snn.LIF(spec.threshold, 0.0, tau, firing, hard_reset=spec.reset == "hard"))
 
     def native(self, features):
-        """LIF(): τ = 2, input times 1/2, θ = 1, to zero with gradient, surrogate Gaussian of variance 0.16.
+        """LIF(): τ = 2, input times 1/2, θ = 1, to zero with gradient, surrogate Gaussian of
+        variance 0.16.
 
         Source: the network in Matterhorn's README and the defaults of `matterhorn_pytorch.snn.LIF`.
         """

@@ -1,7 +1,7 @@
 """Rockpool's `LIFExodus` (https://rockpool.ai): its LIF neuron on the EXODUS kernels, CUDA only.
 
-It has a synapse, which decays its input before the neuron sees it. A synaptic decay of about 2⁻⁴⁰, and weights times its
-inverse, leave nothing of it: the residue of the step before is 10⁻¹².
+It has a synapse, which decays its input before the neuron sees it. A synaptic decay of about 2⁻⁴⁰,
+and weights times its inverse, leave nothing of it: the residue of the step before is 10⁻¹².
 """
 
 from math import log, prod

@@ -1,8 +1,10 @@
-"""Rockpool's `LIFJax` (https://rockpool.ai): `lax.scan` over time under `vmap` over the batch, batch first.
+"""Rockpool's `LIFJax` (https://rockpool.ai): `lax.scan` over time under `vmap` over the batch,
+batch first.
 
-As shipped it multiplies by an N × N matrix of zero recurrent weights at every step and adds noise of strength 0. Its synapse,
-which decays the input before use, is switched off as in `rockpool:lif-torch`. It has no argument for a surrogate: the function
-`step_pwl` of its module is replaced while the network is traced, and put back.
+As shipped it multiplies by an N × N matrix of zero recurrent weights at every step and adds noise
+of strength 0. Its synapse, which decays the input before use, is switched off as in
+`rockpool:lif-torch`. It has no argument for a surrogate: the function `step_pwl` of its module is
+replaced while the network is traced, and put back.
 """
 
 import math
@@ -15,8 +17,8 @@ from .base.jax_adapter import JaxAdapter
 from .base.spikes import jax_spike
 
 SYNAPSE_OFF = -44
-"""Exponent of two of the synaptic decay. Rockpool computes it as exp(−1/τ) in float32, where this one comes out right to the
-last bit; most others are off by 1e-6."""
+"""Exponent of two of the synaptic decay. Rockpool computes it as exp(−1/τ) in float32, where this
+one comes out right to the last bit; most others are off by 1e-6."""
 
 
 MODULE = "rockpool.nn.modules.jax.lif_jax"

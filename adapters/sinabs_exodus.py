@@ -1,4 +1,5 @@
-"""Sinabs with the EXODUS kernels (https://github.com/synsense/sinabs-exodus): the same `LIF`, its time loop in CUDA."""
+"""Sinabs with the EXODUS kernels (https://github.com/synsense/sinabs-exodus): the same `LIF`, its
+time loop in CUDA."""
 
 from snnbench.core.case import Case
 from snnbench.core.network import Network
@@ -25,8 +26,10 @@ class SinabsExodus(Sinabs):
         return "EXODUS only subtracts" if case.spec.reset == "hard" else super().supports(case)
 
     def native(self, features):
-        """exodus LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.
+        """exodus LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ
+        each, surrogate exponential.
 
-        Source: the tutorial's neuron of Sinabs (see `sinabs.py`), its import changed as the README of EXODUS says.
+        Source: the tutorial's neuron of Sinabs (see `sinabs.py`), its import changed as the README
+        of EXODUS says.
         """
         return super().native(features)

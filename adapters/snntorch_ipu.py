@@ -1,7 +1,9 @@
-"""snnTorch on Graphcore's IPUs (https://snntorch.readthedocs.io): a row without figures, for what it runs on cannot be had.
+"""snnTorch on Graphcore's IPUs (https://snntorch.readthedocs.io): a row without figures, for what
+it runs on cannot be had.
 
-The package `snntorch-ipu` 0.5.18, of 2023 and the last, imports `poptorch` with its surrogates and compiles them for IPUs when
-first imported. `poptorch` is not on PyPI: it comes with Graphcore's Poplar SDK.
+The package `snntorch-ipu` 0.5.18, of 2023 and the last, imports `poptorch` with its surrogates and
+compiles them for IPUs when first imported. `poptorch` is not on PyPI: it comes with Graphcore's
+Poplar SDK.
 """
 
 from .base.torch_adapter import TorchAdapter

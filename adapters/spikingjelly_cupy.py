@@ -1,7 +1,8 @@
-"""SpikingJelly 0.0.0.0.14, the last version with CuPy kernels (https://spikingjelly.readthedocs.io), in multi-step mode.
+"""SpikingJelly 0.0.0.0.14, the last version with CuPy kernels
+(https://spikingjelly.readthedocs.io), in multi-step mode.
 
-On CUDA the backend is `cupy`, on a CPU `torch`: there are no CuPy kernels for it. This version has no SuperSpike; its
-kernels take any surrogate that tells its CUDA code.
+On CUDA the backend is `cupy`, on a CPU `torch`: there are no CuPy kernels for it. This version has
+no SuperSpike; its kernels take any surrogate that tells its CUDA code.
 """
 
 from dataclasses import replace
@@ -27,10 +28,12 @@ class SpikingJellyCupy(SpikingJelly):
         return super().refuses(case, network)
 
     def native(self, features):
-        """LIFNode(tau=2, ATan()) of version 0.0.0.0.14: v + (x − v)/2, to zero with gradient, surrogate atan(2), CuPy on CUDA.
+        """LIFNode(tau=2, ATan()) of version 0.0.0.0.14: v + (x − v)/2, to zero with gradient,
+        surrogate atan(2), CuPy on CUDA.
 
-        Source: the tutorial's neuron of SpikingJelly (see `spikingjelly.py`). On CUDA all steps are given to CuPy at once
-        (`step_mode="m"`, `backend="cupy"`), which its documentation calls the fastest.
+        Source: the tutorial's neuron of SpikingJelly (see `spikingjelly.py`). On CUDA all steps are
+        given to CuPy at once (`step_mode="m"`, `backend="cupy"`), which its documentation calls the
+        fastest.
         """
         return super().native(features)
 

@@ -17,8 +17,8 @@ Function = Callable[..., Any]
 class JaxAdapter(Adapter):
     """Subclass with `name` and `neuron`; the rest has defaults.
 
-    `neuron` returns a pure function that maps currents (T, B, *features) to spikes of that shape, from rest. It is
-    called under `jax.jit` and `jax.vjp`.
+    `neuron` returns a pure function that maps currents (T, B, *features) to spikes of that shape,
+    from rest. It is called under `jax.jit` and `jax.vjp`.
 
         class Mine(JaxAdapter):
             name = "mine"
@@ -30,21 +30,21 @@ class JaxAdapter(Adapter):
     requires: tuple[str, ...] = ("jax",)
 
     def step(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
-        """Optional, for recurrent neurons: (a function from one step's currents (B, *features) to the state at rest, a function
-        (state, currents) → (state, spikes))."""
+        """Optional, for recurrent neurons: (a function from one step's currents (B, *features) to
+        the state at rest, a function (state, currents) → (state, spikes))."""
         raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
 
     def scan(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
-        """Optional, for `handed_constructions`: (a function from one step's currents (B, *features) to the state at rest, a
-        function (state, currents (T, B, *features)) → (state after, spikes), with what its decay is made of as a third argument
-        where that is learned)."""
+        """Optional, for `handed_constructions`: (a function from one step's currents (B, *features)
+        to the state at rest, a function (state, currents (T, B, *features)) → (state after,
+        spikes), with what its decay is made of as a third argument where that is learned)."""
         raise NotImplementedError(f"{type(self).__name__} does not define scan(spec, features)")
 
     def layer(
         self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
     ) -> Function:
-        """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all rows, then the neuron.
-        `weight` is (outputs, inputs); `bias` is (outputs,) or None."""
+        """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all
+        rows, then the neuron. `weight` is (outputs, inputs); `bias` is (outputs,) or None."""
         from .jax_network import linear
 
         neuron = self.lif(spec, (outputs,), construction)

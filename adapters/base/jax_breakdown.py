@@ -1,4 +1,5 @@
-"""What a JAX step takes: XLA compiles it into one program, which has no stages, and plans its memory as one."""
+"""What a JAX step takes: XLA compiles it into one program, which has no stages, and plans its
+memory as one."""
 
 import gzip
 import shutil
@@ -23,8 +24,8 @@ class Stepped(Protocol):
 
 
 def breakdown(program: Stepped, x: Any, upstream: Any, trace: str | None) -> Breakdown:
-    """The bytes of a step by kind, as far as XLA tells them apart. A trace of a step is written to the file `trace`, if asked
-    for: JSON that Perfetto opens."""
+    """The bytes of a step by kind, as far as XLA tells them apart. A trace of a step is written to
+    the file `trace`, if asked for: JSON that Perfetto opens."""
     before = program.parameters, program.states, program.running
     try:
         jax.block_until_ready(vars(program.step(x, upstream)))

@@ -1,4 +1,5 @@
-"""A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer once over all T·B items."""
+"""A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer
+once over all T·B items."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -20,19 +21,22 @@ Own = dict[str, Any]
 
 
 def _moments(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
-    """Mean and biased variance over these axes, all but the channels, and how many numbers of a channel these are of."""
+    """Mean and biased variance over these axes, all but the channels, and how many numbers of a
+    channel these are of."""
     return x.mean(axes), x.var(axes), x.size // x.shape[2]
 
 
 MOMENTS: ContextVar[Callable[..., tuple[Value, Value, int]]] = ContextVar(
     "MOMENTS", default=_moments
 )
-"""What norms take while they are traced: where devices share a batch, the moments of all its parts."""
+"""What norms take while they are traced: where devices share a batch, the moments of all its
+parts."""
 
 
 Part = tuple[Node, Node, Callable[..., Any]]
-"""(node, source, function): a pure function (parameters of the source, values that it reads) → the node's value, of a neuron with
-potentials (spikes, value). The source is the linear where a linear and its neuron are one, else the node."""
+"""(node, source, function): a pure function (parameters of the source, values that it reads) → the
+node's value, of a neuron with potentials (spikes, value). The source is the linear where a linear
+and its neuron are one, else the node."""
 
 
 class JaxSpelling(Protocol):
@@ -65,7 +69,8 @@ class JaxNetwork:
         x: Value,
         parts: int | None = None,
     ) -> tuple[Value, dict[str, Value], dict[str, Own]]:
-        """(value of the last node, or after the first `parts`, spikes by neuron, running statistics after the call)."""
+        """(value of the last node, or after the first `parts`, spikes by neuron, running statistics
+        after the call)."""
         values, after, chosen = {INPUT: x}, dict(statistics), self.parts[:parts]
         borders = self.go_through(chosen, parameters, values, after)
         return values[chosen[-1][0].name], borders, after
@@ -77,8 +82,8 @@ class JaxNetwork:
         values: dict[str, Value],
         statistics: dict[str, Own],
     ) -> dict[str, Value]:
-        """Spikes by neuron of these parts. Values are added to `values`, which has those that they read, and running statistics
-        become those after the call."""
+        """Spikes by neuron of these parts. Values are added to `values`, which has those that they
+        read, and running statistics become those after the call."""
         borders: dict[str, Value] = {}
         for node, source, function in parts:
             value = function(
@@ -98,7 +103,8 @@ class JaxNetwork:
         return borders
 
     def cast(self, value: Value) -> Value:
-        """Some frameworks hand out float32 whatever they are given. A no-op must not hide that a value is an argument."""
+        """Some frameworks hand out float32 whatever they are given. A no-op must not hide that a
+        value is an argument."""
         return value if value.dtype == self.dtype else value.astype(self.dtype)
 
     def _parts(self) -> Iterator[Part]:
@@ -152,8 +158,8 @@ class JaxNetwork:
         return (lambda x: self.scale * x) if node.name in self.scaled_in_call else (lambda x: x)
 
     def handed(self, node: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """A neuron whose state goes in and comes out: (a function from one step's currents to the state at rest, a function
-        (parameters, state, currents) → (state after, spikes))."""
+        """A neuron whose state goes in and comes out: (a function from one step's currents to the
+        state at rest, a function (parameters, state, currents) → (state after, spikes))."""
         spec, features, scaled = (
             node.options["neuron"],
             self.network.shapes[node.name],
@@ -167,7 +173,8 @@ class JaxNetwork:
 
 
 def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
-    """x · weightᵀ + bias. The product names its axes, so that no transposed copy of the weight is kept for backward."""
+    """x · weightᵀ + bias. The product names its axes, so that no transposed copy of the weight is
+    kept for backward."""
     weight, bias = parameters
     currents = jax.lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())))
     return currents if bias is None else currents + bias

@@ -1,5 +1,5 @@
-"""What devices of JAX share, in parts of one size, as shard_map wants them: those that are shorter are filled up with items that
-count nowhere."""
+"""What devices of JAX share, in parts of one size, as shard_map wants them: those that are shorter
+are filled up with items that count nowhere."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ Value = Any
 
 
 class EqualParts:
-    """So many items on so many devices, as `ranks.parts` deals them out, each part filled up to the longest."""
+    """So many items on so many devices, as `ranks.parts` deals them out, each part filled up to the
+    longest."""
 
     def __init__(self, count: int, ranks: int) -> None:
         self.count, self.ranks, self.own = count, ranks, parts(count, ranks)
@@ -54,6 +55,7 @@ class EqualParts:
         return jax.lax.axis_index(RANKS) < (self.count % self.ranks or self.ranks)
 
     def real(self, axis: int, dimensions: int) -> Value:
-        """Which items of the device's part were not filled up, as a mask of so many dimensions, along `axis`."""
+        """Which items of the device's part were not filled up, as a mask of so many dimensions,
+        along `axis`."""
         mask = jnp.arange(self.longest) < self.longest - 1 + self.is_longest()
         return mask.reshape([-1 if each == axis else 1 for each in range(dimensions)])

@@ -1,4 +1,5 @@
-"""Drives a JAX network for the worker: forward = jit(vjp), backward = the jitted pullback, never one minus the other."""
+"""Drives a JAX network for the worker: forward = jit(vjp), backward = the jitted pullback, never
+one minus the other."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -58,7 +59,8 @@ class JaxProgram(Program):
         self._update = jax.jit(self.updates.update)
         self._inference = jax.jit(self._infer)
 
-    # -- data ------------------------------------------------------------------------------------------------
+    # -- data
+    # ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: Any) -> Value:
         # copy: device_put of a NumPy array may alias its memory on CPU.
@@ -100,12 +102,14 @@ class JaxProgram(Program):
     def put_upstream(self, array: Array, result: JaxResult) -> Value:
         return self._put(array, result.output.dtype if self.case.loss is None else jnp.int32)
 
-    # -- traced functions ------------------------------------------------------------------------------------
+    # -- traced functions
+    # ------------------------------------------------------------------------------------
 
     def _outcome(
         self, parameters: dict[str, Own], running: dict[str, Own], x: Value
     ) -> tuple[Value, tuple[Any, ...]]:
-        """The output, and (spikes by neuron, the output again if it is other than spikes, running statistics after)."""
+        """The output, and (spikes by neuron, the output again if it is other than spikes, running
+        statistics after)."""
         output, borders, running = self.computed(parameters, running, x)
         return output, (borders, None if self.spikes_are_output else output, running)
 
@@ -118,7 +122,8 @@ class JaxProgram(Program):
     def _forward_and_residuals(
         self, parameters: dict[str, Own], running: dict[str, Own], x: Value
     ) -> tuple[Any, ...]:
-        """Spikes of every neuron, the output, running statistics, and what backward needs beyond arguments and spikes."""
+        """Spikes of every neuron, the output, running statistics, and what backward needs beyond
+        arguments and spikes."""
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
         self._form, residuals = Form.of(pullback, (parameters, x, borders, value))
         return borders, value, running, residuals
@@ -126,7 +131,8 @@ class JaxProgram(Program):
     def _pull_back(
         self, arguments_and_outputs: tuple[Any, ...], residuals: list[Value], upstream: Value
     ) -> Any:
-        """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron, the output if it is other)."""
+        """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron,
+        the output if it is other)."""
         _, _, borders, value = arguments_and_outputs
         loss, upstream = self._pulled(
             borders[self.neurons[-1]] if value is None else value, upstream
@@ -165,7 +171,8 @@ class JaxProgram(Program):
         _, (borders, value, _) = self._outcome(parameters, running, x)
         return {self.neurons[-1]: borders[self.neurons[-1]]}, value
 
-    # -- calls -----------------------------------------------------------------------------------------------
+    # -- calls
+    # -----------------------------------------------------------------------------------------------
 
     def forward(self, x: Value) -> JaxResult:
         borders, value, self.running, residuals = self._run(
@@ -192,7 +199,8 @@ class JaxProgram(Program):
             return getattr(self, name)(*given)
 
     def allocated(self) -> int:
-        """Bytes that XLA's plan of the function called last allocates: its results, and what it needs besides."""
+        """Bytes that XLA's plan of the function called last allocates: its results, and what it
+        needs besides."""
         plan = getattr(self, self.ran).lower(*self.given[self.ran]).compile().memory_analysis()
         return int(plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
 
@@ -254,7 +262,8 @@ class JaxProgram(Program):
     def compile_facts(self) -> dict[str, Any]:
         return {"compile_s": self.compiling.seconds}
 
-    # -- breakdown, ceilings and memory ---------------------------------------------------------------------------------
+    # -- breakdown, ceilings and memory
+    # ---------------------------------------------------------------------------------
 
     def breakdown(self, x: Value, upstream: Value, trace: str | None = None) -> Breakdown:
         return breakdown(self, x, upstream, trace)
@@ -293,8 +302,8 @@ class XlaClock:
 
 
 class JaxMemory:
-    """What is in use by XLA's counter, and at the peak by its plan of the call: the counter's peak is that of the process, in
-    which a phase would show what those before it took (jax#8096)."""
+    """What is in use by XLA's counter, and at the peak by its plan of the call: the counter's peak
+    is that of the process, in which a phase would show what those before it took (jax#8096)."""
 
     meaning = "XLA planned"
 
@@ -308,7 +317,8 @@ class JaxMemory:
         return int(self.program.device.memory_stats()["bytes_in_use"])
 
     def peak(self) -> tuple[int, int, None]:
-        """(Bytes in use at reset, most bytes in use by the call since, None: what XLA reserves is for the whole process)."""
+        """(Bytes in use at reset, most bytes in use by the call since, None: what XLA reserves is
+        for the whole process)."""
         if (ran := self.program.ran) not in self.plans:
             self.plans[ran] = self.program.allocated()
         return self.before, self.before + self.plans[ran], None

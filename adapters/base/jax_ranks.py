@@ -1,5 +1,6 @@
-"""A JAX network of which every device computes a part of the batch or of the time steps: the program of one device, under
-`shard_map`. What parts are filled up with counts nowhere, neither in statistics of norms nor in a loss."""
+"""A JAX network of which every device computes a part of the batch or of the time steps: the
+program of one device, under `shard_map`. What parts are filled up with counts nowhere, neither in
+statistics of norms nor in a loss."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -28,7 +29,8 @@ from .jax_training import loss_of_items
 
 @dataclass(frozen=True)
 class Dealt:
-    """How arrays are dealt out to devices: the axis that is shared, if any, and what parts are filled up with."""
+    """How arrays are dealt out to devices: the axis that is shared, if any, and what parts are
+    filled up with."""
 
     spec: Spec
     axis: int | None = None
@@ -69,7 +71,8 @@ class ShardedProgram(JaxProgram):
         )
 
     def _together(self, part: Callable[..., Any], given: Any, gives: Any) -> Any:
-        """The compiled function of the whole whose parts `part` computes; `given` and `gives` say what is dealt out."""
+        """The compiled function of the whole whose parts `part` computes; `given` and `gives` say
+        what is dealt out."""
 
         def of_part(*arguments: Any) -> Any:
             with _moments(self._moments):
@@ -92,7 +95,8 @@ class ShardedProgram(JaxProgram):
             )
         )
 
-    # -- traced functions of a part --------------------------------------------------------------------------
+    # -- traced functions of a part
+    # --------------------------------------------------------------------------
 
     def _forward_of_part(self, *given: Any) -> tuple[Any, ...]:
         """Residuals have the device as their first axis, whatever they are."""
@@ -118,14 +122,16 @@ class ShardedProgram(JaxProgram):
         return jax.lax.psum(loss, RANKS), gradient
 
     def _moments(self, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
-        """Mean and biased variance of the real items of all devices, and how many numbers of a channel these are of."""
+        """Mean and biased variance of the real items of all devices, and how many numbers of a
+        channel these are of."""
         numbers = x.size // x.shape[2] // self.parts.longest * self.parts.count
         real = self.parts.real(self.axis, x.ndim)
         mean = jax.lax.psum(jnp.where(real, x, 0).sum(axes), RANKS) / numbers
         apart = jnp.where(real, x - mean.reshape(-1, *(1,) * (x.ndim - 3)), 0)
         return mean, jax.lax.psum((apart**2).sum(axes), RANKS) / numbers, numbers
 
-    # -- data ------------------------------------------------------------------------------------------------
+    # -- data
+    # ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: Any) -> Value:
         return jax.device_put(
@@ -145,7 +151,8 @@ class ShardedProgram(JaxProgram):
     def put_upstream(self, array: Array, result: JaxResult) -> Value:
         return self._dealt(super().put_upstream(array, result), self.labels)
 
-    # -- sizes: of one device ---------------------------------------------------------------------------------
+    # -- sizes: of one device
+    # ---------------------------------------------------------------------------------
 
     def argument_bytes(self) -> int:
         return self._held((self.parameters, self.states))
@@ -160,11 +167,12 @@ class ShardedProgram(JaxProgram):
         )
         return sum(int(shard.data.nbytes) for shard in shards) // self.case.ranks
 
-    # -- what is known of them -------------------------------------------------------------------------------
+    # -- what is known of them
+    # -------------------------------------------------------------------------------
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
-        """What is known of the devices, outside the clock: see `snnbench.schema.distributed`. They share the cores and the memory
-        of this process, and XLA does not tell who waits for whom."""
+        """What is known of the devices, outside the clock: see `snnbench.schema.distributed`. They
+        share the cores and the memory of this process, and XLA does not tell who waits for whom."""
         each = {"cores": len(os.sched_getaffinity(0)), "host_peak_bytes": None, "wait_s": None}
         told: dict[str, Any] = {
             "launcher": "jax.shard_map",

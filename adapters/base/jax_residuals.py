@@ -11,10 +11,11 @@ Tree = Any
 
 @dataclass(frozen=True)
 class Form:
-    """What a pullback is made of: `sources` are the places of its leaves among values that are known, None of all others.
+    """What a pullback is made of: `sources` are the places of its leaves among values that are
+    known, None of all others.
 
-    XLA returns a copy of every residual that is an argument or an output. Such leaves are recognised by identity while tracing,
-    left out of what is kept, and put back."""
+    XLA returns a copy of every residual that is an argument or an output. Such leaves are
+    recognised by identity while tracing, left out of what is kept, and put back."""
 
     tree: Any
     sources: tuple[int | None, ...]

@@ -1,4 +1,5 @@
-"""The terms of a case whose time steps devices share, from which `measure.pipeline` predicts more of them."""
+"""The terms of a case whose time steps devices share, from which `measure.pipeline` predicts more
+of them."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,9 @@
-"""Time steps shared by devices of JAX: each has all layers and its steps, and hands the state of every neuron to the next device.
+"""Time steps shared by devices of JAX: each has all layers and its steps, and hands the state of
+every neuron to the next device.
 
-All devices run one program, in which a layer stands once for each of them, to be computed by this one alone: at tick k device r
-computes layer k − r. Norms and means over time have all devices meet; between those lies a `Wave`.
+All devices run one program, in which a layer stands once for each of them, to be computed by this
+one alone: at tick k device r computes layer k − r. Norms and means over time have all devices meet;
+between those lies a `Wave`.
 """
 
 from collections.abc import Callable, Iterator
@@ -94,8 +96,8 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Stage:
-    """A neuron and the nodes in front of it: from the values that it `reads` those that it `writes`, the spikes last. `rest` and
-    `scan` are `JaxNetwork.handed` of the neuron."""
+    """A neuron and the nodes in front of it: from the values that it `reads` those that it
+    `writes`, the spikes last. `rest` and `scan` are `JaxNetwork.handed` of the neuron."""
 
     parts: tuple[Part, ...]
     neuron: Node
@@ -107,9 +109,10 @@ class Stage:
 
 
 class Wave:
-    """Stages one behind the other, through which devices go one after the other: a function (parameters, values) → the values
-    that they write. What its backward needs a device keeps of its own turn alone, for which JAX's own derivative of so many
-    conditionals would make room in each of them. `constants` are values whose gradient nobody asks for."""
+    """Stages one behind the other, through which devices go one after the other: a function
+    (parameters, values) → the values that they write. What its backward needs a device keeps of its
+    own turn alone, for which JAX's own derivative of so many conditionals would make room in each
+    of them. `constants` are values whose gradient nobody asks for."""
 
     def __init__(
         self,
@@ -145,7 +148,8 @@ class Wave:
         )
         return found
 
-    # -- forward ---------------------------------------------------------------------------------------------
+    # -- forward
+    # ---------------------------------------------------------------------------------------------
 
     def _forward(
         self, work: Callable[..., Any], parameters: Parameters, given: Values
@@ -209,10 +213,12 @@ class Wave:
         written = self._written(kept)
         return written, (parameters, given | written, [leaves for _, _, leaves in kept])
 
-    # -- backward --------------------------------------------------------------------------------------------
+    # -- backward
+    # --------------------------------------------------------------------------------------------
 
     def _backward(self, residuals: Any, upstream: Values) -> tuple[Parameters, Values]:
-        """The same wavefront mirrored. Gradients of parameters are those of the device's own steps."""
+        """The same wavefront mirrored. Gradients of parameters are those of the device's own
+        steps."""
         parameters, values, kept = residuals
         states = [
             jax.tree_util.tree_map(jnp.zeros_like, self._rest(stage, values))
@@ -246,7 +252,8 @@ class Wave:
     def _pulled(
         self, number: int, known: Any, leaves: list[Value], errors: Values, state: Any
     ) -> tuple[Parameters, Values, Any]:
-        """Gradients by a stage's parameters, by what it reads and by the state that it began with."""
+        """Gradients by a stage's parameters, by what it reads and by the state that it began
+        with."""
         found: tuple[Parameters, Values, Any] = self.forms[number].pullback(leaves, known)(
             (errors, state)
         )
@@ -269,7 +276,8 @@ class Wave:
 
 
 def _turn(rank: int, work: Callable[..., Any], kept: Any, *given: Any) -> Any:
-    """What `work` makes of what is given, in the device whose turn it is; in others what it `kept` from its own."""
+    """What `work` makes of what is given, in the device whose turn it is; in others what it `kept`
+    from its own."""
     if kept is None:
         shapes = jax.eval_shape(work, *given)
         kept = jax.tree_util.tree_map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)

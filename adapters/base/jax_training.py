@@ -1,4 +1,5 @@
-"""Losses and optimizers in JAX: the equations of `training`, which XLA compiles with the rest of a step."""
+"""Losses and optimizers in JAX: the equations of `training`, which XLA compiles with the rest of a
+step."""
 
 from typing import Any
 
@@ -24,8 +25,8 @@ def loss_of_items(name: str, output: Any, labels: Any) -> Any:
 
 
 class Updates:
-    """How a step moves parameters, each node's scaled by `scales`; pure functions. Without an optimizer they move along their
-    gradients at `rate`."""
+    """How a step moves parameters, each node's scaled by `scales`; pure functions. Without an
+    optimizer they move along their gradients at `rate`."""
 
     def __init__(self, optimizer: str | None, scales: dict[str, float], rate: float) -> None:
         self.own = OPTIMIZERS[optimizer] if optimizer else None

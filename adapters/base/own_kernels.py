@@ -1,4 +1,5 @@
-"""The project's own kernels at a few shapes, ready to be called: what `snnbench doctor --kernels` times."""
+"""The project's own kernels at a few shapes, ready to be called: what `snnbench doctor --kernels`
+times."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,9 +27,10 @@ FIRING = 0.15
 
 @dataclass(frozen=True)
 class OwnKernel:
-    """A kernel of the neuron as `spelling` has it, or a product in front of it, which is the library's. `flops` are those of one
-    product in full precision, however many short ones it takes. `prepare` makes a call with memory of its own and tells the bytes
-    of all its arrays; it raises RuntimeError where the kernel cannot run."""
+    """A kernel of the neuron as `spelling` has it, or a product in front of it, which is the
+    library's. `flops` are those of one product in full precision, however many short ones it takes.
+    `prepare` makes a call with memory of its own and tells the bytes of all its arrays; it raises
+    RuntimeError where the kernel cannot run."""
 
     name: str
     spelling: str
@@ -41,7 +43,8 @@ class OwnKernel:
 def own_kernels(
     device: str, shapes: Sequence[Shape] = SHAPES, spellings: Sequence[str] = ("cuda", "triton")
 ) -> Iterator[OwnKernel]:
-    """Forward and backward of the neuron, also one that writes its gradient in parts for a split product; and the products."""
+    """Forward and backward of the neuron, also one that writes its gradient in parts for a split
+    product; and the products."""
     for shape in shapes:
         for spelling, (name, dtype) in product(spellings, FORMATS.items()):
             given = spelling, dtype, shape, device
@@ -128,7 +131,8 @@ def _checkpoints(shape: Shape, device: str) -> Tensor:
 def _product(
     what: str, operands_name: str, shape: Shape, device: str
 ) -> tuple[Callable[[], object], int]:
-    """The product by the `currents`, or a gradient `by weight` or `by input`, of a layer of as many inputs as neurons."""
+    """The product by the `currents`, or a gradient `by weight` or `by input`, of a layer of as many
+    inputs as neurons."""
     rows, width = shape[0] * shape[1], shape[2]
     weight = _normal((width, width), device) / width**0.5
     operands: Any = operands_of(weight, operands_name, 1)

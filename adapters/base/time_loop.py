@@ -1,5 +1,6 @@
-"""Neurons that loop over time in Python. Most can be run piece by piece: then the loop can be compiled in chunks, or hold a
-linear layer. Others (`Uncut`) only run from the first step to the last."""
+"""Neurons that loop over time in Python. Most can be run piece by piece: then the loop can be
+compiled in chunks, or hold a linear layer. Others (`Uncut`) only run from the first step to the
+last."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +13,11 @@ State = Any
 
 
 class TimeLoop(torch.nn.Module):
-    """A neuron whose state goes in and comes out: currents (T, B, *features) → spikes of that shape, from rest.
+    """A neuron whose state goes in and comes out: currents (T, B, *features) → spikes of that
+    shape, from rest.
 
-    Subclass and define either `step` or, where the framework has the loop, `scan`: the other is made of it. Gradients must
-    flow through the state.
+    Subclass and define either `step` or, where the framework has the loop, `scan`: the other is
+    made of it. Gradients must flow through the state.
 
         class Loop(TimeLoop):
             def step(self, current, v):
@@ -42,7 +44,8 @@ class TimeLoop(torch.nn.Module):
 
 
 class Stepwise(TimeLoop):
-    """The linear layer inside the time loop, as tutorials write it: (T, B, inputs) → (T, B, outputs), step by step."""
+    """The linear layer inside the time loop, as tutorials write it: (T, B, inputs) → (T, B,
+    outputs), step by step."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool, neuron: TimeLoop) -> None:
         super().__init__()
@@ -54,8 +57,9 @@ class Stepwise(TimeLoop):
 
 
 class Uncut(torch.nn.Module):
-    """A neuron whose loop cannot be cut: `spikes(lif, currents)`, from rest, of a framework's module `lif`. `state` names the
-    attribute of `lif` in which it keeps its state after a call, where it shows it."""
+    """A neuron whose loop cannot be cut: `spikes(lif, currents)`, from rest, of a framework's
+    module `lif`. `state` names the attribute of `lif` in which it keeps its state after a call,
+    where it shows it."""
 
     def __init__(
         self,

@@ -24,17 +24,19 @@ CXX = "clang++" if sys.platform == "darwin" else "g++"
 class TorchAdapter(Adapter):
     """Subclass with `name` and `neuron`; the rest has defaults.
 
-    `neuron` returns an nn.Module that maps currents (T, B, *features) to spikes of that shape. Every call is one
-    whole sequence from rest: a state that the framework keeps is reset inside the call. A framework that loops over
-    time in Python returns a `TimeLoop`: then long sequences are compiled in chunks, and a linear layer fits inside the loop,
-    in front of the neuron (construction `stepwise`) or from its spikes back to it (a recurrent neuron).
+    `neuron` returns an nn.Module that maps currents (T, B, *features) to spikes of that shape.
+    Every call is one whole sequence from rest: a state that the framework keeps is reset inside the
+    call. A framework that loops over time in Python returns a `TimeLoop`: then long sequences are
+    compiled in chunks, and a linear layer fits inside the loop, in front of the neuron
+    (construction `stepwise`) or from its spikes back to it (a recurrent neuron).
 
-    `default` computes layers without a state once over all time steps, `vanilla` once for each, norms excepted: their statistics
-    are over all steps. A construction `layers`, where a framework has it, is a network of the framework's own layers or in its
-    own containers, as its users write it.
+    `default` computes layers without a state once over all time steps, `vanilla` once for each,
+    norms excepted: their statistics are over all steps. A construction `layers`, where a framework
+    has it, is a network of the framework's own layers or in its own containers, as its users write
+    it.
 
-    Modes: `eager`; `compile`, torch.compile; `compile-reduce-overhead` and `compile-max-autotune`, its modes of these names,
-    on CUDA devices; `graph`, a CUDA graph of every phase.
+    Modes: `eager`; `compile`, torch.compile; `compile-reduce-overhead` and `compile-max-autotune`,
+    its modes of these names, on CUDA devices; `graph`, a CUDA graph of every phase.
 
         class Mine(TorchAdapter):
             name = "mine"
@@ -51,14 +53,16 @@ class TorchAdapter(Adapter):
     uncut_constructions: tuple[str, ...] = ()
     """Those of `constructions` whose neuron is no TimeLoop; refused for recurrent neurons."""
     chain_constructions: tuple[str, ...] = ()
-    """Those of `constructions` that are a chain of layers called once for each step: no norms, no shortcuts."""
+    """Those of `constructions` that are a chain of layers called once for each step: no norms, no
+    shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
     def layer(
         self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
     ) -> "torch.nn.Module":
-        """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the neuron. `stepwise`: a Linear over
-        the B rows of each step, then one step of the neuron. Raises Unsupported where the neuron is no TimeLoop."""
+        """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the
+        neuron. `stepwise`: a Linear over the B rows of each step, then one step of the neuron.
+        Raises Unsupported where the neuron is no TimeLoop."""
         from .time_loop import Stepwise, TimeLoop
         from .torch_network import LinearNeuron
 
@@ -72,16 +76,19 @@ class TorchAdapter(Adapter):
         return Stepwise(inputs, outputs, bias, neuron)
 
     def native_layer(self, inputs: int, outputs: int, bias: bool) -> "torch.nn.Module":
-        """`native` behind one Linear over all T·B rows; else the layer, weights and neuron in one, that the tutorial builds."""
+        """`native` behind one Linear over all T·B rows; else the layer, weights and neuron in one,
+        that the tutorial builds."""
         from .torch_network import LinearNeuron
 
         return LinearNeuron(inputs, outputs, bias, self.native((outputs,)))
 
     def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], "torch.nn.Module"]:
-        """What this framework spells of `network`, by the nodes that each module computes: every linear and its neuron, by
-        `layer` or `native_layer`. Neurons of other kinds are made by `lif` and `potentials`, other nodes of torch's own layers.
+        """What this framework spells of `network`, by the nodes that each module computes: every
+        linear and its neuron, by `layer` or `native_layer`. Neurons of other kinds are made by
+        `lif` and `potentials`, other nodes of torch's own layers.
 
-        Override it where layers know of each other, or where a framework has a module for another run of nodes.
+        Override it where layers know of each other, or where a framework has a module for another
+        run of nodes.
         """
         made: dict[tuple[str, ...], torch.nn.Module] = {}
         if case.construction == "vanilla":
@@ -101,7 +108,8 @@ class TorchAdapter(Adapter):
         return made
 
     def cast_spikes(self, spikes: "torch.Tensor", dtype: "torch.dtype") -> "torch.Tensor":
-        """What a node is given, in the network's type: some frameworks hand out float32 spikes whatever they are given."""
+        """What a node is given, in the network's type: some frameworks hand out float32 spikes
+        whatever they are given."""
         return spikes.to(dtype)
 
     def parameters(self, layer: Any) -> "tuple[torch.nn.Parameter, torch.nn.Parameter | None]":
@@ -109,11 +117,13 @@ class TorchAdapter(Adapter):
         return layer.linear.weight, layer.linear.bias
 
     def facts(self, case: Case) -> dict[str, Any]:
-        """More that a reader of the record should know of this run, such as which of its kernels a framework chose."""
+        """More that a reader of the record should know of this run, such as which of its kernels a
+        framework chose."""
         return {}
 
     def compile_seconds(self) -> float | None:
-        """What compiling kernels of the framework's own has taken in this process; None: it has none."""
+        """What compiling kernels of the framework's own has taken in this process; None: it has
+        none."""
         return None
 
     def prepare(self, case: Case, threads: int) -> None:
@@ -123,7 +133,8 @@ class TorchAdapter(Adapter):
         # "highest" keeps fp32 products in fp32 on every backend; "high" allows TF32 on CUDA.
         torch.set_float32_matmul_precision("high" if case.precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = case.precision == "tf32"
-        # torch's default, stated: parts of a product of short formats may be added up in the short format.
+        # torch's default, stated: parts of a product of short formats may be added up in the short
+        # format.
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
 

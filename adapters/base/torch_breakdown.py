@@ -1,4 +1,5 @@
-"""Takes a torch step apart: seconds by stage from marks between modules, bytes by kind from every allocation of a step."""
+"""Takes a torch step apart: seconds by stage from marks between modules, bytes by kind from every
+allocation of a step."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,11 +19,13 @@ from .torch_training import Trainer
 REPEATS = 9
 """Steps that are taken apart, each behind one that is not."""
 MARKER = 512 * 1237
-"""Bytes of allocations that mark a moment among all others of a step: no rounding of torch's allocators changes them."""
+"""Bytes of allocations that mark a moment among all others of a step: no rounding of torch's
+allocators changes them."""
 
 
 class Stepped(Protocol):
-    """What is read and driven of a program. `clock` is a moment of the device's, `unchanged` keeps parameters and states."""
+    """What is read and driven of a program. `clock` is a moment of the device's, `unchanged` keeps
+    parameters and states."""
 
     device: torch.device
     network: TorchNetwork
@@ -45,8 +48,9 @@ class Stepped(Protocol):
 def breakdown(
     program: Stepped, x: Tensor, upstream: Tensor, trace: str | None, staged: bool
 ) -> Breakdown:
-    """What a step of `program` on x spends where. A trace of it is written to the file `trace`, if asked for: JSON that Perfetto
-    opens. `staged`: modules are called one by one, so that marks can stand between them."""
+    """What a step of `program` on x spends where. A trace of it is written to the file `trace`, if
+    asked for: JSON that Perfetto opens. `staged`: modules are called one by one, so that marks can
+    stand between them."""
     told = Breakdown()
     with program.unchanged():
         if staged:
@@ -66,9 +70,10 @@ def breakdown(
 
 
 class Stages:
-    """Marks on the way through a step: each closes the stage that has run since the last one. Forward marks stand behind every
-    module; backward marks where the gradient of a module's output is complete, from where on autograd computes that module,
-    whose operations it takes in the reverse of their order."""
+    """Marks on the way through a step: each closes the stage that has run since the last one.
+    Forward marks stand behind every module; backward marks where the gradient of a module's output
+    is complete, from where on autograd computes that module, whose operations it takes in the
+    reverse of their order."""
 
     def __init__(self, program: Stepped) -> None:
         self.program = program
@@ -160,8 +165,8 @@ class Allocation:
 
 
 def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> dict[str, int]:
-    """Bytes by kind at the peak of one step, from the allocations that torch's profiler lists. Moments in between are marked by
-    allocations of their own."""
+    """Bytes by kind at the peak of one step, from the allocations that torch's profiler lists.
+    Moments in between are marked by allocations of their own."""
     from torch.profiler import ProfilerActivity, profile
 
     cuda = program.device.type == "cuda"
@@ -196,8 +201,8 @@ def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> 
 
 
 def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]) -> dict[str, int]:
-    """Bytes by kind when most are in use. Feature maps are what lived at the first of the `marks`, gradients what has their
-    addresses and lived at the second."""
+    """Bytes by kind when most are in use. Feature maps are what lived at the first of the `marks`,
+    gradients what has their addresses and lived at the second."""
     forward_end, step_end = marks
     changes = sorted(
         [(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations]
@@ -220,7 +225,8 @@ def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]
 
 
 def _allocations(profiled: Any, cuda: bool) -> tuple[list[Allocation], list[int]]:
-    """All allocations on the device in their order, and the numbers of the events that mark moments."""
+    """All allocations on the device in their order, and the numbers of the events that mark
+    moments."""
     from torch._C._profiler import _EventType
 
     events, ways = list[Any](), list(profiled.profiler.kineto_results.experimental_event_tree())

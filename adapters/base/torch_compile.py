@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 LONGEST_WHOLE, CHUNK = 50, 20
-"""Time steps up to which a network is compiled in one piece, and the length of the chunks above: loops are unrolled, and
-hundreds of steps in one piece take minutes."""
+"""Time steps up to which a network is compiled in one piece, and the length of the chunks above:
+loops are unrolled, and hundreds of steps in one piece take minutes."""
 
 MOST_VARIANTS = 64
 """How often one function may be compiled before its framework counts as one that cannot be."""
@@ -36,13 +36,15 @@ COMPILE_ID = re.compile(r"(\d+)/(\d+)")
 
 
 class CompiledProgram(TorchProgram):
-    """A network compiled whole up to T = 50. Above, time loops that can be cut are compiled in chunks of 20 steps, and what
-    stands between them by itself, linear layers in front of a loop not at all; a network without such a loop is compiled whole,
-    however long it is. The loss is compiled, and so is the optimizer's step."""
+    """A network compiled whole up to T = 50. Above, time loops that can be cut are compiled in
+    chunks of 20 steps, and what stands between them by itself, linear layers in front of a loop not
+    at all; a network without such a loop is compiled whole, however long it is. The loss is
+    compiled, and so is the optimizer's step."""
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
-        # Else the ninth variant of a function, and with a graph break functions are shared, would silently run eagerly.
+        # Else the ninth variant of a function, and with a graph break functions are shared, would
+        # silently run eagerly.
         torch._dynamo.config.recompile_limit = MOST_VARIANTS
         torch._dynamo.config.fail_on_recompile_limit_hit = True
         set_up(self.device)
@@ -57,7 +59,8 @@ class CompiledProgram(TorchProgram):
             self.trainer.update = in_one(optimizer, mode)
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        """Spikes by neuron and the output. A forward always computes all borders: another set would be compiled again."""
+        """Spikes by neuron and the output. A forward always computes all borders: another set would
+        be compiled again."""
         every = torch.is_grad_enabled()
         if (
             self.case.mode != "compile"
@@ -87,8 +90,8 @@ class CompiledProgram(TorchProgram):
 
 @cache
 def set_up(device: torch.device) -> None:
-    """Compile next to nothing: what torch finds out of a machine and its compiler at first use, tens of seconds on a CPU, is
-    no network's own time."""
+    """Compile next to nothing: what torch finds out of a machine and its compiler at first use,
+    tens of seconds on a CPU, is no network's own time."""
     with DynamoClock():
         torch.compile(torch.neg, dynamic=False)(torch.zeros(8, device=device))
 
@@ -96,7 +99,8 @@ def set_up(device: torch.device) -> None:
 def compiled(
     network: TorchNetwork, time_steps: int, mode: str
 ) -> Callable[..., tuple[dict[str, Tensor], Tensor]]:
-    """What is called instead of `network.forward`; compiles at its first call. `mode` is torch.compile's."""
+    """What is called instead of `network.forward`; compiles at its first call. `mode` is
+    torch.compile's."""
     if time_steps <= LONGEST_WHOLE or not time_loops(network):
         return Pieces(network.forward, mode)
     for part in network.layers:
@@ -108,8 +112,8 @@ def compiled(
 
 
 def in_one(optimizer: "Optimizer", mode: str) -> Callable[[], object]:
-    """An optimizer's step, all parameters together, compiled from the second call on: the first one makes the states. Torch
-    itself breaks the graph where an optimizer begins."""
+    """An optimizer's step, all parameters together, compiled from the second call on: the first one
+    makes the states. Torch itself breaks the graph where an optimizer begins."""
     together = torch.compile(lambda: optimizer.step(), dynamic=False, mode=mode)
     return lambda: together() if optimizer.state else optimizer.step()
 
@@ -138,8 +142,9 @@ def in_chunks(
 
 
 class Pieces:
-    """A function compiled once for each length, from rest or from a state, with gradients or without. Torch would find out by
-    itself that these differ, and compile again. Kept apart, `recompiles` counts surprises only."""
+    """A function compiled once for each length, from rest or from a state, with gradients or
+    without. Torch would find out by itself that these differ, and compile again. Kept apart,
+    `recompiles` counts surprises only."""
 
     def __init__(self, function: Callable[..., Any], mode: str) -> None:
         self.function, self.mode = function, mode
@@ -168,9 +173,10 @@ def complaint(text: str) -> str:
 
 
 class DynamoClock:
-    """What torch reports of compiling while `with clock:` holds, and BuildFailed instead of torch's own exceptions. `compile_s`
-    is the time from the start of tracing to the end of code generation, the C++ or Triton compiler included, the run of the code
-    not. Other programs of the process (those of the proof) are not heard."""
+    """What torch reports of compiling while `with clock:` holds, and BuildFailed instead of torch's
+    own exceptions. `compile_s` is the time from the start of tracing to the end of code generation,
+    the C++ or Triton compiler included, the run of the code not. Other programs of the process
+    (those of the proof) are not heard."""
 
     def __init__(self) -> None:
         self.listening, self.seconds, self.graph_breaks, self.recompiles = False, 0.0, 0, 0

@@ -1,4 +1,5 @@
-"""Networks in a framework's own containers, as its users write them, in the place of a run of nodes."""
+"""Networks in a framework's own containers, as its users write them, in the place of a run of
+nodes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +15,8 @@ from .torch_network import Container, layer_of
 def own_modules(
     network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]
 ) -> dict[str, nn.Module]:
-    """A module for every node in front of the mean over time, by name: what `spelled` makes of its kind, else torch's layer."""
+    """A module for every node in front of the mean over time, by name: what `spelled` makes of its
+    kind, else torch's layer."""
     in_time = [node for node in network.nodes if network.steps(node.name, 2) == 2]
     return {
         n.name: spelled[n.kind](n) if n.kind in spelled else layer_of(n, network) for n in in_time
@@ -22,8 +24,9 @@ def own_modules(
 
 
 class Chain(Container):
-    """Modules one after the other in `container`, which `run` calls once for each step. Spikes of hidden neurons, which it does
-    not hand out, are collected by forward hooks and stacked behind its call."""
+    """Modules one after the other in `container`, which `run` calls once for each step. Spikes of
+    hidden neurons, which it does not hand out, are collected by forward hooks and stacked behind
+    its call."""
 
     def __init__(
         self,

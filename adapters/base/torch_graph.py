@@ -17,16 +17,18 @@ from .torch_network import TorchSpelling
 from .torch_program import TorchProgram, TorchResult
 
 WARM_UPS = 3
-"""Calls before a capture: libraries choose their algorithms and allocate their workspaces, which a capture may not do."""
+"""Calls before a capture: libraries choose their algorithms and allocate their workspaces, which a
+capture may not do."""
 
 
 class GraphProgram(TorchProgram):
-    """Forward and backward are two graphs over one memory pool, a step is one graph, inference one; each is captured at its
-    first call.
+    """Forward and backward are two graphs over one memory pool, a step is one graph, inference one;
+    each is captured at its first call.
 
-    A graph reads and writes always the same memory: `fixed_memory`, where a user's batches belong too. What is given in other
-    memory is copied there. A result holds until the next call of its phase. Gradients are those that the backward graph writes:
-    overwritten at each replay, never added to.
+    A graph reads and writes always the same memory: `fixed_memory`, where a user's batches belong
+    too. What is given in other memory is copied there. A result holds until the next call of its
+    phase. Gradients are those that the backward graph writes: overwritten at each replay, never
+    added to.
     """
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
@@ -41,7 +43,8 @@ class GraphProgram(TorchProgram):
         replayed: TorchResult = self._replay(
             "forward", self._run_forward, self._run_forward, self.pool
         )
-        # A leaf of its own for each call, so that gradients of earlier calls do not show up in this one.
+        # A leaf of its own for each call, so that gradients of earlier calls do not show up in this
+        # one.
         result = replace(replayed, x=replayed.x.detach())
         self.held = weakref.ref(result)
         return result
@@ -123,14 +126,16 @@ class GraphProgram(TorchProgram):
                 self.fixed_memory[name].copy_(tensor)
 
     def _own(self, name: str) -> Tensor:
-        """What a graph reads, for autograd another tensor than what is written to: writes come between forward and backward."""
+        """What a graph reads, for autograd another tensor than what is written to: writes come
+        between forward and backward."""
         return self.fixed_memory[name].data
 
     def _replay(
         self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any = None
     ) -> Any:
-        """What `work` returns, done by the graph `name`. The first call captures it, after warm-ups that leave no trace in
-        running statistics; its memory comes from `pool`, None: one of its own."""
+        """What `work` returns, done by the graph `name`. The first call captures it, after warm-ups
+        that leave no trace in running statistics; its memory comes from `pool`, None: one of its
+        own."""
         if name not in self.graphs:
             with torch.cuda.device(self.device):
                 self.graphs[name] = Captured(
@@ -151,9 +156,10 @@ class GraphProgram(TorchProgram):
 
 
 class Captured:
-    """`work` as a graph: `replay` does it again, on the same memory; `outputs` are what it returned while it was captured.
-    `peak_bytes` and `kept_bytes` are what capturing allocated at most, and what of it is still allocated afterwards. Raises
-    Unsupported if the work does what cannot be captured, like waiting for the device."""
+    """`work` as a graph: `replay` does it again, on the same memory; `outputs` are what it returned
+    while it was captured. `peak_bytes` and `kept_bytes` are what capturing allocated at most, and
+    what of it is still allocated afterwards. Raises Unsupported if the work does what cannot be
+    captured, like waiting for the device."""
 
     def __init__(self, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
         side = torch.cuda.Stream()
@@ -181,7 +187,8 @@ class Captured:
 
 
 class GraphMemory:
-    """What a graph allocated while it was captured: replaying allocates nothing, and the memory stays taken."""
+    """What a graph allocated while it was captured: replaying allocates nothing, and the memory
+    stays taken."""
 
     meaning = "torch allocated for the graph"
 
@@ -193,13 +200,15 @@ class GraphMemory:
         self.before = self.program.graphs["forward"].kept_bytes if forward_held else 0
 
     def in_use(self) -> int:
-        """Without what the graphs hold, and their input and upstream gradient: that is weighed with the phase of each."""
+        """Without what the graphs hold, and their input and upstream gradient: that is weighed with
+        the phase of each."""
         torch.cuda.synchronize(self.program.device)
         graphs = sum(graph.kept_bytes for graph in self.program.graphs.values())
         given = sum(tensor.nbytes for tensor in self.program.fixed_memory.values())
         return int(torch.cuda.memory_allocated(self.program.device) - graphs - given)
 
     def peak(self) -> tuple[int, int, int]:
-        """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes held by the allocator)."""
+        """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes
+        held by the allocator)."""
         most = self.before + max(self.program.replayed.peak_bytes, 0)
         return self.before, most, torch.cuda.max_memory_reserved(self.program.device)

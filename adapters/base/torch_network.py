@@ -1,4 +1,5 @@
-"""A Network as torch modules: what the adapter spells, and around it torch's own layers, each once over all T·B items."""
+"""A Network as torch modules: what the adapter spells, and around it torch's own layers, each once
+over all T·B items."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ class LinearNeuron(nn.Module):
 
 
 class Recurrent(TimeLoop):
-    """A neuron whose spikes of the step before, times the recurrent weight, are added to its currents."""
+    """A neuron whose spikes of the step before, times the recurrent weight, are added to its
+    currents."""
 
     def __init__(self, features: int, neuron: TimeLoop) -> None:
         super().__init__()
@@ -46,7 +48,8 @@ class Recurrent(TimeLoop):
 
 
 class Merged(nn.Module):
-    """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features) → (T, B, *features')."""
+    """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features)
+    → (T, B, *features')."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -57,7 +60,8 @@ class Merged(nn.Module):
 
 
 class EachStep(nn.Module):
-    """A layer (B, *features) → (B, *features'), once for each time step: (T, B, *features) → (T, B, *features')."""
+    """A layer (B, *features) → (B, *features'), once for each time step: (T, B, *features) → (T, B,
+    *features')."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -96,7 +100,8 @@ ITEMWISE: dict[str, Callable[[Any, Mapping[str, Any], Shape], nn.Module]] = {
     "avg_pool": lambda of, options, features: of.AvgPool2d(*_window(options)),
     "flatten": lambda of, options, features: of.Flatten(),
 }
-"""By kind of node: a layer of the library `of`, which calls its layers as torch.nn does, from options and features read."""
+"""By kind of node: a layer of the library `of`, which calls its layers as torch.nn does, from
+options and features read."""
 
 
 def layer_of(node: Node, network: Network, library: Any = nn) -> nn.Module:
@@ -113,8 +118,9 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class Container(nn.Module):
-    """Modules of a run of nodes, as a framework's users write them: `own` has that of every node by name, `neurons` are the names
-    of neurons. `forward(x, every_border)` gives spikes by neuron, of all or of the last only, and the value of the last node."""
+    """Modules of a run of nodes, as a framework's users write them: `own` has that of every node by
+    name, `neurons` are the names of neurons. `forward(x, every_border)` gives spikes by neuron, of
+    all or of the last only, and the value of the last node."""
 
     def __init__(self, own: Mapping[str, nn.Module], neurons: tuple[str, ...]) -> None:
         super().__init__()
@@ -133,9 +139,10 @@ def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Modul
 
 @dataclass(frozen=True)
 class Part:
-    """A module that computes a run of nodes: the value of the last of them from those that `reads` names. `neuron` is the neuron
-    among them, of a Container the last, whose spikes are the module's value; with `apart` the module, a Container or a neuron
-    that hands out potentials, gives (spikes, value). After it nobody reads the values `unread`."""
+    """A module that computes a run of nodes: the value of the last of them from those that `reads`
+    names. `neuron` is the neuron among them, of a Container the last, whose spikes are the module's
+    value; with `apart` the module, a Container or a neuron that hands out potentials, gives
+    (spikes, value). After it nobody reads the values `unread`."""
 
     nodes: tuple[str, ...]
     module: nn.Module
@@ -161,7 +168,8 @@ class TorchSpelling(Protocol):
 
 
 class TorchNetwork(nn.Module):
-    """The parts of a network in the order of its nodes. `dtype` is what a part is given; None: autocast decides."""
+    """The parts of a network in the order of its nodes. `dtype` is what a part is given; None:
+    autocast decides."""
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__()
@@ -175,7 +183,8 @@ class TorchNetwork(nn.Module):
     def forward(
         self, x: Tensor, every_border: bool = True, parts: int | None = None
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """Spikes by neuron, of all or of the last only, and the value of the last node, or after the first `parts`."""
+        """Spikes by neuron, of all or of the last only, and the value of the last node, or after
+        the first `parts`."""
         values, value = {INPUT: x}, x
         borders: dict[str, Tensor] = {}
         for part in self.parts[:parts]:
@@ -239,8 +248,8 @@ class TorchNetwork(nn.Module):
         }
 
     def _parts(self, case: Case) -> list[Part]:
-        """The adapter's modules, and one of ours for every other node, each in the place of its last node. They are gone through
-        backwards, so that it is known what is read later."""
+        """The adapter's modules, and one of ours for every other node, each in the place of its
+        last node. They are gone through backwards, so that it is known what is read later."""
         modules = dict(self.adapter.modules(case, self.network))
         run_of = {name: run for run in modules for name in run}
         modules |= {
@@ -286,7 +295,8 @@ class TorchNetwork(nn.Module):
 
 
 def _module_of(part: Part, node: Node) -> nn.Module:
-    """What computes a node of a part: a module of several has its convolution and its norm under these names."""
+    """What computes a node of a part: a module of several has its convolution and its norm under
+    these names."""
     if isinstance(part.module, Container):
         return part.module.own[node.name]
     return (

@@ -1,4 +1,5 @@
-"""Drives a torch network for the worker: precision, gradients, waiting and memory, the same for every framework."""
+"""Drives a torch network for the worker: precision, gradients, waiting and memory, the same for
+every framework."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -68,7 +69,8 @@ class TorchProgram(Program):
         if case.precision == "amp-bf16":
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
 
-    # -- data ------------------------------------------------------------------------------------------------
+    # -- data
+    # ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: torch.dtype) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype)
@@ -106,7 +108,8 @@ class TorchProgram(Program):
     def put_upstream(self, array: Array, result: TorchResult) -> Tensor:
         return self._put(array, result.output.dtype if self.case.loss is None else torch.int64)
 
-    # -- calls -----------------------------------------------------------------------------------------------
+    # -- calls
+    # -----------------------------------------------------------------------------------------------
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
         """Spikes by neuron and the network's output."""
@@ -163,10 +166,12 @@ class TorchProgram(Program):
         for parameter in self.network.parameters():
             parameter.grad = None
 
-    # -- what came out ---------------------------------------------------------------------------------------
+    # -- what came out
+    # ---------------------------------------------------------------------------------------
 
     def _result(self, x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResult:
-        """Raises TypeError for what is no plain tensor: what computes its values only when they are asked for is not timed."""
+        """Raises TypeError for what is no plain tensor: what computes its values only when they are
+        asked for is not timed."""
         for value in (*borders.values(), output):
             if type(value) is not Tensor:
                 raise TypeError(
@@ -205,7 +210,8 @@ class TorchProgram(Program):
         return {**dtypes, **scaled, "warnings": warnings, **self.adapter.facts(self.case)}
 
     def state_dtype(self, x: Tensor) -> str | None:
-        """Of the first neuron, run on a few steps; None where a compiler keeps the state between steps, which nobody sees."""
+        """Of the first neuron, run on a few steps; None where a compiler keeps the state between
+        steps, which nobody sees."""
         if self.case.mode in COMPILE_MODES:
             return None
         first = next(
@@ -218,7 +224,8 @@ class TorchProgram(Program):
 
     @contextmanager
     def unchanged_statistics(self) -> Iterator[None]:
-        """Calls meanwhile follow running statistics of their own. Not copied back: a graph of an earlier call may hold them."""
+        """Calls meanwhile follow running statistics of their own. Not copied back: a graph of an
+        earlier call may hold them."""
         buffers = [
             (norm, *named)
             for norm in self.network.norms().values()
@@ -234,7 +241,8 @@ class TorchProgram(Program):
         seconds = self.adapter.compile_seconds()
         return {} if seconds is None else {"compile_s": seconds}
 
-    # -- breakdown, ceilings, clocks, memory -----------------------------------------------------------------
+    # -- breakdown, ceilings, clocks, memory
+    # -----------------------------------------------------------------
 
     def breakdown(self, x: Tensor, upstream: Tensor, trace: str | None = None) -> Breakdown:
         from .torch_breakdown import breakdown
@@ -258,7 +266,8 @@ class TorchProgram(Program):
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Steps meanwhile leave no trace in parameters, running statistics and the optimizer's states."""
+        """Steps meanwhile leave no trace in parameters, running statistics and the optimizer's
+        states."""
         with self.unchanged_statistics():
             yield
         self.release()

@@ -1,6 +1,8 @@
-"""The format in which a neuron carries its state from step to step, seen on a short call outside the clock.
+"""The format in which a neuron carries its state from step to step, seen on a short call outside
+the clock.
 
-A framework whose surrogate hands out float32 computes in float32 whatever it is given; this is where it shows.
+A framework whose surrogate hands out float32 computes in float32 whatever it is given; this is
+where it shows.
 """
 
 from collections.abc import Callable
@@ -16,8 +18,9 @@ STEPS = 3
 
 
 def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | None:
-    """Formats of the floating-point states of the neuron in `module` after `run()` called it; None if it does not show them. A
-    `TimeLoop` hands its state out. Another module may show that of its last call as an attribute `state`."""
+    """Formats of the floating-point states of the neuron in `module` after `run()` called it; None
+    if it does not show them. A `TimeLoop` hands its state out. Another module may show that of its
+    last call as an attribute `state`."""
     loop = next((part for part in module.modules() if isinstance(part, TimeLoop)), None)
     states: list[State] = []
     if loop is None:

@@ -25,8 +25,9 @@ def loss_of(name: str, output: Tensor, labels: Tensor) -> Tensor:
 def optimizer_of(
     name: str, by_scale: Mapping[float, list[Tensor]], capturable: bool
 ) -> "Optimizer":
-    """torch's own optimizer for parameters, given by the factor that scales them. Imported where it is asked for: torch.optim
-    takes half a second. `capturable`: its steps can be captured in a CUDA graph."""
+    """torch's own optimizer for parameters, given by the factor that scales them. Imported where it
+    is asked for: torch.optim takes half a second. `capturable`: its steps can be captured in a CUDA
+    graph."""
     from torch.optim import SGD, Adam
 
     own = OPTIMIZERS[name]
@@ -41,8 +42,9 @@ def optimizer_of(
 
 
 class Trainer:
-    """What a step does beside the network: the loss, and the optimizer with its states, of `parameters` by node and name, each
-    node's scaled by `scales`. Without an optimizer parameters move along their gradients at `rate`, scaled too."""
+    """What a step does beside the network: the loss, and the optimizer with its states, of
+    `parameters` by node and name, each node's scaled by `scales`. Without an optimizer parameters
+    move along their gradients at `rate`, scaled too."""
 
     def __init__(
         self,
@@ -72,7 +74,8 @@ class Trainer:
                     torch._foreach_add_(moved, [leaf.grad for leaf in moved], alpha=-rate)
 
     def states(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """The optimizer's states by what `training` calls them, node and name; None where there is none yet."""
+        """The optimizer's states by what `training` calls them, node and name; None where there is
+        none yet."""
         if self.optimizer is None:
             return {}
         kept, found = self.optimizer.state, dict[str, dict[str, dict[str, Any]]]()

@@ -1,4 +1,5 @@
-"""The program of one rank: an adapter's own, of its part of the case, in which what all must have alike is reduced over all."""
+"""The program of one rank: an adapter's own, of its part of the case, in which what all must have
+alike is reduced over all."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -28,7 +29,8 @@ class Member:
     post: Post | None = None
 
     def waited(self) -> float | None:
-        """Seconds of waiting for states since this was asked last; None where none are handed on."""
+        """Seconds of waiting for states since this was asked last; None where none are handed
+        on."""
         if self.post is None:
             return None
         seconds, self.post.waited = self.post.waited, 0.0
@@ -54,8 +56,9 @@ def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Memb
 
 
 def share(program: TorchProgram, share: float) -> None:
-    """Make `program` a part of the whole: statistics of norms are of all ranks, and gradients of parameters are summed. The loss
-    of a rank, of its own items or, behind a mean over time, the same in all, counts by its `share`."""
+    """Make `program` a part of the whole: statistics of norms are of all ranks, and gradients of
+    parameters are summed. The loss of a rank, of its own items or, behind a mean over time, the
+    same in all, counts by its `share`."""
     synchronise(program.network, dist.group.WORLD)
     if program.leaves:
         with warnings.catch_warnings(
@@ -69,6 +72,7 @@ def share(program: TorchProgram, share: float) -> None:
 
 
 def summed(state: None, bucket: dist.GradBucket) -> Future[Tensor]:
-    """In place of DistributedDataParallel's average, in which parts of any size would count alike."""
+    """In place of DistributedDataParallel's average, in which parts of any size would count
+    alike."""
     work = dist.all_reduce(bucket.buffer(), async_op=True)
     return work.get_future().then(lambda future: future.value()[0])

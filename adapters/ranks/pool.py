@@ -1,7 +1,8 @@
 """Starts the ranks of a case, asks them, and says which of them died or did not come.
 
-torchrun's elastic agent starts them and ends all when one dies; it runs in a thread of the worker. A rank whose agent dies would
-live on: each has the kernel kill it with its parent (`Start.confine`).
+torchrun's elastic agent starts them and ends all when one dies; it runs in a thread of the worker.
+A rank whose agent dies would live on: each has the kernel kill it with its parent
+(`Start.confine`).
 """
 
 import logging
@@ -29,7 +30,8 @@ LONGEST_START, LONGEST_END_S = 3, 10.0
 
 
 class Ranks:
-    """So many processes, started at the first question. `ask` raises RankDied and RankAbsent, after which all have ended.
+    """So many processes, started at the first question. `ask` raises RankDied and RankAbsent, after
+    which all have ended.
 
     with Ranks(start) as ranks:
         ranks.ask("prepare", case)     # [None, None]
@@ -41,7 +43,8 @@ class Ranks:
         self.lost: Exception | None = None
         self.failed: BaseException | None = None
         self.dropped: list[tuple[str, int]] = []
-        """What nobody here holds any more, `results`, `arrays` or `programs`, by number: the next question tells the ranks."""
+        """What nobody here holds any more, `results`, `arrays` or `programs`, by number: the next
+        question tells the ranks."""
 
     def __enter__(self) -> "Ranks":
         return self
@@ -50,8 +53,8 @@ class Ranks:
         self.close()
 
     def ask(self, method: str, *common: Any, each: Sequence[tuple[Any, ...]] = ()) -> list[Any]:
-        """What `method` of every rank gives, for arguments that all are given, and then for those of `each` its own. Raises what
-        the first of them raised."""
+        """What `method` of every rank gives, for arguments that all are given, and then for those
+        of `each` its own. Raises what the first of them raised."""
         if self.lost:
             raise self.lost
         if not self.connections:
@@ -166,7 +169,8 @@ class Ranks:
             raise self.lost
 
     def _joined(self) -> dict[int, str]:
-        """How ranks ended that ended badly, those first that did so by themselves, once the agent has ended all."""
+        """How ranks ended that ended badly, those first that did so by themselves, once the agent
+        has ended all."""
         self.agent.join(LONGEST_END_S)
         failures = getattr(self.failed, "failures", {})
         codes = {one.local_rank: one.exitcode for one in failures.values()}

@@ -63,7 +63,8 @@ class RankedProgram(Program):
             for own in parts(array.shape[axis], self.case.ranks)
         ]
 
-    # -- data ------------------------------------------------------------------------------------------------
+    # -- data
+    # ------------------------------------------------------------------------------------------------
 
     def load(self, parameters: Parameters) -> None:
         self._of_all("load", parameters)
@@ -100,7 +101,8 @@ class RankedProgram(Program):
         again = partial(self._spread, method, of, axis, key)
         return Spread(key, array, send, again, partial(self.ranks.dropped.append, ("arrays", key)))
 
-    # -- calls -----------------------------------------------------------------------------------------------
+    # -- calls
+    # -----------------------------------------------------------------------------------------------
 
     def forward(self, x: Any) -> RankedResult:
         return self._call("forward", None, x)
@@ -142,7 +144,8 @@ class RankedProgram(Program):
             }
         return None if there is None else Gathered(partial(self._read, number, path))
 
-    # -- reading ---------------------------------------------------------------------------------------------
+    # -- reading
+    # ---------------------------------------------------------------------------------------------
 
     def _read(self, number: int, path: tuple[str, ...]) -> Array | None:
         """An array of all ranks. Raises OtherNetwork if they should have it alike, and do not."""
@@ -174,7 +177,8 @@ class RankedProgram(Program):
                 raise OtherNetwork(f"rank {rank} of {self.case.ranks}: {words}")
         return first
 
-    # -- sizes, memory ---------------------------------------------------------------------------------------
+    # -- sizes, memory
+    # ---------------------------------------------------------------------------------------
 
     @property
     def holds_borders(self) -> bool:
@@ -200,7 +204,8 @@ class RankedProgram(Program):
         return told[0]
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
-        """What is known of the ranks, outside the clock: see `snnbench.schema.distributed`. A step is made for it."""
+        """What is known of the ranks, outside the clock: see `snnbench.schema.distributed`. A step
+        is made for it."""
         x = self.put_input(array)
         back = self.put_upstream(upstream, self.forward(x))
         self.ranks.ask("waited", self.number)

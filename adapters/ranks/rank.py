@@ -1,4 +1,5 @@
-"""The process of one rank: it builds its part of every program that it is told to, and calls it when all are called."""
+"""The process of one rank: it builds its part of every program that it is told to, and calls it
+when all are called."""
 
 import hashlib
 import os
@@ -83,7 +84,8 @@ class Rank:
         self.adapter.prepare(case, self.threads)
 
     def program(self, number: int, case: Case, network: Network) -> dict[str, float]:
-        """Build a rank's part of a program; the factors that its adapter folds into parameters, by node."""
+        """Build a rank's part of a program; the factors that its adapter folds into parameters, by
+        node."""
         from .member import member_of
 
         self.programs[number] = member_of(self.adapter, case, network, self.rank)
@@ -102,7 +104,8 @@ class Rank:
             self.arrays[key] = made
 
     def put_upstream(self, number: int, key: int, like: int | None, of: int, array: Array) -> None:
-        """Take an upstream gradient of a result, or write it over the one that is there, or into one that is `like` another."""
+        """Take an upstream gradient of a result, or write it over the one that is there, or into
+        one that is `like` another."""
         import torch
 
         if like is not None:
@@ -113,7 +116,8 @@ class Rank:
             self.arrays[key] = self.programs[number].program.put_upstream(array, self.results[of])
 
     def call(self, number: int, method: str, key: int, of: int | None, *arrays: int) -> None:
-        """A call of a program, its result computed when this returns: of arrays, or of a result and arrays."""
+        """A call of a program, its result computed when this returns: of arrays, or of a result and
+        arrays."""
         from snnbench.core.result import settled
 
         member = self.programs[number]
@@ -131,7 +135,8 @@ class Rank:
         }
 
     def read(self, key: int, path: tuple[str, ...], whole: bool) -> Array | str | None:
-        """An array of a result as float32; of what all ranks have alike all but one give its hash alone."""
+        """An array of a result as float32; of what all ranks have alike all but one give its hash
+        alone."""
         from snnbench.core.result import held
 
         value: Any = held(self.results[key], path[0])
@@ -165,7 +170,8 @@ class Rank:
         return {"cores": self.threads, "host_peak_bytes": peak_bytes()}
 
     def waited(self, number: int) -> float | None:
-        """Seconds of waiting for states since this was asked last; None where none are handed on."""
+        """Seconds of waiting for states since this was asked last; None where none are handed
+        on."""
         return self.programs[number].waited()
 
     def between(self, case: Case, network: Network) -> dict[str, Any]:
@@ -179,10 +185,12 @@ class Rank:
 
         return alone(self.adapter, case, network, *given) if self.rank == 0 else None
 
-    # -- memory ----------------------------------------------------------------------------------------------
+    # -- memory
+    # ----------------------------------------------------------------------------------------------
 
     def probe(self) -> str | None:
-        """Make a probe of the memory of this process; what its figures mean, None if there can be none."""
+        """Make a probe of the memory of this process; what its figures mean, None if there can be
+        none."""
         self.memory = self.given.probe()
         return self.memory.meaning if self.memory else None
 

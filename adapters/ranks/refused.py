@@ -7,7 +7,8 @@ from snnbench.core.network import Network
 
 
 def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str]) -> str | None:
-    """The reason, of the adapter `name`, to whose constructions `handed` a state is handed; None if they can."""
+    """The reason, of the adapter `name`, to whose constructions `handed` a state is handed; None if
+    they can."""
     shared, count = (
         ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
     )

@@ -9,9 +9,10 @@ from snnbench.core.contract import MemoryProbe
 
 @dataclass(frozen=True)
 class Start:
-    """What ranks are started with: `count` of them, the reference of their adapter, the numbers of the cores that they share out,
-    and seconds after which who does not come is given up. `confine(parent)` limits the process that calls it; `probe` makes a
-    probe of its memory, and `returned` is `measure.memory.freed_memory_returned`."""
+    """What ranks are started with: `count` of them, the reference of their adapter, the numbers of
+    the cores that they share out, and seconds after which who does not come is given up.
+    `confine(parent)` limits the process that calls it; `probe` makes a probe of its memory, and
+    `returned` is `measure.memory.freed_memory_returned`."""
 
     count: int
     reference: str

@@ -1,5 +1,5 @@
-"""What ranks are told of themselves outside the clock: where they run, what they use, and the terms from which `measure.pipeline`
-predicts more of them."""
+"""What ranks are told of themselves outside the clock: where they run, what they use, and the terms
+from which `measure.pipeline` predicts more of them."""
 
 import resource
 from collections.abc import Callable
@@ -26,7 +26,8 @@ def alone(
     x: Array,
     upstream: Array,
 ) -> dict[str, Any]:
-    """The terms of one rank: seconds of a whole forward and backward of all time steps, and of one layer's neurons alone."""
+    """The terms of one rank: seconds of a whole forward and backward of all time steps, and of one
+    layer's neurons alone."""
     own = replace(case, ranks=ABSENT)
     program: Any = adapter.program(own, network)
     program.load(parameters)
@@ -56,8 +57,8 @@ def _neuron(adapter: Adapter, case: Case, network: Network, name: str) -> Callab
 
 
 def between(rank: int, case: Case, network: Network) -> dict[str, Any]:
-    """The terms of several ranks, all of which call this: a state of a layer's mean size from rank 0 to 1 and its gradient back,
-    and the sum of all parameters' gradients."""
+    """The terms of several ranks, all of which call this: a state of a layer's mean size from rank
+    0 to 1 and its gradient back, and the sum of all parameters' gradients."""
     state, gradients = (torch.zeros(count) for count in numbers(case, network))
 
     def over_and_back() -> None:

@@ -1,8 +1,10 @@
-"""Time steps shared by ranks: each has all layers and its steps. The state of every neuron is handed to the next rank as soon as
-it is there, its gradient back; while the next rank computes a layer, this one computes the layer behind it.
+"""Time steps shared by ranks: each has all layers and its steps. The state of every neuron is
+handed to the next rank as soon as it is there, its gradient back; while the next rank computes a
+layer, this one computes the layer behind it.
 
-Autograd runs the youngest node first, so that the backward is the same wavefront mirrored: a layer's `Send` waits for the
-gradient of its state, its `Receive` hands one back before the layer in front is gone through.
+Autograd runs the youngest node first, so that the backward is the same wavefront mirrored: a
+layer's `Send` waits for the gradient of its state, its `Receive` hands one back before the layer in
+front is gone through.
 """
 
 from collections.abc import Callable
@@ -27,7 +29,8 @@ Scan = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 @dataclass
 class Post:
-    """What is still on its way from a rank to others, and the seconds that it has waited for what comes from them."""
+    """What is still on its way from a rank to others, and the seconds that it has waited for what
+    comes from them."""
 
     sent: list[tuple[Any, Tensor]] = field(default_factory=list)
     waited: float = 0.0
@@ -54,7 +57,8 @@ class Neighbour:
 
 
 class Receive(torch.autograd.Function):
-    """A state of the rank before; backward hands its gradient there. `anchor` has autograd come here."""
+    """A state of the rank before; backward hands its gradient there. `anchor` has autograd come
+    here."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, like: Tensor, before: Neighbour) -> Tensor:
@@ -68,7 +72,8 @@ class Receive(torch.autograd.Function):
 
 
 class Send(torch.autograd.Function):
-    """Spikes as they are, and the state behind them to the rank after; in backward its gradient comes from there."""
+    """Spikes as they are, and the state behind them to the rank after; in backward its gradient
+    comes from there."""
 
     @staticmethod
     def forward(ctx: Any, spikes: Tensor, state: Tensor, after: Neighbour) -> Tensor:
@@ -82,7 +87,8 @@ class Send(torch.autograd.Function):
 
 
 class HandedOn(nn.Module):
-    """A neuron that begins with the state of the rank before, at rest without one, and hands its own to the rank after."""
+    """A neuron that begins with the state of the rank before, at rest without one, and hands its
+    own to the rank after."""
 
     def __init__(
         self, neuron: nn.Module, before: Neighbour | None, after: Neighbour | None
@@ -105,7 +111,8 @@ class HandedOn(nn.Module):
         return handed
 
     def _form(self, currents: Tensor) -> tuple[Tensor, Any]:
-        """A state behind such currents, as one tensor, and what it is made of: seen once, in that of a step."""
+        """A state behind such currents, as one tensor, and what it is made of: seen once, in that
+        of a step."""
         kind = currents.shape[1:], currents.dtype
         if kind not in self.seen:
             with torch.no_grad():
@@ -115,7 +122,8 @@ class HandedOn(nn.Module):
 
 
 class MeanOfAll(nn.Module):
-    """The mean over the time steps of all ranks. What stands behind it all compute alike, each for its share of the loss."""
+    """The mean over the time steps of all ranks. What stands behind it all compute alike, each for
+    its share of the loss."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -153,7 +161,8 @@ def scan_of(neuron: nn.Module) -> Scan:
 
 
 def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
-    """Have every neuron begin where the rank before has ended, and means over time be those of all `steps`."""
+    """Have every neuron begin where the rank before has ended, and means over time be those of all
+    `steps`."""
     post = Post()
 
     def handed_on(neuron: nn.Module, tag: int) -> HandedOn:

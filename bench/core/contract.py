@@ -164,7 +164,7 @@ class Adapter(ABC):
         """The first line of `native`'s docstring; None without a native neuron."""
         if type(self).native is Adapter.native:
             return None
-        return (type(self).native.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+        return " ".join((type(self).native.__doc__ or "").partition("\n\n")[0].split()).removesuffix(".")
 
     def scale_of(self, case: Case) -> float:
         """Returns `current_scale`; for constructions that scale differently. A native neuron keeps

@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from random import Random
 
 LARGEST_SHIFT = 5
-"""Channels (of cameras: pixels along x) by which augmentation shifts a recording at most, up or down."""
+"""Channels (of cameras: pixels along x) by which augmentation shifts a recording at most, up or
+down."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Numbers of recordings from 0 on, in the order in which they are delivered. With augmentation `shifts` has as many whole
-    numbers: a recording's counts at place c of a row of the frame go to c + shift, and what leaves the row is lost."""
+    """Numbers of recordings from 0 on, in the order in which they are delivered. With augmentation
+    `shifts` has as many whole numbers: a recording's counts at place c of a row of the frame go to
+    c + shift, and what leaves the row is lost."""
 
     numbers: list[int]
     shifts: list[int] | None = None

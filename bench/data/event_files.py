@@ -1,4 +1,5 @@
-"""Reads recordings of cameras, each in a file of its own, as tonic's archives have them: ours and real ones."""
+"""Reads recordings of cameras, each in a file of its own, as tonic's archives have them: ours and
+real ones."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -14,7 +15,8 @@ OVERFLOW_Y, OVERFLOW_US = 240, 1 << 13
 
 
 class EventFiles(Recordings):
-    """The files of one folder. Their order is that of `place`, wherever they were found first: that of a folder is anybody's."""
+    """The files of one folder. Their order is that of `place`, wherever they were found first: that
+    of a folder is anybody's."""
 
     suffix: str
 
@@ -51,8 +53,8 @@ class EventFiles(Recordings):
 
 
 class Saccades(EventFiles):
-    """N-MNIST: `CLASS/NUMBER.bin`, five bytes for each event. In the order of the numbers, which are MNIST's: by class the first
-    thousands were zeros."""
+    """N-MNIST: `CLASS/NUMBER.bin`, five bytes for each event. In the order of the numbers, which
+    are MNIST's: by class the first thousands were zeros."""
 
     suffix = ".bin"
 
@@ -79,7 +81,8 @@ class Saccades(EventFiles):
 
 
 class Gestures(EventFiles):
-    """DVS Gesture: `USER_LIGHT/CLASS.npy`, an array (events, 4) of x, y, polarity and milliseconds."""
+    """DVS Gesture: `USER_LIGHT/CLASS.npy`, an array (events, 4) of x, y, polarity and
+    milliseconds."""
 
     suffix = ".npy"
 

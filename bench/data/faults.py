@@ -1,4 +1,5 @@
-"""What is wrong when a strategy fails: its error may name neither the damaged file nor the full disk."""
+"""What is wrong when a strategy fails: its error may name neither the damaged file nor the full
+disk."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,8 @@ from .reading import opened
 
 @contextmanager
 def faults_told(case: Case, folder: Path) -> Iterator[None]:
-    """Raise ConfigError in place of any error in the block, in which the strategy of `case` reads the recordings below `folder`
-    and writes its cache, if that is what it comes from."""
+    """Raise ConfigError in place of any error in the block, in which the strategy of `case` reads
+    the recordings below `folder` and writes its cache, if that is what it comes from."""
     try:
         yield
     except (Unsupported, ConfigError):
@@ -31,7 +32,8 @@ def faults_told(case: Case, folder: Path) -> Iterator[None]:
 
 
 def _damage(case: Case, folder: Path) -> str | None:
-    """What our own readers say of the recordings, in a sentence with file and data set; None if they read them all."""
+    """What our own readers say of the recordings, in a sentence with file and data set; None if
+    they read them all."""
     try:
         for _ in opened(case.dataset, folder, case.samples).events(case.samples):
             pass

@@ -1,4 +1,5 @@
-"""Writes synthetic recordings as files that tonic reads unchanged: it looks for the archive that they came from, not into it."""
+"""Writes synthetic recordings as files that tonic reads unchanged: it looks for the archive that
+they came from, not into it."""
 
 import json
 import os
@@ -31,9 +32,9 @@ def made(data: DataSet, samples: Mapping[str, int], seed: int) -> dict[str, Any]
 def make(
     data: DataSet, samples: Mapping[str, int], seed: int, out: Path
 ) -> Iterator[tuple[str, int, int]]:
-    """Write the splits of `data` with so many recordings each below `out`, all or nothing; (split, recording, of how many) for
-    each that is done. A folder that is there and holds the same is left as it is. Raises ConfigError for any other that is there,
-    and OSError."""
+    """Write the splits of `data` with so many recordings each below `out`, all or nothing; (split,
+    recording, of how many) for each that is done. A folder that is there and holds the same is left
+    as it is. Raises ConfigError for any other that is there, and OSError."""
     folder, wanted = out / data.folder, made(data, samples, seed)
     if folder.exists():
         if _marker(folder) != wanted:
@@ -63,8 +64,8 @@ Written = Iterator[tuple[str, int, int]]
 def _write_sounds(
     data: DataSet, path: Path, count: int, recordings: Iterable[Recording]
 ) -> Written:
-    """HDF5 as zenkelab.org has it: seconds in float16. It is made in memory: where HDF5 itself finds the disk full, it crashes
-    the process some time later."""
+    """HDF5 as zenkelab.org has it: seconds in float16. It is made in memory: where HDF5 itself
+    finds the disk full, it crashes the process some time later."""
     try:
         import h5py
     except ImportError:
@@ -89,7 +90,8 @@ def _write_sounds(
 def _write_saccades(
     data: DataSet, path: Path, count: int, recordings: Iterable[Recording]
 ) -> Written:
-    """Five bytes for each event: x, y, and 23 bits of microseconds behind the polarity. tonic wants 10,000 files of a split."""
+    """Five bytes for each event: x, y, and 23 bits of microseconds behind the polarity. tonic wants
+    10,000 files of a split."""
     for number, each in enumerate(recordings):
         t = np.rint(each.t * 1e6).astype(np.int64)
         columns = each.x, each.y, each.p << 7 | t >> 16, t >> 8 & 255, t & 255
@@ -103,8 +105,8 @@ def _write_saccades(
 def _write_gestures(
     data: DataSet, path: Path, count: int, recordings: Iterable[Recording]
 ) -> Written:
-    """One array (events, 4) of x, y, polarity and milliseconds for each recording, its file called by the class. tonic wants
-    100 files of a split."""
+    """One array (events, 4) of x, y, polarity and milliseconds for each recording, its file called
+    by the class. tonic wants 100 files of a split."""
     for number, each in enumerate(recordings):
         file = path / f"user{number:05d}_synthetic" / f"{each.label}.npy"
         file.parent.mkdir(parents=True, exist_ok=True)

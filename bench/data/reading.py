@@ -18,7 +18,8 @@ READERS: dict[str, Callable[[DataSet, Path], Recordings]] = {
 
 
 def opened(dataset: str, folder: Path, samples: int) -> Recordings:
-    """The recordings of the training split of `dataset` below `folder`, at least so many. Raises ConfigError."""
+    """The recordings of the training split of `dataset` below `folder`, at least so many. Raises
+    ConfigError."""
     data = form_of(dataset)
     recordings = READERS[data.name](data, data.file(folder))
     if len(recordings) < samples:

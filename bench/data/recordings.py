@@ -12,8 +12,8 @@ from ..core.datasets import DataSet
 
 
 class Events(NamedTuple):
-    """A recording's events in the order of time: microseconds as float64, not rounded, and coordinates as int64, each (events,).
-    A row of channels has no `y` and no polarities `p`."""
+    """A recording's events in the order of time: microseconds as float64, not rounded, and
+    coordinates as int64, each (events,). A row of channels has no `y` and no polarities `p`."""
 
     t: np.ndarray
     x: np.ndarray
@@ -22,8 +22,8 @@ class Events(NamedTuple):
 
 
 class Recordings(ABC):
-    """The recordings of one split at `path`. Raises ConfigError for what cannot be read, or lacks what it must hold; the message
-    names the file, and the data set or the recording in it."""
+    """The recordings of one split at `path`. Raises ConfigError for what cannot be read, or lacks
+    what it must hold; the message names the file, and the data set or the recording in it."""
 
     def __init__(self, data: DataSet, path: Path) -> None:
         self.data, self.path = data, path

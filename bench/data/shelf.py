@@ -10,7 +10,8 @@ from .files import GENERATOR, make
 
 
 class Shelf:
-    """The recordings of a run's cases. `real` is the folder of those that are not ours, `tell` is told in words what is made.
+    """The recordings of a run's cases. `real` is the folder of those that are not ours, `tell` is
+    told in words what is made.
 
     shelf = Shelf(None)
     folder = shelf.of(case)
@@ -21,8 +22,9 @@ class Shelf:
         """`folders` are those that workers read."""
 
     def of(self, case: Case) -> Path:
-        """The folder with the recordings of a case, what tonic calls save_to. Ours are made if they are not there, all or
-        nothing: an interrupted run leaves no half. Raises ConfigError and OSError."""
+        """The folder with the recordings of a case, what tonic calls save_to. Ours are made if they
+        are not there, all or nothing: an interrupted run leaves no half. Raises ConfigError and
+        OSError."""
         if not case.dataset.startswith(SYNTHETIC):
             assert self.real is not None, "load_config wants a folder for real recordings"
             return self.real

@@ -1,8 +1,9 @@
-"""Synthetic recordings with the statistics of real ones: numbers, lengths, and how many events share a bin.
+"""Synthetic recordings with the statistics of real ones: numbers, lengths, and how many events
+share a bin.
 
-Every recording has a random generator of its own, from the seed, the split and its number: the same seed gives the same files,
-and the first recordings of a larger file are those of a smaller one. A class has a pattern of its own, which a small network can
-learn.
+Every recording has a random generator of its own, from the seed, the split and its number: the same
+seed gives the same files, and the first recordings of a larger file are those of a smaller one. A
+class has a pattern of its own, which a small network can learn.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ NOISE = 0.1
 
 @dataclass(frozen=True)
 class Recording:
-    """Events in the order of time: `t` in seconds, coordinates `x` and `y`, polarities `p`, each (events,); and its class."""
+    """Events in the order of time: `t` in seconds, coordinates `x` and `y`, polarities `p`, each
+    (events,); and its class."""
 
     t: np.ndarray
     x: np.ndarray

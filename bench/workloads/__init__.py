@@ -1,4 +1,5 @@
-"""The named networks: each a function from a case to a network, in a file of its own, listed here."""
+"""The named networks: each a function from a case to a network, in a file of its own, listed
+here."""
 
 from ..core.case import Case
 from .alexnet import alexnet

@@ -1,7 +1,7 @@
 """`alexnet`: seven convolutions and three linears for large images.
 
-Liang et al., DATE 2022, with the strides of their code (`snnlib/example/models.py`). Their sizes are width = 64, image = 224,
-classes = 1000, T = 6, B = 16.
+Liang et al., DATE 2022, with the strides of their code (`snnlib/example/models.py`). Their sizes
+are width = 64, image = 224, classes = 1000, T = 6, B = 16.
 """
 
 from ..core.case import Case
@@ -20,7 +20,8 @@ CONVOLUTIONS = ((64, 2), (128, 2), (256, 2), (256, 2), (384, 1), (256, 1), (256,
     samples=1_281_167,
 )
 def alexnet(case: Case) -> Network:
-    """Seven convolutions with norms, two linears and a classifier of the mean over time (Liang et al.'s AlexNet)."""
+    """Seven convolutions with norms, two linears and a classifier of the mean over time (Liang et
+    al.'s AlexNet)."""
     net = Builder(case, (3, case.image, case.image))
     for channels, stride in CONVOLUTIONS:
         net.conv(channels * case.width // 64, stride=stride)

@@ -1,4 +1,5 @@
-"""Writes down a network node by node, so that the function of a workload reads like the paper's figure."""
+"""Writes down a network node by node, so that the function of a workload reads like the paper's
+figure."""
 
 from typing import Any
 
@@ -7,7 +8,8 @@ from ..core.network import INPUT, Network, Node, Shape
 
 
 class Builder:
-    """Every method adds a node behind the last one, or behind the node `after`, and gives its name: the kind and a number.
+    """Every method adds a node behind the last one, or behind the node `after`, and gives its name:
+    the kind and a number.
 
     net = Builder(case, (3, 32, 32))
     net.conv(16, bias=False)

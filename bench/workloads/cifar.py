@@ -1,8 +1,9 @@
-"""`cifar-small`, `cifar-medium`, `cifar-large`: the networks on which fused backpropagation through time was published.
+"""`cifar-small`, `cifar-medium`, `cifar-large`: the networks on which fused backpropagation through
+time was published.
 
-Liang et al., DATE 2022, table of networks, with the strides of their code (`snnlib/example/models.py`): every stage ends with a
-stride of 2, and the classifier reads the mean over time. The papers' sizes are width = 128, image = 32, classes = 10, T = 10,
-B = 64.
+Liang et al., DATE 2022, table of networks, with the strides of their code
+(`snnlib/example/models.py`): every stage ends with a stride of 2, and the classifier reads the mean
+over time. The papers' sizes are width = 128, image = 32, classes = 10, T = 10, B = 64.
 """
 
 from ..core.case import Case
@@ -15,7 +16,8 @@ TINY = {"time_steps": 5, "batch": 3, "width": 8, "image": 19, "classes": 7}
 
 
 def cifar(case: Case, convolutions: tuple[int, int, int]) -> Network:
-    """Three stages of so many convolutions each, of 1, 2 and 4 times `width` channels, two linears and the classifier."""
+    """Three stages of so many convolutions each, of 1, 2 and 4 times `width` channels, two linears
+    and the classifier."""
     net = Builder(case, (3, case.image, case.image))
     for stage, count in enumerate(convolutions):
         for number in range(1, count + 1):
@@ -38,17 +40,20 @@ def _spike(net: Builder, case: Case) -> None:
 
 @workload("cifar-small", axes=AXES, small=TINY, samples=50_000)
 def cifar_small(case: Case) -> Network:
-    """Three convolutions, two linears and a classifier of the mean over time (Liang et al.'s small CIFAR network)."""
+    """Three convolutions, two linears and a classifier of the mean over time (Liang et al.'s small
+    CIFAR network)."""
     return cifar(case, (1, 1, 1))
 
 
 @workload("cifar-medium", axes=AXES, small=TINY, samples=50_000)
 def cifar_medium(case: Case) -> Network:
-    """Seven convolutions, two linears and a classifier of the mean over time (Liang et al.'s medium CIFAR network)."""
+    """Seven convolutions, two linears and a classifier of the mean over time (Liang et al.'s medium
+    CIFAR network)."""
     return cifar(case, (3, 2, 2))
 
 
 @workload("cifar-large", axes=AXES, small=TINY, samples=50_000)
 def cifar_large(case: Case) -> Network:
-    """Nine convolutions, two linears and a classifier of the mean over time (Liang et al.'s large CIFAR network)."""
+    """Nine convolutions, two linears and a classifier of the mean over time (Liang et al.'s large
+    CIFAR network)."""
     return cifar(case, (3, 3, 3))

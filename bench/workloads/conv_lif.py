@@ -12,7 +12,8 @@ from .workload import workload
     small={"time_steps": 11, "batch": 3, "width": 5, "image": 13},
 )
 def conv_lif(case: Case) -> Network:
-    """A convolution of 3 × 3 that keeps the number of channels, and leaky integrate-and-fire neurons."""
+    """A convolution of 3 × 3 that keeps the number of channels, and leaky integrate-and-fire
+    neurons."""
     net = Builder(case, (case.width, case.image, case.image))
     net.conv(case.width, bias=True)
     net.neuron()

@@ -12,5 +12,6 @@ from .workload import workload
     small={"time_steps": 37, "batch": 3, "neurons": 97},
 )
 def lif(case: Case) -> Network:
-    """Leaky integrate-and-fire neurons alone, whose currents are the input. The only gradient is that of the input."""
+    """Leaky integrate-and-fire neurons alone, whose currents are the input. The only gradient is
+    that of the input."""
     return Network((case.neurons,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))

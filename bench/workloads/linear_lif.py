@@ -26,8 +26,8 @@ def linear_lif(case: Case) -> Network:
 
 
 def one_layer(case: Case) -> Case:
-    """The neuron of `case` behind one linear, at the small odd sizes in fp32: what proves the neuron of a network. Without loss
-    and optimizer, which are the network's."""
+    """The neuron of `case` behind one linear, at the small odd sizes in fp32: what proves the
+    neuron of a network. Without loss and optimizer, which are the network's."""
     absent = dict.fromkeys(("loss", "optimizer", "network"), ABSENT)
     layer = replace(case, workload=linear_lif.name, layers=1, bias=True, precision="fp32", **absent)
     return linear_lif.small_case(layer)

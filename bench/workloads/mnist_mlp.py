@@ -1,4 +1,5 @@
-"""`mnist-mlp`: 784-1000-10, the network of snnTorch's tutorial for IPUs, which has batches of 128 and 25 steps."""
+"""`mnist-mlp`: 784-1000-10, the network of snnTorch's tutorial for IPUs, which has batches of 128
+and 25 steps."""
 
 from ..core.case import Case
 from ..core.network import Network

@@ -1,4 +1,5 @@
-"""`network`: a network that the config brings, a NIR file or a Python function. Other processes are told it as text."""
+"""`network`: a network that the config brings, a NIR file or a Python function. Other processes are
+told it as text."""
 
 import base64
 import hashlib
@@ -30,8 +31,8 @@ def reference_of(name: str, text: str) -> str:
 
 
 def learn(reference: str, text: str) -> Network:
-    """Know the network of a text, which `as_text` wrote, by that reference in this process. Raises ValueError for another
-    text."""
+    """Know the network of a text, which `as_text` wrote, by that reference in this process. Raises
+    ValueError for another text."""
     name, _, digest = reference.partition("@")
     if not re.match(REFERENCE, reference) or reference_of(name, text).partition("@")[2] != digest:
         raise ValueError(f"the network {reference} is not the one with this hash")
@@ -41,7 +42,8 @@ def learn(reference: str, text: str) -> Network:
 
 
 def as_text(network: Network) -> str:
-    """A network with all its options and the parameters that come with it, as JSON: of equal networks the same text."""
+    """A network with all its options and the parameters that come with it, as JSON: of equal
+    networks the same text."""
     nodes = [
         {
             "name": node.name,
@@ -114,7 +116,8 @@ class Own(Workload):
         return replace(super().canonical(case), neuron=_network_of(case).specs[0])
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
-        """With the network's own sizes: of few last neurons so many more steps that enough of their spikes are seen."""
+        """With the network's own sizes: of few last neurons so many more steps that enough of their
+        spikes are seen."""
         network = _network_of(case)
         last = prod(network.shapes[network.neurons[-1]])
         return replace(

@@ -8,7 +8,8 @@ from .workload import workload
 
 @workload("recurrent-lif", axes=("neurons",), small={"time_steps": 37, "batch": 3, "neurons": 97})
 def recurrent_lif(case: Case) -> Network:
-    """A linear map and neurons, whose spikes go back through weights to the currents of the next step."""
+    """A linear map and neurons, whose spikes go back through weights to the currents of the next
+    step."""
     net = Builder(case, (case.neurons,))
     net.linear(case.neurons)
     net.neuron(recurrent=True)

@@ -1,9 +1,11 @@
-"""Residual networks: `resnet34`, `spiking-resnet18`, `spiking-resnet34`, `spiking-resnet50` and `sew-resnet18`.
+"""Residual networks: `resnet34`, `spiking-resnet18`, `spiking-resnet34`, `spiking-resnet50` and
+`sew-resnet18`.
 
-`resnet34` is that of Liang et al., DATE 2022 (`snnlib/example/models.py`): neurons stand before the convolutions, what is added
-are potentials, and a projection heads every stage. The spiking ones are SpikingJelly's (`spiking_resnet.py`), on which temporal
-fusion was published: currents are added, and a neuron follows. The SEW network (Fang et al., NeurIPS 2021, `sew_resnet.py`) adds
-spikes. Published sizes are width = 64 and image = 224, with T = 6, B = 16 for the first.
+`resnet34` is that of Liang et al., DATE 2022 (`snnlib/example/models.py`): neurons stand before the
+convolutions, what is added are potentials, and a projection heads every stage. The spiking ones are
+SpikingJelly's (`spiking_resnet.py`), on which temporal fusion was published: currents are added,
+and a neuron follows. The SEW network (Fang et al., NeurIPS 2021, `sew_resnet.py`) adds spikes.
+Published sizes are width = 64 and image = 224, with T = 6, B = 16 for the first.
 """
 
 from ..core.case import Case
@@ -17,7 +19,8 @@ TINY = {"time_steps": 5, "batch": 3, "width": 4, "image": 37, "classes": 7}
 
 @workload("resnet34", axes=AXES, small=TINY, samples=1_281_167)
 def resnet34(case: Case) -> Network:
-    """A residual network of 34 layers whose neurons stand before the convolutions (Liang et al.'s)."""
+    """A residual network of 34 layers whose neurons stand before the convolutions (Liang et
+    al.'s)."""
     net = Builder(case, (3, case.image, case.image))
     net.conv(case.width, 7, stride=2)
     net.norm()
@@ -46,8 +49,9 @@ def spiking_resnet(
     bottleneck: bool = False,
     adds_spikes: bool = False,
 ) -> Network:
-    """A stem, so many blocks in each of four stages, and a classifier at every step, whose mean over time is handed out.
-    `adds_spikes`: a block's neuron stands before the sum, not behind it."""
+    """A stem, so many blocks in each of four stages, and a classifier at every step, whose mean
+    over time is handed out. `adds_spikes`: a block's neuron stands before the sum, not behind
+    it."""
     net = Builder(case, (3, case.image, case.image))
     _layer(net, case.width, 7, 2)
     net.max_pool(3, 2, 1)
@@ -89,23 +93,27 @@ def _layer(net: Builder, outputs: int, kernel: int, stride: int) -> None:
 
 @workload("spiking-resnet18", axes=AXES, small=TINY, samples=50_000)
 def spiking_resnet18(case: Case) -> Network:
-    """A residual network of 18 layers with a neuron behind every sum (SpikingJelly's, temporal fusion's)."""
+    """A residual network of 18 layers with a neuron behind every sum (SpikingJelly's, temporal
+    fusion's)."""
     return spiking_resnet(case, (2, 2, 2, 2))
 
 
 @workload("spiking-resnet34", axes=AXES, small=TINY, samples=50_000)
 def spiking_resnet34(case: Case) -> Network:
-    """A residual network of 34 layers with a neuron behind every sum (SpikingJelly's, temporal fusion's)."""
+    """A residual network of 34 layers with a neuron behind every sum (SpikingJelly's, temporal
+    fusion's)."""
     return spiking_resnet(case, (3, 4, 6, 3))
 
 
 @workload("spiking-resnet50", axes=AXES, small=TINY, samples=50_000)
 def spiking_resnet50(case: Case) -> Network:
-    """A residual network of 50 layers, three to a block, with a neuron behind every sum (SpikingJelly's, temporal fusion's)."""
+    """A residual network of 50 layers, three to a block, with a neuron behind every sum
+    (SpikingJelly's, temporal fusion's)."""
     return spiking_resnet(case, (3, 4, 6, 3), bottleneck=True)
 
 
 @workload("sew-resnet18", axes=AXES, small=TINY, samples=1_281_167)
 def sew_resnet18(case: Case) -> Network:
-    """A residual network of 18 layers whose blocks add spikes (Fang et al.'s spike-element-wise network)."""
+    """A residual network of 18 layers whose blocks add spikes (Fang et al.'s spike-element-wise
+    network)."""
     return spiking_resnet(case, (2, 2, 2, 2), adds_spikes=True)

@@ -29,8 +29,8 @@ class Workload:
 
     @property
     def summary(self) -> str:
-        """What the network is, in a sentence: the first line of the function's docstring."""
-        return (self.network.__doc__ or "").partition("\n")[0]
+        """What the network is, in a sentence: the first paragraph of the function's docstring."""
+        return " ".join((self.network.__doc__ or "").partition("\n\n")[0].split())
 
     def canonical(self, case: Case) -> Case:
         """`case` with what this workload fixes, and None for axes that it or its input does not have, and for the usual `firing`:

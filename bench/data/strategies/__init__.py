@@ -1,1 +1,2 @@
-"""The ways in which recordings become batches of frames, one file each, and the adapters that offer them."""
+"""The ways in which recordings become batches of frames, one file each, and the adapters that offer
+them."""

@@ -1,4 +1,5 @@
-"""Frames as sparse COO tensors on the device, the cache of the known comparison: dense again in the loop."""
+"""Frames as sparse COO tensors on the device, the cache of the known comparison: dense again in the
+loop."""
 
 from collections.abc import Iterator
 
@@ -14,8 +15,8 @@ from .strategy import Batch
 
 
 class Coo(Naive):
-    """A list of coalesced tensors, (t, channels) of sounds and (t, polarities, y, x) of cameras, and of labels as uint8, made of
-    padded batches, behind a DataLoader."""
+    """A list of coalesced tensors, (t, channels) of sounds and (t, polarities, y, x) of cameras,
+    and of labels as uint8, made of padded batches, behind a DataLoader."""
 
     def build(self) -> None:
         self.kept: list[tuple[Tensor, Tensor]] = []

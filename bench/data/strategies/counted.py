@@ -1,4 +1,5 @@
-"""Our own reading: all recordings of an epoch as counts, read in large pieces and binned without a structured array."""
+"""Our own reading: all recordings of an epoch as counts, read in large pieces and binned without a
+structured array."""
 
 from collections.abc import Iterator
 
@@ -35,8 +36,8 @@ class Counted(Strategy):
         return (events.p * height + events.y) * width + events.x
 
     def frames_of(self, t: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Counts (t, channels), int64, of events at `t` microseconds, ascending, and at `places` of a frame, both int64: as the
-        oracle has them."""
+        """Counts (t, channels), int64, of events at `t` microseconds, ascending, and at `places` of
+        a frame, both int64: as the oracle has them."""
         window, channels = self.data.window_us(self.shape[0]), self.shape[1]
         first, last = np.searchsorted(t, (0, self.data.longest_us + 1))
         t, places = t[first:last], places[first:last]
@@ -50,8 +51,8 @@ class Counted(Strategy):
         ).reshape(count, channels)
 
     def dense(self, frames: Iterator[np.ndarray], out: np.ndarray) -> None:
-        """Fill `out` (N, T, channels), zeros and of type uint8, with frames. Raises Unsupported for a count that it does not
-        hold."""
+        """Fill `out` (N, T, channels), zeros and of type uint8, with frames. Raises Unsupported for
+        a count that it does not hold."""
         for row, one in zip(out, frames, strict=True):
             if one.max(initial=0) > MOST:
                 raise Unsupported(

@@ -12,7 +12,8 @@ from .strategy import bytes_below
 
 
 class DiskCache(Naive):
-    """tonic trusts whatever lies in a cache, so it is filled in another place and moved when it is whole."""
+    """tonic trusts whatever lies in a cache, so it is filled in another place and moved when it is
+    whole."""
 
     @cached_property
     def items(self) -> Any:

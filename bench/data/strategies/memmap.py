@@ -1,4 +1,5 @@
-"""Dense counts of all recordings in one file, a byte each, which is mapped into memory: a batch is one read."""
+"""Dense counts of all recordings in one file, a byte each, which is mapped into memory: a batch is
+one read."""
 
 import os
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ from .strategy import Batch, bytes_below
 
 
 class Mapped(Dataset[Tensor]):
-    """Counts (N, T, channels) in a file, a batch at a time; with augmentation keys are pairs of a number and a shift, by which
-    counts move in each row of `width` channels."""
+    """Counts (N, T, channels) in a file, a batch at a time; with augmentation keys are pairs of a
+    number and a shift, by which counts move in each row of `width` channels."""
 
     def __init__(self, frames: np.ndarray, labels: Tensor, width: int) -> None:
         self.frames, self.labels, self.width = frames, labels, width
@@ -48,7 +49,8 @@ class Memmap(Counted):
         folder.mkdir()
         shape = (self.case.samples, *self.shape)
         with open(folder / "frames.u8", "w+b") as file:
-            # All of it now: a full disk is an error here, and kills the process where a mapped page finds no room.
+            # All of it now: a full disk is an error here, and kills the process where a mapped page
+            # finds no room.
             os.posix_fallocate(file.fileno(), 0, int(np.prod(shape)))
             frames = np.memmap(file, np.uint8, "r+", shape=shape)
             self.dense(self.counts(), frames)

@@ -9,7 +9,8 @@ from .naive import Naive
 
 
 class MemoryCache(Naive):
-    """Filled before the first epoch, so that processes of the DataLoader find it filled instead of filling one each."""
+    """Filled before the first epoch, so that processes of the DataLoader find it filled instead of
+    filling one each."""
 
     @cached_property
     def items(self) -> Any:

@@ -1,4 +1,5 @@
-"""Every access opens the file, reads a recording's events and makes frames of them, as tonic's documentation begins."""
+"""Every access opens the file, reads a recording's events and makes frames of them, as tonic's
+documentation begins."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -22,8 +23,8 @@ CAMERAS: dict[str, tuple[type, type[EventFiles]]] = {
 
 
 class Naive(Strategy):
-    """tonic's data set behind torch's DataLoader, with the pipeline of the known comparison of caches. Recordings of cameras
-    keep their pixels."""
+    """tonic's data set behind torch's DataLoader, with the pipeline of the known comparison of
+    caches. Recordings of cameras keep their pixels."""
 
     @cached_property
     def recordings(self) -> Any:
@@ -44,8 +45,9 @@ class Naive(Strategy):
         )
 
     def _of_a_camera(self, steps: Any) -> Any:
-        """tonic's class, in which nothing but its count of files is skipped: it would fetch the whole data set where ours is
-        smaller. Its order of files is that of the folder where it does not sort."""
+        """tonic's class, in which nothing but its count of files is skipped: it would fetch the
+        whole data set where ours is smaller. Its order of files is that of the folder where it does
+        not sort."""
         of, order = CAMERAS[self.data.name]
         uncounted = type(
             of.__name__, (of,), {"_check_exists": lambda self: True}

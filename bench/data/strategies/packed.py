@@ -1,4 +1,5 @@
-"""A bit for each count on the device, and a list of what counts hold beyond one: see `snnbench.kernels.events`."""
+"""A bit for each count on the device, and a list of what counts hold beyond one: see
+`snnbench.kernels.events`."""
 
 from collections.abc import Iterator
 

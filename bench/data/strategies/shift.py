@@ -1,4 +1,5 @@
-"""The augmentation of frames: each recording is shifted by some places, and what leaves the frame is lost."""
+"""The augmentation of frames: each recording is shifted by some places, and what leaves the frame
+is lost."""
 
 from typing import Any
 
@@ -11,7 +12,8 @@ from ..epoch import LARGEST_SHIFT, Epoch
 
 
 def shifted(frames: Tensor, by: Tensor, width: int) -> Tensor:
-    """Frames (B, T, channels), each shifted by its number of places of `by` (B,) in each row of `width` channels."""
+    """Frames (B, T, channels), each shifted by its number of places of `by` (B,) in each row of
+    `width` channels."""
     rows = frames.reshape(len(frames), -1, width)
     wide = torch.nn.functional.pad(rows, (LARGEST_SHIFT, LARGEST_SHIFT))
     places = torch.arange(LARGEST_SHIFT, LARGEST_SHIFT + width, device=frames.device)
@@ -27,8 +29,8 @@ def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
 
 
 class Augmented(Dataset[tuple[np.ndarray, Any]]):
-    """A data set whose keys are pairs of a recording's number and its shift: each is shifted when it is taken out, as the second
-    transform behind tonic's caches does."""
+    """A data set whose keys are pairs of a recording's number and its shift: each is shifted when
+    it is taken out, as the second transform behind tonic's caches does."""
 
     def __init__(self, items: Any) -> None:
         self.items = items

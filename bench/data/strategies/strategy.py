@@ -15,12 +15,14 @@ from ...core.datasets import form_of
 from ..epoch import Epoch
 
 Batch = tuple[Tensor, Tensor]
-"""Frames (B, T, channels), float32 counts of events, and labels (B,), int64, both on the case's device."""
+"""Frames (B, T, channels), float32 counts of events, and labels (B,), int64, both on the case's
+device."""
 
 
 class Strategy(ABC):
-    """A way to deliver the first `case.samples` recordings of the training split below `folder` as batches. `cache` is a folder
-    of this case alone. Blocks of a run share it, so that a later one may find what an earlier one has built."""
+    """A way to deliver the first `case.samples` recordings of the training split below `folder` as
+    batches. `cache` is a folder of this case alone. Blocks of a run share it, so that a later one
+    may find what an earlier one has built."""
 
     def __init__(self, case: Case, folder: Path, cache: Path) -> None:
         self.case, self.folder, self.cache = case, folder, cache
@@ -41,7 +43,8 @@ class Strategy(ABC):
         return 0
 
     def host_bytes(self) -> int:
-        """Bytes of what is kept in the host's memory from epoch to epoch, without frames on their way."""
+        """Bytes of what is kept in the host's memory from epoch to epoch, without frames on their
+        way."""
         return 0
 
     def device_bytes(self) -> int:
@@ -56,8 +59,8 @@ class Strategy(ABC):
     def resident(
         self, epoch: Epoch, batch: Callable[[Tensor, Tensor | None], Batch]
     ) -> Iterator[Batch]:
-        """The batches of a strategy that keeps everything on the device: `batch` makes one of the numbers (B,) of its recordings
-        and their shifts (B,), None without augmentation."""
+        """The batches of a strategy that keeps everything on the device: `batch` makes one of the
+        numbers (B,) of its recordings and their shifts (B,), None without augmentation."""
         size = self.case.batch
         numbers = torch.tensor(epoch.numbers, device=self.device).split(size)
         shifts = (
@@ -70,8 +73,9 @@ class Strategy(ABC):
                 yield batch(chosen, by)
 
     def built_once(self, name: str, write: Callable[[Path], Any]) -> Path:
-        """The folder `name` in the cache, made by `write` unless it is there. It appears whole or not at all: who fails while he
-        writes leaves nothing, and who is killed nothing under that name."""
+        """The folder `name` in the cache, made by `write` unless it is there. It appears whole or
+        not at all: who fails while he writes leaves nothing, and who is killed nothing under that
+        name."""
         path, unfinished = self.cache / name, self.cache / f"{name}.unfinished"
         if not path.exists():
             shutil.rmtree(unfinished, ignore_errors=True)
