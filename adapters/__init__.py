@@ -1,8 +1,7 @@
-"""One file per framework: how that framework spells the same neuron.
+"""Adapters: one file per framework, which spells the same neuron in that framework's words.
 
-`from snnbench.adapters import TorchAdapter, …` has all that an adapter of your own needs; each name
-is imported when it is asked for, so that nothing here imports torch or JAX before you do.
-"""
+`from snnbench.adapters import TorchAdapter, …` has all that a third-party adapter needs. Names are
+imported on first use, so this package imports neither torch nor JAX by itself."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,7 @@ _MODULES = {
     "jax_spike": ".base.spikes",
     "torch_spike": ".base.spikes",
 }
-"""Where each name is defined."""
+"""The module that defines each name."""
 
 
 def __getattr__(name: str) -> Any:

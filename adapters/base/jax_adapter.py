@@ -1,4 +1,4 @@
-"""The base class of every adapter whose framework runs on JAX."""
+"""The base class of adapters for frameworks on JAX."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,34 +17,35 @@ Function = Callable[..., Any]
 class JaxAdapter(Adapter):
     """Subclass with `name` and `neuron`; the rest has defaults.
 
-    `neuron` returns a pure function that maps currents (T, B, *features) to spikes of that shape,
+    `neuron` returns a pure function from currents (T, B, *features) to spikes of that shape,
     from rest. It is called under `jax.jit` and `jax.vjp`.
 
         class Mine(JaxAdapter):
             name = "mine"
 
             def neuron(self, spec, features):
-                return lambda currents: jax.lax.scan(step, jax.numpy.zeros_like(currents[0]), currents)[1]
+                return lambda x: jax.lax.scan(step, jax.numpy.zeros_like(x[0]), x)[1]
     """
 
     requires: tuple[str, ...] = ("jax",)
 
     def step(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
-        """Optional, for recurrent neurons: (a function from one step's currents (B, *features) to
-        the state at rest, a function (state, currents) → (state, spikes))."""
+        """Optional, for recurrent neurons. Returns two functions: from one step's currents (B,
+        *features) to the state at rest, and (state, currents) → (state, spikes)."""
         raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
 
     def scan(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
-        """Optional, for `handed_constructions`: (a function from one step's currents (B, *features)
-        to the state at rest, a function (state, currents (T, B, *features)) → (state after,
-        spikes), with what its decay is made of as a third argument where that is learned)."""
+        """Optional, for `handed_constructions`. Returns two functions: from one step's currents (B,
+        *features) to the state at rest, and (state, currents (T, B, *features)) → (final state,
+        spikes). The second takes the parameter of a learned decay as its third argument."""
         raise NotImplementedError(f"{type(self).__name__} does not define scan(spec, features)")
 
     def layer(
         self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
     ) -> Function:
-        """A pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product over all
-        rows, then the neuron. `weight` is (outputs, inputs); `bias` is (outputs,) or None."""
+        """Returns a pure function ((weight, bias), (T, B, inputs)) → (T, B, outputs): one product
+        over all rows, then the neuron. `weight` is (outputs, inputs); `bias` is (outputs,) or
+        None."""
         from .jax_network import linear
 
         neuron = self.lif(spec, (outputs,), construction)
@@ -60,13 +61,14 @@ class JaxAdapter(Adapter):
         return self._refuses_ranks(case, network) if reason is None and case.ranks else reason
 
     def _refuses_ranks(self, case: Case, network: Network) -> str | None:
-        """Why devices cannot compute a case together."""
+        """Returns the reason why devices cannot share a case, or None."""
         if type(self).program is not JaxAdapter.program:
             return f"{self.name} has a program of its own, which ranks cannot share"
         return cannot_share(self.name, case, network, self.handed_constructions)
 
     def prepare(self, case: Case, threads: int) -> None:
-        """`threads` binds through the process's CPU affinity, which XLA's thread pool obeys."""
+        """XLA's thread pool follows the CPU affinity of the process, so `threads` needs no
+        setting."""
         import jax
 
         jax.config.update(

@@ -1,8 +1,9 @@
-"""A Network as one pure JAX function: what the adapter spells, and around it `jax.lax`, each layer
-once over all T·B items."""
+"""A `Network` as one pure JAX function: the adapter's neurons and layers, and `jax.lax` for the
+rest, each layer once over all T·B items."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
@@ -16,31 +17,31 @@ from snnbench.kernels.spec import NeuronSpec
 Value = Any
 """A JAX array (T, B, *features)."""
 
-Own = dict[str, Any]
+NodeArrays = dict[str, Any]
 """The parameters of one node by name, or the running `mean` and `variance` (C,) of a norm."""
 
 
-def _moments(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
-    """Mean and biased variance over these axes, all but the channels, and how many numbers of a
-    channel these are of."""
+def local_moments(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
+    """Returns mean and biased variance over `axes`, all but the channels, and the number of values
+    per channel."""
     return x.mean(axes), x.var(axes), x.size // x.shape[2]
 
 
 MOMENTS: ContextVar[Callable[..., tuple[Value, Value, int]]] = ContextVar(
-    "MOMENTS", default=_moments
+    "MOMENTS", default=local_moments
 )
-"""What norms take while they are traced: where devices share a batch, the moments of all its
-parts."""
+"""The function by which norms take their statistics while they are traced. Devices that share a
+batch set one over the whole batch."""
 
 
 Part = tuple[Node, Node, Callable[..., Any]]
-"""(node, source, function): a pure function (parameters of the source, values that it reads) → the
-node's value, of a neuron with potentials (spikes, value). The source is the linear where a linear
-and its neuron are one, else the node."""
+"""(node, source, function): a pure function (parameters of the source, its input values) → the
+node's value. A neuron with potentials gives (spikes, value). The source is the linear where a
+linear and its neuron are one, else the node."""
 
 
 class JaxSpelling(Protocol):
-    """What a network asks of a JaxAdapter."""
+    """The part of a JaxAdapter that a network uses."""
 
     def scale_of(self, case: Case) -> float: ...
     def neuron_of(self, case: Case, node: Node, features: Shape) -> Callable[..., Any]: ...
@@ -64,26 +65,26 @@ class JaxNetwork:
 
     def __call__(
         self,
-        parameters: dict[str, Own],
-        statistics: dict[str, Own],
+        parameters: dict[str, NodeArrays],
+        statistics: dict[str, NodeArrays],
         x: Value,
         parts: int | None = None,
-    ) -> tuple[Value, dict[str, Value], dict[str, Own]]:
-        """(value of the last node, or after the first `parts`, spikes by neuron, running statistics
-        after the call)."""
-        values, after, chosen = {INPUT: x}, dict(statistics), self.parts[:parts]
-        borders = self.go_through(chosen, parameters, values, after)
-        return values[chosen[-1][0].name], borders, after
+    ) -> tuple[Value, dict[str, Value], dict[str, NodeArrays]]:
+        """Returns (value of the last node, or of the last of the first `parts`; spikes by neuron;
+        running statistics after the call)."""
+        values, statistics, chosen = {INPUT: x}, dict(statistics), self.parts[:parts]
+        borders = self.go_through(chosen, parameters, values, statistics)
+        return values[chosen[-1][0].name], borders, statistics
 
     def go_through(
         self,
         parts: Iterable[Part],
-        parameters: dict[str, Own],
+        parameters: dict[str, NodeArrays],
         values: dict[str, Value],
-        statistics: dict[str, Own],
+        statistics: dict[str, NodeArrays],
     ) -> dict[str, Value]:
-        """Spikes by neuron of these parts. Values are added to `values`, which has those that they
-        read, and running statistics become those after the call."""
+        """Returns the spikes by neuron of `parts`. Reads and extends `values`, and updates the
+        running `statistics`."""
         borders: dict[str, Value] = {}
         for node, source, function in parts:
             value = function(
@@ -93,18 +94,17 @@ class JaxNetwork:
             if node.kind == "neuron":
                 borders[node.name], value = value if node.options["potentials"] else (value, value)
             elif node.kind == "norm":
-                (value, new), before, rate = value, statistics[node.name], node.options["momentum"]
-                moved = {
-                    key: (1 - rate) * before[key] + rate * jax.lax.stop_gradient(new[key])
-                    for key in before
+                (value, new), rate = value, node.options["momentum"]
+                statistics[node.name] = {
+                    key: (1 - rate) * running + rate * jax.lax.stop_gradient(new[key])
+                    for key, running in statistics[node.name].items()
                 }
-                statistics[node.name] = moved
             values[node.name] = value
         return borders
 
     def cast(self, value: Value) -> Value:
-        """Some frameworks hand out float32 whatever they are given. A no-op must not hide that a
-        value is an argument."""
+        """Some frameworks return float32 for any input. The cast is skipped where it does nothing:
+        residuals are recognised by identity."""
         return value if value.dtype == self.dtype else value.astype(self.dtype)
 
     def _parts(self) -> Iterator[Part]:
@@ -135,31 +135,31 @@ class JaxNetwork:
         )
         if self.case.native:
             native = self.adapter.neuron_of(self.case, neuron, (outputs,))
-            return lambda own, x: native(linear((own["weight"], own.get("bias")), x))
+            return lambda arrays, x: native(linear((arrays["weight"], arrays.get("bias")), x))
         layer = self.adapter.layer(
             neuron.options["neuron"], inputs, outputs, bias, self.case.construction
         )
-        return lambda own, x: layer((own["weight"], own.get("bias")), x)
+        return lambda arrays, x: layer((arrays["weight"], arrays.get("bias")), x)
 
     def _neuron(self, node: Node) -> Callable[..., Any]:
         if node.options["recurrent"]:
             rest, scan = self.handed(node)
-            return lambda own, x: scan(own, rest(x[0]), x)[1]
+            return lambda arrays, x: scan(arrays, rest(x[0]), x)[1]
         scaled, neuron = (
             self._scaled(node),
             self.adapter.neuron_of(self.case, node, self.network.shapes[node.name]),
         )
         if "decay" in self.network.parameters.get(node.name, {}):
-            return lambda own, x: neuron(own["decay"], scaled(x))
-        return lambda own, x: neuron(scaled(x))
+            return lambda arrays, x: neuron(arrays["decay"], scaled(x))
+        return lambda arrays, x: neuron(scaled(x))
 
     def _scaled(self, node: Node) -> Callable[[Value], Value]:
-        """What a neuron's currents are multiplied by in the call."""
+        """Returns the function that scales a neuron's currents inside the call."""
         return (lambda x: self.scale * x) if node.name in self.scaled_in_call else (lambda x: x)
 
     def handed(self, node: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """A neuron whose state goes in and comes out: (a function from one step's currents to the
-        state at rest, a function (parameters, state, currents) → (state after, spikes))."""
+        """Returns two functions of a neuron whose state goes in and comes out: from one step's
+        currents to the state at rest, and (parameters, state, currents) → (final state, spikes)."""
         spec, features, scaled = (
             node.options["neuron"],
             self.network.shapes[node.name],
@@ -167,14 +167,14 @@ class JaxNetwork:
         )
         if node.options["recurrent"]:
             rest, recurrent = _recurrent(*self.adapter.step(spec, features))
-            return rest, lambda own, state, x: recurrent(own["recurrent"], state, scaled(x))
+            return rest, lambda arrays, state, x: recurrent(arrays["recurrent"], state, scaled(x))
         rest, scan = self.adapter.scan(spec, features)
-        return rest, lambda own, state, x: scan(state, scaled(x), *own.values())
+        return rest, lambda arrays, state, x: scan(state, scaled(x), *arrays.values())
 
 
 def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
-    """x · weightᵀ + bias. The product names its axes, so that no transposed copy of the weight is
-    kept for backward."""
+    """Returns x · weightᵀ + bias. The product names its axes, so that backward keeps no transposed
+    copy of the weight."""
     weight, bias = parameters
     currents = jax.lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())))
     return currents if bias is None else currents + bias
@@ -204,7 +204,7 @@ def _recurrent(
 
 
 def _merged(function: Callable[[Value], Value], x: Value) -> Value:
-    """`function` of all T·B items at once."""
+    """Applies `function` to all T·B items at once."""
     value = function(x.reshape(-1, *x.shape[2:]))
     return value.reshape(*x.shape[:2], *value.shape[1:])
 
@@ -212,13 +212,13 @@ def _merged(function: Callable[[Value], Value], x: Value) -> Value:
 def _conv(options: Any) -> Callable[..., Any]:
     stride, padding = (options["stride"],) * 2, [(options["padding"],) * 2] * 2
 
-    def conv(own: Own, x: Value) -> Value:
+    def conv(arrays: NodeArrays, x: Value) -> Value:
         def once(items: Value) -> Value:
             axes = ("NCHW", "OIHW", "NCHW")
             value = jax.lax.conv_general_dilated(
-                items, own["weight"], stride, padding, dimension_numbers=axes
+                items, arrays["weight"], stride, padding, dimension_numbers=axes
             )
-            return value + own["bias"][:, None, None] if "bias" in own else value
+            return value + arrays["bias"][:, None, None] if "bias" in arrays else value
 
         return _merged(once, x)
 
@@ -226,15 +226,15 @@ def _conv(options: Any) -> Callable[..., Any]:
 
 
 def _norm(options: Any) -> Callable[..., Any]:
-    """(normalised value, its mean and unbiased variance by name), statistics in float32."""
+    """Returns (normalised value, mean and unbiased variance by name). Statistics are float32."""
 
-    def norm(own: Own, x: Value) -> tuple[Value, Own]:
+    def norm(arrays: NodeArrays, x: Value) -> tuple[Value, NodeArrays]:
         axes = tuple(axis for axis in range(x.ndim) if axis != 2)
         channel = (-1,) + (1,) * (x.ndim - 3)
         wide = x.astype(jnp.float32)
         mean, variance, count = MOMENTS.get()(wide, axes)
-        scale = own["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
-        value = (wide - mean.reshape(channel)) * scale.reshape(channel) + own["bias"].reshape(
+        scale = arrays["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
+        value = (wide - mean.reshape(channel)) * scale.reshape(channel) + arrays["bias"].reshape(
             channel
         )
         return value.astype(x.dtype), {"mean": mean, "variance": variance * (count / (count - 1))}
@@ -252,22 +252,54 @@ def _pool(options: Any, start: float, combine: Callable[..., Any]) -> Callable[[
 
 def _max_pool(options: Any) -> Callable[..., Any]:
     pool = _pool(options, -np.inf, jax.lax.max)
-    return lambda own, x: _merged(pool, x)
+    return lambda arrays, x: _merged(pool, x)
 
 
 def _avg_pool(options: Any) -> Callable[..., Any]:
     pool, count = _pool(options, 0.0, jax.lax.add), options["kernel"] ** 2
-    return lambda own, x: _merged(pool, x) / count
+    return lambda arrays, x: _merged(pool, x) / count
 
 
 OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
-    "linear": lambda options: lambda own, x: linear((own["weight"], own.get("bias")), x),
+    "linear": lambda options: lambda arrays, x: linear((arrays["weight"], arrays.get("bias")), x),
     "conv": _conv,
     "norm": _norm,
     "max_pool": _max_pool,
     "avg_pool": _avg_pool,
-    "flatten": lambda options: lambda own, x: x.reshape(*x.shape[:2], -1),
-    "add": lambda options: lambda own, left, right: left + right,
-    "mean_time": lambda options: lambda own, x: x.mean(0, keepdims=True),
+    "flatten": lambda options: lambda arrays, x: x.reshape(*x.shape[:2], -1),
+    "add": lambda options: lambda arrays, left, right: left + right,
+    "mean_time": lambda options: lambda arrays, x: x.mean(0, keepdims=True),
 }
-"""By kind of node: from its options to a pure function (parameters, values read) → value."""
+"""By kind of node: a function from its options to a pure function (parameters, input values) →
+value."""
+
+
+@dataclass(frozen=True)
+class Pullback:
+    """The structure of a pullback that one compiled function hands to another. `sources` are the
+    positions of its leaves among known values, None for residuals.
+
+    XLA would copy every residual that is an argument or an output. Such leaves are recognised by
+    identity while tracing, left out of the residuals, and put back."""
+
+    tree: Any
+    sources: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, pullback: Any, known: Any) -> "tuple[Pullback, list[Value]]":
+        """Returns the structure of a pullback, and its residuals: the leaves that are not
+        `known`."""
+        leaves, tree = jax.tree_util.tree_flatten(pullback)
+        values = jax.tree_util.tree_leaves(known)
+        sources = tuple(
+            next((i for i, other in enumerate(values) if other is leaf), None) for leaf in leaves
+        )
+        return cls(tree, sources), [
+            leaf for leaf, source in zip(leaves, sources, strict=True) if source is None
+        ]
+
+    def restore(self, residuals: list[Value], known: Any) -> Any:
+        """Returns the pullback again, of residuals and values in the structure of `known`."""
+        values, others = jax.tree_util.tree_leaves(known), iter(residuals)
+        leaves = [next(others) if source is None else values[source] for source in self.sources]
+        return jax.tree_util.tree_unflatten(self.tree, leaves)

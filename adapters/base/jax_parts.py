@@ -1,5 +1,5 @@
-"""What devices of JAX share, in parts of one size, as shard_map wants them: those that are shorter
-are filled up with items that count nowhere."""
+"""Cuts the items that JAX devices share into parts of equal size, as `shard_map` requires. Shorter
+parts are padded with filler items."""
 
 from typing import Any
 
@@ -15,47 +15,44 @@ Value = Any
 
 
 class EqualParts:
-    """So many items on so many devices, as `ranks.parts` deals them out, each part filled up to the
-    longest."""
+    """`count` items on `ranks` devices, dealt out as `core.sharded.parts` does, each part padded to
+    the longest."""
 
     def __init__(self, count: int, ranks: int) -> None:
-        self.count, self.ranks, self.own = count, ranks, parts(count, ranks)
-        self.longest, self.even = self.own[0].stop, count % ranks == 0
+        self.count, self.ranks, self.slices = count, ranks, parts(count, ranks)
+        self.longest, self.even = self.slices[0].stop, count % ranks == 0
 
     def filled(self, value: Value, axis: int, filler: int = 0) -> Value:
-        """The parts of a whole, one behind the other."""
+        """Returns the padded parts of a whole, concatenated."""
         if self.even:
             return value
 
-        def one(own: slice) -> Value:
-            width = [
-                (0, self.longest - (own.stop - own.start) if each == axis else 0)
-                for each in range(value.ndim)
-            ]
-            return jnp.pad(
-                jax.lax.slice_in_dim(value, own.start, own.stop, axis=axis),
-                width,
-                constant_values=filler,
-            )
+        def padded(start: int, stop: int) -> Value:
+            width = [(0, 0)] * value.ndim
+            width[axis] = 0, self.longest - (stop - start)
+            part = jax.lax.slice_in_dim(value, start, stop, axis=axis)
+            return jnp.pad(part, width, constant_values=filler)
 
-        return jnp.concatenate([one(own) for own in self.own], axis)
+        return jnp.concatenate([padded(part.start, part.stop) for part in self.slices], axis)
 
     def whole(self, value: Value, axis: int) -> Value:
-        """The whole again, without what parts were filled up with."""
+        """Returns the whole again, without filler items."""
         if self.even:
             return value
         ends = [
-            (rank * self.longest, rank * self.longest + own.stop - own.start)
-            for rank, own in enumerate(self.own)
+            (rank * self.longest, rank * self.longest + part.stop - part.start)
+            for rank, part in enumerate(self.slices)
         ]
-        return jnp.concatenate([jax.lax.slice_in_dim(value, *of, axis=axis) for of in ends], axis)
+        return jnp.concatenate(
+            [jax.lax.slice_in_dim(value, *each, axis=axis) for each in ends], axis
+        )
 
     def is_longest(self) -> Value:
-        """Whether nothing was filled up in the part of the device that asks."""
+        """Returns whether the calling device's part has no filler items."""
         return jax.lax.axis_index(RANKS) < (self.count % self.ranks or self.ranks)
 
     def real(self, axis: int, dimensions: int) -> Value:
-        """Which items of the device's part were not filled up, as a mask of so many dimensions,
-        along `axis`."""
+        """Returns the mask of the calling device's real items, with `dimensions` axes, along
+        `axis`."""
         mask = jnp.arange(self.longest) < self.longest - 1 + self.is_longest()
         return mask.reshape([-1 if each == axis else 1 for each in range(dimensions)])

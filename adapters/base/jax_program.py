@@ -1,10 +1,14 @@
 """Drives a JAX network for the worker: forward = jit(vjp), backward = the jitted pullback, never
 one minus the other."""
 
+import gzip
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,9 +22,7 @@ from snnbench.core.network import INPUT, Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.rolling import rolled
 
-from .jax_breakdown import breakdown, bytes_of
-from .jax_network import JaxNetwork, JaxSpelling, Own, Value
-from .jax_residuals import Form
+from .jax_network import JaxNetwork, JaxSpelling, NodeArrays, Pullback, Value
 from .jax_training import Updates, loss_of
 
 DTYPES = {"fp32": jnp.float32, "tf32": jnp.float32, "bf16": jnp.bfloat16, "fp16": jnp.float16}
@@ -41,18 +43,20 @@ class JaxProgram(Program):
         self.device = _device(case.device)
         self.dtype = DTYPES[case.precision]
         self.network = JaxNetwork(adapter, case, network, self.dtype)
-        self.computed: Callable[..., tuple[Value, dict[str, Value], dict[str, Own]]] = self.network
+        self.computed: Callable[..., tuple[Value, dict[str, Value], dict[str, NodeArrays]]] = (
+            self.network
+        )
         self.kinds, self.neurons = {node.name: node.kind for node in network.nodes}, network.neurons
         self.spikes_are_output = (
             network.output.kind == "neuron" and not network.output.options["potentials"]
         )
         self.scales = network.scales(self.network.scale)
         self.updates = Updates(case.optimizer, self.scales, LEARNING_RATE)
-        self.parameters: dict[str, Own] = {}
+        self.parameters: dict[str, NodeArrays] = {}
         self.states = self.no_states = dict[str, Any]()
-        self.running = self.at_rest = dict[str, Own]()
+        self.running = self.at_rest = dict[str, NodeArrays]()
         self.compiling = XlaClock()
-        self.ran, self.given = "", dict[str, Any]()
+        self.last_call, self.shapes = "", dict[str, Any]()
         self._forward = jax.jit(self._forward_and_residuals)
         self._backward = jax.jit(self._pull_back)
         self._step = jax.jit(self._train)
@@ -60,14 +64,13 @@ class JaxProgram(Program):
         self._inference = jax.jit(self._infer)
 
     # -- data
-    # ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: Any) -> Value:
-        # copy: device_put of a NumPy array may alias its memory on CPU.
+        # Copies: device_put of a NumPy array may alias its memory on a CPU.
         return jax.device_put(jnp.array(array, dtype=dtype, copy=True), self.device)
 
     def _scaled(self, array: Array, name: str) -> Array:
-        """`array` times the factor that is folded into node `name`."""
+        """Multiplies `array` by the factor that is folded into node `name`."""
         return array * np.float32(self.scales[name]) if name in self.scales else array
 
     def load(self, parameters: Parameters) -> None:
@@ -77,18 +80,18 @@ class JaxProgram(Program):
             )
 
         self.parameters = {
-            node: {name: put(node, array) for name, array in own.items()}
-            for node, own in parameters.items()
+            node: {name: put(node, array) for name, array in arrays.items()}
+            for node, arrays in parameters.items()
         }
         self.loaded = self.parameters
         self.states = self.no_states = self.updates.rest(self.parameters)
         start = {"mean": np.zeros, "variance": np.ones}
         self.running = self.at_rest = {
             node: {
-                name: self._put(values(len(own["weight"])), jnp.float32)
+                name: self._put(values(len(arrays["weight"])), jnp.float32)
                 for name, values in start.items()
             }
-            for node, own in parameters.items()
+            for node, arrays in parameters.items()
             if self.kinds[node] == "norm"
         }
 
@@ -103,48 +106,51 @@ class JaxProgram(Program):
         return self._put(array, result.output.dtype if self.case.loss is None else jnp.int32)
 
     # -- traced functions
-    # ------------------------------------------------------------------------------------
 
     def _outcome(
-        self, parameters: dict[str, Own], running: dict[str, Own], x: Value
+        self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
     ) -> tuple[Value, tuple[Any, ...]]:
-        """The output, and (spikes by neuron, the output again if it is other than spikes, running
-        statistics after)."""
+        """Returns the output, and (spikes by neuron, the output again unless it is spikes, running
+        statistics after the call)."""
         output, borders, running = self.computed(parameters, running, x)
         return output, (borders, None if self.spikes_are_output else output, running)
 
-    def _vjp(self, parameters: dict[str, Own], running: dict[str, Own], x: Value) -> Any:
-        """(output, pullback, what `_outcome` has besides)."""
+    def _vjp(
+        self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
+    ) -> Any:
+        """Returns (output, pullback, the rest of `_outcome`)."""
         if self.case.input_grad:
             return jax.vjp(lambda p, x: self._outcome(p, running, x), parameters, x, has_aux=True)
         return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
 
     def _forward_and_residuals(
-        self, parameters: dict[str, Own], running: dict[str, Own], x: Value
+        self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
     ) -> tuple[Any, ...]:
-        """Spikes of every neuron, the output, running statistics, and what backward needs beyond
-        arguments and spikes."""
+        """Returns the spikes of every neuron, the output, running statistics, and the residuals
+        that backward needs beyond arguments and spikes."""
         _, pullback, (borders, value, running) = self._vjp(parameters, running, x)
-        self._form, residuals = Form.of(pullback, (parameters, x, borders, value))
+        self._pullback, residuals = Pullback.of(pullback, (parameters, x, borders, value))
         return borders, value, running, residuals
 
     def _pull_back(
         self, arguments_and_outputs: tuple[Any, ...], residuals: list[Value], upstream: Value
     ) -> Any:
-        """Gradients of the parameters and of the input, from (parameters, input, spikes by neuron,
-        the output if it is other)."""
+        """Returns the loss and the gradients of parameters and input, from (parameters, input,
+        spikes by neuron, the output unless it is spikes)."""
         _, _, borders, value = arguments_and_outputs
-        loss, upstream = self._pulled(
-            borders[self.neurons[-1]] if value is None else value, upstream
+        output = borders[self.neurons[-1]] if value is None else value
+        loss, upstream = self._upstream(output, upstream)
+        return loss, self._reduced(
+            self._pullback.restore(residuals, arguments_and_outputs)(upstream)
         )
-        return loss, self._reduced(self._form.pullback(residuals, arguments_and_outputs)(upstream))
 
     def _reduced(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Gradients by the parameters, and by the input if it has one, as they are handed on."""
+        """Returns gradients by the parameters, and by the input if it has one; ranks sum them
+        here."""
         return gradients
 
-    def _pulled(self, output: Value, upstream: Value) -> tuple[Value | None, Value]:
-        """The case's loss, None without one, and its gradient by the output."""
+    def _upstream(self, output: Value, upstream: Value) -> tuple[Value | None, Value]:
+        """Returns the case's loss, None without one, and its gradient by the output."""
         if self.case.loss is None:
             return None, upstream
         loss, gradient = jax.value_and_grad(partial(loss_of, self.case.loss))(output, upstream)
@@ -152,27 +158,26 @@ class JaxProgram(Program):
 
     def _train(
         self,
-        parameters: dict[str, Own],
-        running: dict[str, Own],
+        parameters: dict[str, NodeArrays],
+        running: dict[str, NodeArrays],
         states: dict[str, Any],
         x: Value,
         upstream: Value,
     ) -> tuple[Any, ...]:
         output, pullback, (borders, value, running) = self._vjp(parameters, running, x)
-        loss, upstream = self._pulled(output, upstream)
+        loss, upstream = self._upstream(output, upstream)
         gradients = self._reduced(pullback(upstream))
         updated, states = self.updates.update(parameters, states, gradients[0])
         return borders, value, running, updated, states, loss, gradients[1:]
 
     def _infer(
-        self, parameters: dict[str, Own], running: dict[str, Own], x: Value
+        self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
     ) -> tuple[dict[str, Value], Value | None]:
-        """Spikes of the last neuron, and the output if it is something else."""
+        """Returns the spikes of the last neuron, and the output unless it is spikes."""
         _, (borders, value, _) = self._outcome(parameters, running, x)
         return {self.neurons[-1]: borders[self.neurons[-1]]}, value
 
     # -- calls
-    # -----------------------------------------------------------------------------------------------
 
     def forward(self, x: Value) -> JaxResult:
         borders, value, self.running, residuals = self._run(
@@ -181,33 +186,38 @@ class JaxProgram(Program):
         return self._result(x, borders, value, residuals=residuals)
 
     def features(self, x: Value) -> dict[str, Shape]:
-        found: dict[str, Shape] = {}
+        shapes: dict[str, Shape] = {}
         with suppress(Exception):
             for count, (node, _, _) in enumerate(self.network.parts, 1):
                 value, *_ = jax.eval_shape(
                     partial(self.network, parts=count), self.parameters, self.running, x
                 )
-                found[node.name] = value.shape[2:]
-        return found
+                shapes[node.name] = value.shape[2:]
+        return shapes
 
-    def _run(self, name: str, *given: Any) -> Any:
-        """Call a compiled function, and remember which it was and what its arguments look like."""
-        self.ran = name
-        if name not in self.given:
-            self.given[name] = jax.tree_util.tree_map(_shape_of, given)
+    def _run(self, name: str, *arguments: Any) -> Any:
+        """Calls a compiled function, and remembers its name and the shapes of its arguments."""
+        self.last_call = name
+        if name not in self.shapes:
+            self.shapes[name] = jax.tree_util.tree_map(_shape_of, arguments)
         with self.compiling:
-            return getattr(self, name)(*given)
+            return getattr(self, name)(*arguments)
 
     def allocated(self) -> int:
-        """Bytes that XLA's plan of the function called last allocates: its results, and what it
-        needs besides."""
-        plan = getattr(self, self.ran).lower(*self.given[self.ran]).compile().memory_analysis()
+        """Bytes that XLA's plan of the last call allocates: its results and its temporary
+        memory."""
+        plan = (
+            getattr(self, self.last_call)
+            .lower(*self.shapes[self.last_call])
+            .compile()
+            .memory_analysis()
+        )
         return int(plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
 
     def _result(
         self, x: Value, borders: dict[str, Value], value: Value | None, **more: Any
     ) -> JaxResult:
-        """JAX sorts the keys of what it returns."""
+        """Restores the order of neurons: JAX sorts the keys of dictionaries."""
         in_order = {name: borders[name] for name in self.neurons if name in borders}
         output = in_order[self.neurons[-1]] if value is None else value
         return JaxResult(
@@ -217,9 +227,8 @@ class JaxProgram(Program):
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
         known = (self.parameters, result.x, result.borders, result.value)
         loss, (gradients, *by_input) = self._run("_backward", known, result.residuals, upstream)
-        return replace(
-            result, loss=loss, gradients=gradients, input_gradient=by_input[0] if by_input else None
-        )
+        input_gradient = by_input[0] if by_input else None
+        return replace(result, loss=loss, gradients=gradients, input_gradient=input_gradient)
 
     def inference(self, x: Value) -> JaxResult:
         return self._result(x, *self._run("_inference", self.parameters, self.running, x))
@@ -227,9 +236,8 @@ class JaxProgram(Program):
     def step(self, x: Value, upstream: Value) -> JaxResult:
         answer = self._run("_step", self.parameters, self.running, self.states, x, upstream)
         borders, value, self.running, self.parameters, self.states, loss, by_input = answer
-        result = self._result(
-            x, borders, value, loss=loss, input_gradient=by_input[0] if by_input else None
-        )
+        input_gradient = by_input[0] if by_input else None
+        result = self._result(x, borders, value, loss=loss, input_gradient=input_gradient)
         return self._updated(result)
 
     def optimize(self, result: JaxResult) -> JaxResult:
@@ -263,10 +271,34 @@ class JaxProgram(Program):
         return {"compile_s": self.compiling.seconds}
 
     # -- breakdown, ceilings and memory
-    # ---------------------------------------------------------------------------------
 
     def breakdown(self, x: Value, upstream: Value, trace: str | None = None) -> Breakdown:
-        return breakdown(self, x, upstream, trace)
+        before = self.parameters, self.states, self.running
+        try:
+            jax.block_until_ready(vars(self.step(x, upstream)))
+            result = Breakdown(
+                bytes={
+                    "parameters": bytes_of(self.parameters),
+                    "optimizer": bytes_of(self.states),
+                    "feature maps": bytes_of(x),
+                    "planned together": self.allocated(),
+                }
+            )
+            result.unknown = "XLA compiles a step into one program: it has no stages"
+            if trace:
+                self._trace(x, upstream, Path(trace))
+        finally:
+            self.parameters, self.states, self.running = before
+        return result
+
+    def _trace(self, x: Value, upstream: Value, path: Path) -> None:
+        """Writes a trace of a step. JAX writes a folder of files, one of which is for Perfetto."""
+        with tempfile.TemporaryDirectory() as folder:
+            with jax.profiler.trace(folder, create_perfetto_trace=True):
+                jax.block_until_ready(vars(self.step(x, upstream)))
+            (trace,) = Path(folder).rglob("perfetto_trace.json.gz")
+            with gzip.open(trace) as packed, path.open("wb") as file:
+                shutil.copyfileobj(packed, file)
 
     def matmul(self, rows: int, inner: int, columns: int, dtype: str) -> Callable[[], object]:
         left = jax.device_put(jnp.ones((rows, inner), DTYPES[dtype]), self.device)
@@ -284,11 +316,11 @@ class JaxProgram(Program):
 
 
 class XlaClock:
-    """Seconds that JAX reports for tracing, lowering and compiling while `with clock:` holds."""
+    """Seconds that JAX reports for tracing, lowering and compiling inside `with clock:`."""
 
     def __init__(self) -> None:
         self.listening, self.seconds = False, 0.0
-        jax.monitoring.register_event_duration_secs_listener(self._heard)
+        jax.monitoring.register_event_duration_secs_listener(self._record)
 
     def __enter__(self) -> None:
         self.listening = True
@@ -296,14 +328,14 @@ class XlaClock:
     def __exit__(self, *_: object) -> None:
         self.listening = False
 
-    def _heard(self, event: str, seconds: float, **_: object) -> None:
+    def _record(self, event: str, seconds: float, **_: object) -> None:
         if self.listening and event.startswith("/jax/core/compile/"):
             self.seconds += seconds
 
 
 class JaxMemory:
-    """What is in use by XLA's counter, and at the peak by its plan of the call: the counter's peak
-    is that of the process, in which a phase would show what those before it took (jax#8096)."""
+    """Bytes in use by XLA's counter, and at the peak by its plan of the call. The counter's peak is
+    that of the process: a phase would report the peak of an earlier one (jax#8096)."""
 
     meaning = "XLA planned"
 
@@ -317,22 +349,21 @@ class JaxMemory:
         return int(self.program.device.memory_stats()["bytes_in_use"])
 
     def peak(self) -> tuple[int, int, None]:
-        """(Bytes in use at reset, most bytes in use by the call since, None: what XLA reserves is
-        for the whole process)."""
-        if (ran := self.program.ran) not in self.plans:
-            self.plans[ran] = self.program.allocated()
-        return self.before, self.before + self.plans[ran], None
+        """Returns (bytes in use at reset, most bytes in use since, None: XLA reserves for the whole
+        process)."""
+        if (call := self.program.last_call) not in self.plans:
+            self.plans[call] = self.program.allocated()
+        return self.before, self.before + self.plans[call], None
 
 
 def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
-    """Formats of the floating-point numbers that the program's own scans hand from step to step."""
+    """Yields the formats of the floating-point values that scans carry from step to step."""
     for equation in jaxpr.eqns:
         if equation.primitive.name == "scan":
             body = getattr(equation.params["jaxpr"], "jaxpr", equation.params["jaxpr"])
             pairs = zip(equation.outvars, body.outvars, strict=True)
-            carried = [
-                out.aval for out, of_step in pairs if out.aval.shape == of_step.aval.shape
-            ]  # others are stacked
+            # Outputs of another shape are stacked over the steps.
+            carried = [out.aval for out, one in pairs if out.aval.shape == one.aval.shape]
             yield from (
                 str(aval.dtype) for aval in carried if jnp.issubdtype(aval.dtype, jnp.floating)
             )
@@ -340,6 +371,11 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
         for value in equation.params.values():
             if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
                 yield from _carried_dtypes(inner)
+
+
+def bytes_of(tree: Any) -> int:
+    """Returns the bytes of all arrays in a tree."""
+    return sum(int(leaf.nbytes) for leaf in jax.tree_util.tree_leaves(tree))
 
 
 def _shape_of(array: Any) -> Any:

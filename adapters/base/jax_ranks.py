@@ -1,6 +1,5 @@
-"""A JAX network of which every device computes a part of the batch or of the time steps: the
-program of one device, under `shard_map`. What parts are filled up with counts nowhere, neither in
-statistics of norms nor in a loss."""
+"""A JAX program whose devices share the batch or the time steps: the program of one device under
+`shard_map`. Filler items count neither in statistics of norms nor in a loss."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -28,17 +27,18 @@ from .jax_training import loss_of_items
 
 
 @dataclass(frozen=True)
-class Dealt:
-    """How arrays are dealt out to devices: the axis that is shared, if any, and what parts are
-    filled up with."""
+class Layout:
+    """The layout of arrays on devices: the axis that they share, if any, and the value of filler
+    items."""
 
     spec: Spec
     axis: int | None = None
     filler: int = 0
 
 
-ALL, LABELS, EACH = Dealt(Spec()), Dealt(Spec(RANKS), 0, -1), Dealt(Spec(RANKS))
-"""What all devices have alike; labels (B,) by their items; arrays with a first axis of devices."""
+ALL, LABELS, EACH = Layout(Spec()), Layout(Spec(RANKS), 0, -1), Layout(Spec(RANKS))
+"""Arrays that are alike on all devices; labels (B,), shared by items; arrays whose first axis is
+the device."""
 
 
 class ShardedProgram(JaxProgram):
@@ -48,7 +48,7 @@ class ShardedProgram(JaxProgram):
             AXIS[case.parallel],
             EqualParts(getattr(case, SIZE[case.parallel]), case.ranks),
         )
-        self.shared = Dealt(Spec(*[None] * self.axis, RANKS), self.axis)
+        self.shared = Layout(Spec(*[None] * self.axis, RANKS), self.axis)
         super().__init__(adapter, case, network)
         in_time = case.parallel == "time"
         if in_time:
@@ -70,37 +70,38 @@ class ShardedProgram(JaxProgram):
             self._infer, (ALL, ALL, self.shared), (self.shared, output)
         )
 
-    def _together(self, part: Callable[..., Any], given: Any, gives: Any) -> Any:
-        """The compiled function of the whole whose parts `part` computes; `given` and `gives` say
-        what is dealt out."""
+    def _together(self, part: Callable[..., Any], inputs: Any, outputs: Any) -> Any:
+        """Returns the compiled function of the whole, each device computing its `part`; `inputs`
+        and `outputs` are layouts."""
 
         def of_part(*arguments: Any) -> Any:
-            with _moments(self._moments):
+            with _moments_by(self._moments):
                 return part(*arguments)
 
-        specs = (jax.tree_util.tree_map(lambda dealt: dealt.spec, each) for each in (given, gives))
+        specs = (
+            jax.tree_util.tree_map(lambda layout: layout.spec, each) for each in (inputs, outputs)
+        )
         shared = jax.shard_map(
             of_part, mesh=self.mesh, in_specs=next(specs), out_specs=next(specs), check_vma=False
         )
 
-        def filled(value: Value, dealt: Dealt) -> Value:
-            return self.parts.filled(value, dealt.axis or 0, dealt.filler)
+        def filled(value: Value, layout: Layout) -> Value:
+            return self.parts.filled(value, layout.axis or 0, layout.filler)
 
-        def whole(value: Value, dealt: Dealt) -> Value:
-            return self.parts.whole(value, dealt.axis or 0)
+        def whole(value: Value, layout: Layout) -> Value:
+            return self.parts.whole(value, layout.axis or 0)
 
         return jax.jit(
-            lambda *arguments: _of_shared(
-                whole, shared(*_of_shared(filled, arguments, given)), gives
+            lambda *arguments: _map_shared(
+                whole, shared(*_map_shared(filled, arguments, inputs)), outputs
             )
         )
 
     # -- traced functions of a part
-    # --------------------------------------------------------------------------
 
-    def _forward_of_part(self, *given: Any) -> tuple[Any, ...]:
-        """Residuals have the device as their first axis, whatever they are."""
-        borders, value, running, residuals = self._forward_and_residuals(*given)
+    def _forward_of_part(self, *arguments: Any) -> tuple[Any, ...]:
+        """Every residual gets the device as its first axis."""
+        borders, value, running, residuals = self._forward_and_residuals(*arguments)
         return borders, value, running, [leaf[None] for leaf in residuals]
 
     def _pull_back_of_part(self, known: Any, residuals: list[Value], upstream: Value) -> Any:
@@ -109,8 +110,8 @@ class ShardedProgram(JaxProgram):
     def _reduced(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         return (jax.lax.psum(gradients[0], RANKS), *gradients[1:])
 
-    def _pulled(self, output: Value, upstream: Value) -> tuple[Value | None, Value]:
-        """An output that all devices have alike goes back from each for its share."""
+    def _upstream(self, output: Value, upstream: Value) -> tuple[Value | None, Value]:
+        """Each device takes its share of an output that all have alike."""
         if self.case.loss is None:
             return None, upstream / self.copies
 
@@ -122,84 +123,81 @@ class ShardedProgram(JaxProgram):
         return jax.lax.psum(loss, RANKS), gradient
 
     def _moments(self, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, int]:
-        """Mean and biased variance of the real items of all devices, and how many numbers of a
-        channel these are of."""
-        numbers = x.size // x.shape[2] // self.parts.longest * self.parts.count
+        """Returns mean and biased variance over the real items of all devices, and the number of
+        values per channel."""
+        count = x.size // x.shape[2] // self.parts.longest * self.parts.count
         real = self.parts.real(self.axis, x.ndim)
-        mean = jax.lax.psum(jnp.where(real, x, 0).sum(axes), RANKS) / numbers
-        apart = jnp.where(real, x - mean.reshape(-1, *(1,) * (x.ndim - 3)), 0)
-        return mean, jax.lax.psum((apart**2).sum(axes), RANKS) / numbers, numbers
+        mean = jax.lax.psum(jnp.where(real, x, 0).sum(axes), RANKS) / count
+        deviations = jnp.where(real, x - mean.reshape(-1, *(1,) * (x.ndim - 3)), 0)
+        return mean, jax.lax.psum((deviations**2).sum(axes), RANKS) / count, count
 
     # -- data
-    # ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: Any) -> Value:
         return jax.device_put(
             jnp.array(array, dtype=dtype, copy=True), NamedSharding(self.mesh, ALL.spec)
         )
 
-    def _dealt(self, value: Value, dealt: Dealt) -> Value:
-        return (
-            jax.device_put(value, NamedSharding(self.mesh, dealt.spec))
-            if self.parts.even
-            else value
-        )
+    def _shard(self, value: Value, layout: Layout) -> Value:
+        if not self.parts.even:
+            return value
+        return jax.device_put(value, NamedSharding(self.mesh, layout.spec))
 
     def put_input(self, array: Array) -> Value:
-        return self._dealt(super().put_input(array), self.shared)
+        return self._shard(super().put_input(array), self.shared)
 
     def put_upstream(self, array: Array, result: JaxResult) -> Value:
-        return self._dealt(super().put_upstream(array, result), self.labels)
+        return self._shard(super().put_upstream(array, result), self.labels)
 
-    # -- sizes: of one device
-    # ---------------------------------------------------------------------------------
+    # -- sizes of one device
 
     def argument_bytes(self) -> int:
-        return self._held((self.parameters, self.states))
+        return self._bytes_per_device((self.parameters, self.states))
 
     def result_bytes(self, result: JaxResult) -> int:
-        return self._held((result.output, result.gradients, result.input_gradient, result.updated))
+        return self._bytes_per_device(
+            (result.output, result.gradients, result.input_gradient, result.updated)
+        )
 
-    def _held(self, tree: Any) -> int:
-        """Bytes that a device holds of all arrays in a tree, on average."""
+    def _bytes_per_device(self, tree: Any) -> int:
+        """Returns the mean bytes per device of all arrays in a tree."""
         shards = (
             shard for leaf in jax.tree_util.tree_leaves(tree) for shard in leaf.addressable_shards
         )
         return sum(int(shard.data.nbytes) for shard in shards) // self.case.ranks
 
-    # -- what is known of them
-    # -------------------------------------------------------------------------------
+    # -- facts
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
-        """What is known of the devices, outside the clock: see `snnbench.schema.distributed`. They
-        share the cores and the memory of this process, and XLA does not tell who waits for whom."""
+        """Returns facts about the devices, measured outside the clock: see
+        `snnbench.schema.distributed`. Devices share the cores and the memory of this process, and
+        XLA does not report waiting."""
         each = {"cores": len(os.sched_getaffinity(0)), "host_peak_bytes": None, "wait_s": None}
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "launcher": "jax.shard_map",
             "backend": "XLA",
             "ranks": [each] * self.case.ranks,
         }
         if self.case.parallel == "time":
-            told["terms"] = terms(self.network, self.case, self.mesh, parameters, array, upstream)
-        return told
+            facts["terms"] = terms(self.network, self.case, self.mesh, parameters, array, upstream)
+        return facts
 
 
-def _of_shared(work: Callable[[Value, Dealt], Value], values: Any, dealt: Any) -> Any:
-    """What `work` makes of values that are shared; others as they are."""
-    if isinstance(dealt, tuple):
-        return tuple(_of_shared(work, value, one) for value, one in zip(values, dealt, strict=True))
-    return (
-        values
-        if dealt.axis is None
-        else jax.tree_util.tree_map(lambda value: work(value, dealt), values)
-    )
+def _map_shared(function: Callable[[Value, Layout], Value], values: Any, layout: Any) -> Any:
+    """Applies `function` to values that devices share; keeps the others."""
+    if isinstance(layout, tuple):
+        pairs = zip(values, layout, strict=True)
+        return tuple(_map_shared(function, value, one) for value, one in pairs)
+    if layout.axis is None:
+        return values
+    return jax.tree_util.tree_map(lambda value: function(value, layout), values)
 
 
 @contextmanager
-def _moments(own: Callable[..., Any]) -> Iterator[None]:
-    """Norms that are traced meanwhile take these."""
-    before = MOMENTS.set(own)
+def _moments_by(moments: Callable[..., Any]) -> Iterator[None]:
+    """Makes norms that are traced inside the block use `moments`."""
+    token = MOMENTS.set(moments)
     try:
         yield
     finally:
-        MOMENTS.reset(before)
+        MOMENTS.reset(token)

@@ -1,5 +1,5 @@
-"""The terms of a case whose time steps devices share, from which `measure.pipeline` predicts more
-of them."""
+"""Times the terms of a case whose time steps devices share, from which `measure.pipeline` predicts
+more devices."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,28 +15,29 @@ from snnbench.core.contract import Parameters
 from snnbench.core.result import Array
 
 from ..ranks.timed import mean_of, numbers, timed
-from .jax_network import JaxNetwork, Own, Value
+from .jax_network import JaxNetwork, NodeArrays, Value
 from .jax_parts import RANKS
 from .jax_program import JaxProgram
 
 ROUNDS = 20
-"""Of what devices do together, in one compiled call, whose start is then a small part of it."""
+"""Repetitions of a collective operation in one compiled call, so that the start of the call hardly
+counts."""
 
 
 def terms(
     network: JaxNetwork, case: Case, mesh: Mesh, parameters: Parameters, x: Array, upstream: Array
 ) -> dict[str, Any]:
-    """As `snnbench.schema.distributed` has them."""
+    """Returns the terms by the names in `snnbench.schema.distributed`."""
     alone = JaxProgram(
         network.adapter, replace(case, ranks=ABSENT, parallel=ABSENT), network.network
     )
     alone.load(parameters)
-    given = alone.put_input(x)
-    back = alone.put_upstream(upstream, alone.forward(given))
+    device_x = alone.put_input(x)
+    device_upstream = alone.put_upstream(upstream, alone.forward(device_x))
     state, gradients = (jnp.zeros(count, jnp.float32) for count in numbers(case, network.network))
 
     def whole() -> None:
-        jax.block_until_ready(vars(alone.backward(alone.forward(given), back)))
+        jax.block_until_ready(vars(alone.backward(alone.forward(device_x), device_upstream)))
 
     def over_and_back(state: Value) -> Value:
         there = jax.lax.ppermute(state, RANKS, [(0, 1)])
@@ -56,8 +57,8 @@ def terms(
     }
 
 
-def _neuron(network: JaxNetwork, name: str, own: Own) -> Callable[[], object]:
-    """A forward and a backward of a neuron's own part of a layer."""
+def _neuron(network: JaxNetwork, name: str, arrays: NodeArrays) -> Callable[[], object]:
+    """Returns a call of forward and backward of a layer's neurons alone."""
     rest, scan = network.handed(network.network.node(name))
     shape = network.case.time_steps, network.case.batch, *network.network.shapes[name]
     currents, upstream = (
@@ -66,7 +67,7 @@ def _neuron(network: JaxNetwork, name: str, own: Own) -> Callable[[], object]:
 
     def both(currents: Value, upstream: Value) -> tuple[Value, Any]:
         spikes, pullback = jax.vjp(
-            lambda currents: scan(own, rest(currents[0]), currents)[1], currents
+            lambda currents: scan(arrays, rest(currents[0]), currents)[1], currents
         )
         return spikes, pullback(upstream)
 
@@ -75,7 +76,7 @@ def _neuron(network: JaxNetwork, name: str, own: Own) -> Callable[[], object]:
 
 
 def _together(mesh: Mesh, work: Callable[[Value], Value], value: Value) -> list[float]:
-    """Quartiles of the seconds of `work`, which all devices do."""
+    """Returns the quartiles of the seconds of `work`, which all devices do together."""
 
     def rounds(value: Value) -> Value:
         return jax.lax.fori_loop(0, ROUNDS, lambda _, value: work(value), value)

@@ -1,9 +1,9 @@
-"""Time steps shared by devices of JAX: each has all layers and its steps, and hands the state of
-every neuron to the next device.
+"""JAX devices that share the time steps: each has all layers and its own steps, and hands the state
+of every neuron to the next device.
 
-All devices run one program, in which a layer stands once for each of them, to be computed by this
-one alone: at tick k device r computes layer k − r. Norms and means over time have all devices meet;
-between those lies a `Wave`.
+All devices run one program, which has every layer once per device, computed by that device alone:
+at tick k device r computes layer k − r. Norms and means over time involve all devices at once; a
+`Wave` lies between those.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,19 +16,18 @@ import jax.numpy as jnp
 
 from snnbench.core.network import INPUT, Node
 
-from .jax_network import OPERATIONS, JaxNetwork, Own, Part, Value
+from .jax_network import OPERATIONS, JaxNetwork, NodeArrays, Part, Pullback, Value
 from .jax_parts import RANKS, EqualParts
-from .jax_residuals import Form
 
 Values = dict[str, Value]
-"""By node."""
-Parameters = dict[str, Own]
+"""Values by node."""
+Parameters = dict[str, NodeArrays]
 MEETING = ("norm", "mean_time")
 """Kinds of nodes that need all time steps."""
 
 
 class Pipeline:
-    """What a device computes of `network`, called as this is, under `shard_map`."""
+    """One device's part of `network`, called as the network is, under `shard_map`."""
 
     def __init__(self, network: JaxNetwork, parts: EqualParts, input_grad: bool) -> None:
         self.network, self.parts = network, parts
@@ -38,66 +37,63 @@ class Pipeline:
     def __call__(
         self, parameters: Parameters, statistics: Parameters, x: Value
     ) -> tuple[Value, Values, Parameters]:
-        values, after = {INPUT: x}, dict(statistics)
+        values, statistics = {INPUT: x}, dict(statistics)
         for block in self.blocks:
             if isinstance(block, Wave):
                 values |= block(parameters, values)
             else:
-                self.network.go_through(block, parameters, values, after)
+                self.network.go_through(block, parameters, values, statistics)
         nodes = self.network.network
-        return values[nodes.output.name], {name: values[name] for name in nodes.neurons}, after
+        spikes = {name: values[name] for name in nodes.neurons}
+        return values[nodes.output.name], spikes, statistics
 
     def _blocks(self) -> "Iterator[Wave | list[Part]]":
-        """Waves, and what all devices compute at once."""
-        behind: list[Part] = []
+        """Yields waves, and lists of parts that all devices compute at once."""
+        parts: list[Part] = []
         stages: list[Stage] = []
         for node in self.network.network.nodes:
             if node.kind == "neuron":
-                stages.append(self._stage(behind, node))
-                behind = []
+                stages.append(self._stage(parts, node))
+                parts = []
                 continue
-            behind.append(
-                (
-                    node,
-                    node,
-                    self._mean if node.kind == "mean_time" else OPERATIONS[node.kind](node.options),
-                )
-            )
+            is_mean = node.kind == "mean_time"
+            operation = self._mean if is_mean else OPERATIONS[node.kind](node.options)
+            parts.append((node, node, operation))
             if node.kind in MEETING:
                 if stages:
                     yield Wave(self.network, self.parts, stages, self.constants)
-                yield behind
-                behind, stages = [], []
+                yield parts
+                parts, stages = [], []
         if stages:
             yield Wave(self.network, self.parts, stages, self.constants)
-        if behind:
-            yield behind
+        if parts:
+            yield parts
 
     def _stage(self, parts: list[Part], neuron: Node) -> "Stage":
         nodes = [*(node for node, _, _ in parts), neuron]
-        own, readers = [node.name for node in nodes], self.network.network.readers
-        reads = dict.fromkeys(name for node in nodes for name in node.inputs if name not in own)
+        names, readers = [node.name for node in nodes], self.network.network.readers
+        reads = dict.fromkeys(name for node in nodes for name in node.inputs if name not in names)
         writes = [
-            name for name in own[:-1] if any(reader.name not in own for reader in readers[name])
+            name for name in names[:-1] if any(reader.name not in names for reader in readers[name])
         ]
         return Stage(
             tuple(parts),
             neuron,
-            tuple(own),
+            tuple(names),
             tuple(reads),
             (*writes, neuron.name),
             *self.network.handed(neuron),
         )
 
-    def _mean(self, own: Own, x: Value) -> Value:
-        of_part = jnp.where(self.parts.real(0, x.ndim), x, 0).sum(0, keepdims=True)
-        return jax.lax.psum(of_part, RANKS) / self.parts.count
+    def _mean(self, arrays: NodeArrays, x: Value) -> Value:
+        local_sum = jnp.where(self.parts.real(0, x.ndim), x, 0).sum(0, keepdims=True)
+        return jax.lax.psum(local_sum, RANKS) / self.parts.count
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A neuron and the nodes in front of it: from the values that it `reads` those that it
-    `writes`, the spikes last. `rest` and `scan` are `JaxNetwork.handed` of the neuron."""
+    """A neuron and the nodes before it: a function from the values `reads` to the values `writes`,
+    the spikes last. `rest` and `scan` are `JaxNetwork.handed` of the neuron."""
 
     parts: tuple[Part, ...]
     neuron: Node
@@ -105,14 +101,14 @@ class Stage:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     rest: Callable[[Value], Any]
-    scan: Callable[[Own, Any, Value], tuple[Any, Value]]
+    scan: Callable[[NodeArrays, Any, Value], tuple[Any, Value]]
 
 
 class Wave:
-    """Stages one behind the other, through which devices go one after the other: a function
-    (parameters, values) → the values that they write. What its backward needs a device keeps of its
-    own turn alone, for which JAX's own derivative of so many conditionals would make room in each
-    of them. `constants` are values whose gradient nobody asks for."""
+    """Consecutive stages, which the devices enter one after the other: a function (parameters,
+    values) → the written values. A device keeps residuals of its own turn only; JAX's own
+    derivative of so many conditionals would allocate them in every branch. `constants` are values
+    that need no gradient."""
 
     def __init__(
         self,
@@ -126,7 +122,7 @@ class Wave:
         self.reads = list(
             dict.fromkeys(name for stage in stages for name in stage.reads if name not in written)
         )
-        self.forms: list[Any] = [None] * len(stages)
+        self.pullbacks: list[Any] = [None] * len(stages)
         ticks = range(parts.ranks + len(stages) - 1)
         self.turns = [
             (tick - number, number)
@@ -135,54 +131,52 @@ class Wave:
             if 0 <= tick - number < parts.ranks
         ]
         self.run = jax.custom_vjp(
-            lambda parameters, given: self._written(
-                self._forward(self._computed, parameters, given)
+            lambda parameters, inputs: self._written(
+                self._forward(self._computed, parameters, inputs)
             )
         )
         self.run.defvjp(self._with_residuals, self._backward)
 
     def __call__(self, parameters: Parameters, values: Values) -> Values:
         names = [name for stage in self.stages for name in stage.nodes if name in parameters]
-        found: Values = self.run(
+        written: Values = self.run(
             {name: parameters[name] for name in names}, {name: values[name] for name in self.reads}
         )
-        return found
+        return written
 
     # -- forward
-    # ---------------------------------------------------------------------------------------------
 
     def _forward(
-        self, work: Callable[..., Any], parameters: Parameters, given: Values
+        self, work: Callable[..., Any], parameters: Parameters, inputs: Values
     ) -> list[Any]:
-        """What `work` gives of every stage: (values, state after, …)."""
-        values, states = dict(given), [self._rest(stage, given) for stage in self.stages]
-        kept: list[Any] = [None] * len(self.stages)
+        """Returns the result of `work` for every stage: (values, final state, …)."""
+        values, states = dict(inputs), [self._rest(stage, inputs) for stage in self.stages]
+        results: list[Any] = [None] * len(self.stages)
         for rank, number in self.turns:
             stage = self.stages[number]
             arguments = _of(stage.nodes, parameters), _of(stage.reads, values), states[number]
-            kept[number] = _turn(rank, partial(work, number), kept[number], *arguments)
-            values |= kept[number][0]
-            states[number] = self._handed(kept[number][1], rank, rank + 1)
-        return kept
+            results[number] = _turn(rank, partial(work, number), results[number], *arguments)
+            values |= results[number][0]
+            states[number] = self._move(results[number][1], rank, rank + 1)
+        return results
 
-    def _rest(self, stage: Stage, given: Values) -> Any:
-        """The state at rest."""
-        batch = next(iter(given.values())).shape[1]
+    def _rest(self, stage: Stage, values: Values) -> Any:
+        batch = next(iter(values.values())).shape[1]
         return stage.rest(
             jnp.zeros((batch, *self.network.network.shapes[stage.neuron.name]), self.network.dtype)
         )
 
     def _computed(
-        self, number: int, parameters: Parameters, given: Values, state: Any
+        self, number: int, parameters: Parameters, inputs: Values, state: Any
     ) -> tuple[Values, Any]:
-        """The values that a stage writes, and the state behind its last real step."""
-        stage, values = self.stages[number], dict(given)
+        """Returns the values that a stage writes, and its state after the last real step."""
+        stage, values = self.stages[number], dict(inputs)
         self.network.go_through(stage.parts, parameters, values, {})
         currents = self.network.cast(values[stage.neuron.inputs[0]])
         scan = partial(stage.scan, parameters.get(stage.neuron.name, {}))
         if self.parts.even:
             state, spikes = scan(state, currents)
-        else:  # the last step is none in parts that are shorter
+        else:  # the last step of shorter parts is filler
             before, most = scan(state, currents[:-1])
             after, last = scan(before, currents[-1:])
             state = jax.tree_util.tree_map(
@@ -192,34 +186,32 @@ class Wave:
         values[stage.neuron.name] = spikes
         return _of(stage.writes, values), state
 
-    def _kept(
-        self, number: int, parameters: Parameters, given: Values, state: Any
+    def _computed_with_residuals(
+        self, number: int, parameters: Parameters, inputs: Values, state: Any
     ) -> tuple[Values, Any, list[Value]]:
-        """The same, and what its backward needs beside."""
-        free = {name: value for name, value in given.items() if name not in self.constants}
+        """Returns the same, and the residuals of backward."""
+        free = {name: value for name, value in inputs.items() if name not in self.constants}
 
         def work(parameters: Parameters, free: Values, state: Any) -> tuple[Values, Any]:
-            return self._computed(number, parameters, given | free, state)
+            return self._computed(number, parameters, inputs | free, state)
 
         (values, after), pullback = jax.vjp(work, parameters, free, state)
-        self.forms[number], residuals = Form.of(pullback, (parameters, given, values))
+        self.pullbacks[number], residuals = Pullback.of(pullback, (parameters, inputs, values))
         return values, after, residuals
 
-    def _written(self, kept: list[Any]) -> Values:
-        return {name: value for values, *_ in kept for name, value in values.items()}
+    def _written(self, results: list[Any]) -> Values:
+        return {name: value for values, *_ in results for name, value in values.items()}
 
-    def _with_residuals(self, parameters: Parameters, given: Values) -> tuple[Values, Any]:
-        kept = self._forward(self._kept, parameters, given)
-        written = self._written(kept)
-        return written, (parameters, given | written, [leaves for _, _, leaves in kept])
+    def _with_residuals(self, parameters: Parameters, inputs: Values) -> tuple[Values, Any]:
+        results = self._forward(self._computed_with_residuals, parameters, inputs)
+        written = self._written(results)
+        return written, (parameters, inputs | written, [leaves for _, _, leaves in results])
 
     # -- backward
-    # --------------------------------------------------------------------------------------------
 
     def _backward(self, residuals: Any, upstream: Values) -> tuple[Parameters, Values]:
-        """The same wavefront mirrored. Gradients of parameters are those of the device's own
-        steps."""
-        parameters, values, kept = residuals
+        """Runs the wave backwards. Gradients of parameters are those of the device's own steps."""
+        parameters, values, of_stages = residuals
         states = [
             jax.tree_util.tree_map(jnp.zeros_like, self._rest(stage, values))
             for stage in self.stages
@@ -236,54 +228,55 @@ class Wave:
             errors = {name: self._error(upstream[name], name, back) for name in stage.writes}
             back[number] = _turn(
                 rank,
-                partial(self._pulled, number),
+                partial(self._gradients, number),
                 back[number],
                 known,
-                kept[number],
+                of_stages[number],
                 errors,
                 states[number],
             )
-            states[number] = self._handed(back[number][2], rank, rank - 1)
-        by_given = {
+            states[number] = self._move(back[number][2], rank, rank - 1)
+        by_input = {
             name: self._error(jnp.zeros_like(values[name]), name, back) for name in self.reads
         }
-        return {node: own for by_own, _, _ in back for node, own in by_own.items()}, by_given
+        by_node = {node: arrays for by_node, _, _ in back for node, arrays in by_node.items()}
+        return by_node, by_input
 
-    def _pulled(
-        self, number: int, known: Any, leaves: list[Value], errors: Values, state: Any
+    def _gradients(
+        self, number: int, known: Any, residuals: list[Value], errors: Values, state: Any
     ) -> tuple[Parameters, Values, Any]:
-        """Gradients by a stage's parameters, by what it reads and by the state that it began
-        with."""
-        found: tuple[Parameters, Values, Any] = self.forms[number].pullback(leaves, known)(
-            (errors, state)
-        )
-        return found
+        """Returns the gradients by a stage's parameters, its inputs and its initial state."""
+        gradients: tuple[Parameters, Values, Any] = self.pullbacks[number].restore(
+            residuals, known
+        )((errors, state))
+        return gradients
 
     def _error(self, behind: Value, name: str, back: list[Any]) -> Value:
-        """The gradient by a value: from behind the wave, and from the stages that read it."""
+        """Returns the gradient by a value: from outside the wave, and from the stages that read
+        it."""
         return sum(
             (by_read[name] for _, by_read, _ in filter(None, back) if name in by_read), behind
         )
 
-    def _handed(self, state: Any, rank: int, to: int) -> Any:
-        """The state of one device in another; elsewhere it is 0, and nobody looks at it."""
-        pairs = [(rank, to)] if 0 <= to < self.parts.ranks else []
-        return (
-            jax.tree_util.tree_map(lambda leaf: jax.lax.ppermute(leaf, RANKS, pairs), state)
-            if pairs
-            else state
-        )
+    def _move(self, state: Any, rank: int, to: int) -> Any:
+        """Moves a state from one device to another; elsewhere it becomes 0, and is not read."""
+        if not 0 <= to < self.parts.ranks:
+            return state
+        move = partial(jax.lax.ppermute, axis_name=RANKS, perm=[(rank, to)])
+        return jax.tree_util.tree_map(move, state)
 
 
-def _turn(rank: int, work: Callable[..., Any], kept: Any, *given: Any) -> Any:
-    """What `work` makes of what is given, in the device whose turn it is; in others what it `kept`
-    from its own."""
-    if kept is None:
-        shapes = jax.eval_shape(work, *given)
-        kept = jax.tree_util.tree_map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    mine = jax.lax.axis_index(RANKS) == rank
+def _turn(rank: int, work: Callable[..., Any], previous: Any, *arguments: Any) -> Any:
+    """Returns `work` of the arguments on the device `rank`; on the others the `previous` result."""
+    if previous is None:
+        shapes = jax.eval_shape(work, *arguments)
+        previous = jax.tree_util.tree_map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     return jax.lax.cond(
-        mine, lambda kept, *given: work(*given), lambda kept, *given: kept, kept, *given
+        jax.lax.axis_index(RANKS) == rank,
+        lambda previous, *arguments: work(*arguments),
+        lambda previous, *arguments: previous,
+        previous,
+        *arguments,
     )
 
 

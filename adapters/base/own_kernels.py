@@ -1,5 +1,4 @@
-"""The project's own kernels at a few shapes, ready to be called: what `snnbench doctor --kernels`
-times."""
+"""The project's kernels at a few shapes, prepared for timing by `snnbench doctor --kernels`."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,19 +17,19 @@ from snnbench.kernels.spec import NeuronSpec
 
 Shape = tuple[int, int, int]
 SHAPES: tuple[Shape, ...] = ((100, 16, 512), (500, 16, 512), (500, 16, 4096))
-"""(T, B, N): hardly longer than a launch; what a GPU's cache holds; what it does not."""
+"""(T, B, N): hardly longer than a launch; fits a GPU's cache; exceeds it."""
 FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 PRODUCTS = {"fp32": "plain", "fp32, split": "fp32", "tf32, split": "tf32", "bf16": "bf16"}
-"""The operands of `linear_lif.matmul` by the format that is shown."""
+"""The operands of `linear_lif.matmul` by the displayed format."""
 FIRING = 0.15
 
 
 @dataclass(frozen=True)
 class OwnKernel:
-    """A kernel of the neuron as `spelling` has it, or a product in front of it, which is the
-    library's. `flops` are those of one product in full precision, however many short ones it takes.
-    `prepare` makes a call with memory of its own and tells the bytes of all its arrays; it raises
-    RuntimeError where the kernel cannot run."""
+    """A kernel of the neuron in one `spelling`, or one of the library's products before it. `flops`
+    are those of one product in full precision, however many short products it takes. `prepare`
+    returns a call with memory of its own and the bytes of all its arrays; it raises RuntimeError
+    where the kernel cannot run."""
 
     name: str
     spelling: str
@@ -43,40 +42,25 @@ class OwnKernel:
 def own_kernels(
     device: str, shapes: Sequence[Shape] = SHAPES, spellings: Sequence[str] = ("cuda", "triton")
 ) -> Iterator[OwnKernel]:
-    """Forward and backward of the neuron, also one that writes its gradient in parts for a split
-    product; and the products."""
+    """Yields forward and backward of the neuron, also the backward that writes its gradient in
+    parts for a split product; and the products."""
     for shape in shapes:
         for spelling, (name, dtype) in product(spellings, FORMATS.items()):
-            given = spelling, dtype, shape, device
-            yield OwnKernel("lif forward", spelling, name, shape, 0.0, partial(_forward, *given))
+            options = spelling, dtype, shape, device
+            yield OwnKernel("lif forward", spelling, name, shape, 0.0, partial(_forward, *options))
             yield OwnKernel(
-                "lif backward", spelling, name, shape, 0.0, partial(_backward, False, *given)
+                "lif backward", spelling, name, shape, 0.0, partial(_backward, False, *options)
             )
             if dtype == torch.float32:
-                yield OwnKernel(
-                    "lif backward",
-                    spelling,
-                    f"{name}, split",
-                    shape,
-                    0.0,
-                    partial(_backward, True, *given),
-                )
+                split = partial(_backward, True, *options)
+                yield OwnKernel("lif backward", spelling, f"{name}, split", shape, 0.0, split)
         flops = 2.0 * shape[0] * shape[1] * shape[2] ** 2
-        for (name, operands), what in product(
-            PRODUCTS.items(), ("currents", "by weight", "by input")
-        ):
-            if (operands, what) != (
-                "fp32",
-                "by input",
-            ):  # which the library multiplies as without a split
-                yield OwnKernel(
-                    what,
-                    "library",
-                    name,
-                    shape,
-                    flops,
-                    partial(_product, what, operands, shape, device),
-                )
+        outputs = "currents", "by weight", "by input"
+        for (name, operands), output in product(PRODUCTS.items(), outputs):
+            # The library computes the gradient by an fp32 input as without a split.
+            if (operands, output) != ("fp32", "by input"):
+                prepare = partial(_product, output, operands, shape, device)
+                yield OwnKernel(output, "library", name, shape, flops, prepare)
 
 
 def _normal(shape: Sequence[int], device: str, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -124,26 +108,26 @@ def _backward(
 
 
 def _checkpoints(shape: Shape, device: str) -> Tensor:
-    """States from which any backward may start."""
+    """Returns states from which a backward may start."""
     return torch.zeros(-(-shape[0] // CHECKPOINT_STEPS), *shape[1:], device=device)
 
 
 def _product(
-    what: str, operands_name: str, shape: Shape, device: str
+    output: str, operands_name: str, shape: Shape, device: str
 ) -> tuple[Callable[[], object], int]:
-    """The product by the `currents`, or a gradient `by weight` or `by input`, of a layer of as many
-    inputs as neurons."""
+    """Prepares the product `currents`, or the gradient `by weight` or `by input`, of a layer with
+    as many inputs as neurons."""
     rows, width = shape[0] * shape[1], shape[2]
     weight = _normal((width, width), device) / width**0.5
     operands: Any = operands_of(weight, operands_name, 1)
     stored = operands.split.parts if isinstance(operands, ShortOperands) else (operands.weight,)
     x = (torch.rand(rows, width, device=device) < FIRING).to(operands.dtype)
     g = _normal((rows, width), device, currents_dtype(operands_name, weight))
-    if what == "currents":
+    if output == "currents":
         return partial(operands.currents, x, g), _bytes((x, g, *stored))
-    if what == "by input":
+    if output == "by input":
         out = torch.empty_like(g)
         return partial(operands.add_input, out, g, True), _bytes((out, g, *stored))
     out, parts = torch.empty_like(weight), bf16_triple(g) if operands.takes_parts else Split((g,))
-    given = parts if operands.takes_parts else g
-    return partial(operands.add_weight, out, given, x, True), _bytes((out, x, *parts.parts))
+    gradient = parts if operands.takes_parts else g
+    return partial(operands.add_weight, out, gradient, x, True), _bytes((out, x, *parts.parts))

@@ -1,5 +1,5 @@
-"""The spike with a surrogate derivative, for adapters whose framework lets a user bring one, and
-the reset after it."""
+"""Spikes with a surrogate derivative, for frameworks that accept a user's own, and the reset after
+them."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -9,11 +9,11 @@ from snnbench.kernels.surrogates import derivative
 
 
 def torch_spike(spec: NeuronSpec) -> Any:
-    """An autograd Function class: `apply(v)` fires at v ≥ threshold (counts up to max_spikes), its
-    backward is σ'(v − threshold).
+    """Returns an autograd Function class whose `apply(v)` fires at v ≥ threshold (counts up to
+    max_spikes); its backward is σ'(v − threshold).
 
-    spike = torch_spike(spec).apply
-    s = spike(v)
+        spike = torch_spike(spec).apply
+        s = spike(v)
     """
     import torch
 
@@ -36,8 +36,8 @@ def torch_spike(spec: NeuronSpec) -> Any:
 
 
 def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
-    """A function v → spikes, fired at v ≥ threshold (counts up to max_spikes), with σ'(v −
-    threshold) as its derivative."""
+    """Returns a function v → spikes that fires at v ≥ threshold (counts up to max_spikes), with
+    σ'(v − threshold) as its derivative."""
     import jax
     import jax.numpy as jnp
 
@@ -58,8 +58,8 @@ def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
 
 
 def reset(spec: NeuronSpec, v: Any, s: Any, detach: Callable[[Any], Any], a: Any = None) -> Any:
-    """Potentials after the spikes `s` of potentials `v`, all of one shape; `detach` stops
-    gradients. `a`: how far an adaptive threshold has risen."""
+    """Returns the potentials after the spikes `s` of potentials `v`, all of one shape. `detach`
+    stops gradients; `a` is the rise of an adaptive threshold."""
     if spec.reset == "none":
         return v
     s = detach(s) if spec.detach_reset else s

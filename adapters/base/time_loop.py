@@ -1,5 +1,5 @@
-"""Neurons that loop over time in Python. Most can be run piece by piece: then the loop can be
-compiled in chunks, or hold a linear layer. Others (`Uncut`) only run from the first step to the
+"""Neurons that loop over time in Python. A `TimeLoop` can be run piece by piece, so that it is
+compiled in chunks or holds a linear layer. An `Uncut` neuron only runs from the first step to the
 last."""
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 State = Any
-"""What a framework calls its state, a tensor or a tuple of tensors; None at rest."""
+"""A framework's state: a tensor or a tuple of tensors, None at rest."""
 
 
 class TimeLoop(torch.nn.Module):
@@ -27,7 +27,8 @@ class TimeLoop(torch.nn.Module):
     """
 
     def scan(self, currents: Tensor, state: State) -> tuple[Tensor, State]:
-        """(spikes (T, B, *features), state after the last step) of currents (T, B, *features)."""
+        """Returns (spikes (T, B, *features), state after the last step) of currents (T, B,
+        *features)."""
         spikes = []
         for current in currents.unbind(0):
             spike, state = self.step(current, state)
@@ -35,7 +36,7 @@ class TimeLoop(torch.nn.Module):
         return torch.stack(spikes), state
 
     def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
-        """(spikes (B, *features), state after) of one step's currents (B, *features)."""
+        """Returns (spikes (B, *features), next state) of one step's currents (B, *features)."""
         spikes, state = self.scan(current.unsqueeze(0), state)
         return spikes.squeeze(0), state
 
@@ -44,8 +45,8 @@ class TimeLoop(torch.nn.Module):
 
 
 class Stepwise(TimeLoop):
-    """The linear layer inside the time loop, as tutorials write it: (T, B, inputs) → (T, B,
-    outputs), step by step."""
+    """A linear layer inside the time loop, as tutorials write it: (T, B, inputs) → (T, B, outputs),
+    step by step."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool, neuron: TimeLoop) -> None:
         super().__init__()
@@ -58,8 +59,8 @@ class Stepwise(TimeLoop):
 
 class Uncut(torch.nn.Module):
     """A neuron whose loop cannot be cut: `spikes(lif, currents)`, from rest, of a framework's
-    module `lif`. `state` names the attribute of `lif` in which it keeps its state after a call,
-    where it shows it."""
+    module `lif`. `state` names the attribute of `lif` that holds its state after a call, if there
+    is one."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The base class of every adapter whose framework runs on PyTorch."""
+"""The base class of adapters for frameworks on PyTorch."""
 
 import os
 import shutil
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import Case
 from snnbench.core.contract import Adapter, Program, Unsupported
-from snnbench.core.modes import COMPILE_MODES
 from snnbench.core.network import LAYERS, Network
+from snnbench.core.variant import COMPILE_MODES
 from snnbench.kernels.spec import NeuronSpec
 
 from ..ranks.refused import cannot_share
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 CXX = "clang++" if sys.platform == "darwin" else "g++"
-"""What torch.compile starts where the environment variable CXX names nothing else."""
+"""The compiler that torch.compile starts unless the environment variable CXX names another."""
 
 
 class TorchAdapter(Adapter):
@@ -51,17 +51,16 @@ class TorchAdapter(Adapter):
     constructions: tuple[str, ...] = ("default", "stepwise", "vanilla")
     linear_constructions: tuple[str, ...] = ("stepwise",)
     uncut_constructions: tuple[str, ...] = ()
-    """Those of `constructions` whose neuron is no TimeLoop; refused for recurrent neurons."""
+    """Constructions whose neuron is no TimeLoop; refused for recurrent neurons."""
     chain_constructions: tuple[str, ...] = ()
-    """Those of `constructions` that are a chain of layers called once for each step: no norms, no
-    shortcuts."""
+    """Constructions that are a chain of layers, called once per step: no norms, no shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
     def layer(
         self, spec: NeuronSpec, inputs: int, outputs: int, bias: bool, construction: str
     ) -> "torch.nn.Module":
-        """An nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then the
-        neuron. `stepwise`: a Linear over the B rows of each step, then one step of the neuron.
+        """Returns an nn.Module (T, B, inputs) → (T, B, outputs): one Linear over all T·B rows, then
+        the neuron. `stepwise`: a Linear over the B rows of each step, then one step of the neuron.
         Raises Unsupported where the neuron is no TimeLoop."""
         from .time_loop import Stepwise, TimeLoop
         from .torch_network import LinearNeuron
@@ -71,28 +70,29 @@ class TorchAdapter(Adapter):
             return LinearNeuron(inputs, outputs, bias, neuron)
         if not isinstance(neuron, TimeLoop):
             raise Unsupported(
-                f"{self.name}'s neuron hands out no state: no linear layer fits into its loop over time"
+                f"{self.name}'s neuron hands out no state: no linear layer fits into its loop over "
+                "time"
             )
         return Stepwise(inputs, outputs, bias, neuron)
 
     def native_layer(self, inputs: int, outputs: int, bias: bool) -> "torch.nn.Module":
-        """`native` behind one Linear over all T·B rows; else the layer, weights and neuron in one,
-        that the tutorial builds."""
+        """Returns `native` after one Linear over all T·B rows. Override it where the tutorial
+        builds weights and neuron as one layer."""
         from .torch_network import LinearNeuron
 
         return LinearNeuron(inputs, outputs, bias, self.native((outputs,)))
 
     def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], "torch.nn.Module"]:
-        """What this framework spells of `network`, by the nodes that each module computes: every
-        linear and its neuron, by `layer` or `native_layer`. Neurons of other kinds are made by
-        `lif` and `potentials`, other nodes of torch's own layers.
+        """Returns the framework's modules by the nodes of `network` that each computes: every
+        linear and its neuron, by `layer` or `native_layer`. Other neurons are made by `lif` and
+        `potentials`, other nodes of torch's own layers.
 
-        Override it where layers know of each other, or where a framework has a module for another
+        Override it where layers depend on each other, or where a framework has a module for another
         run of nodes.
         """
-        made: dict[tuple[str, ...], torch.nn.Module] = {}
+        modules: dict[tuple[str, ...], torch.nn.Module] = {}
         if case.construction == "vanilla":
-            return made
+            return modules
         for linear, neuron in network.neurons_behind("linear"):
             options, (inputs,) = (
                 network.node(linear).options,
@@ -100,29 +100,28 @@ class TorchAdapter(Adapter):
             )
             sizes = inputs, options["outputs"], options["bias"]
             spec = network.node(neuron).options["neuron"]
-            made[linear, neuron] = (
+            modules[linear, neuron] = (
                 self.native_layer(*sizes)
                 if case.native
                 else self.layer(spec, *sizes, case.construction)
             )
-        return made
+        return modules
 
     def cast_spikes(self, spikes: "torch.Tensor", dtype: "torch.dtype") -> "torch.Tensor":
-        """What a node is given, in the network's type: some frameworks hand out float32 spikes
-        whatever they are given."""
+        """Casts a node's input to the network's type: some frameworks return float32 spikes for any
+        input."""
         return spikes.to(dtype)
 
     def parameters(self, layer: Any) -> "tuple[torch.nn.Parameter, torch.nn.Parameter | None]":
-        """Where a module of `modules` keeps its (weight, bias) parameters."""
+        """Returns the (weight, bias) parameters of a module of `modules`."""
         return layer.linear.weight, layer.linear.bias
 
     def facts(self, case: Case) -> dict[str, Any]:
-        """More that a reader of the record should know of this run, such as which of its kernels a
-        framework chose."""
+        """Returns more facts for the record, such as the kernel that the framework chose."""
         return {}
 
     def compile_seconds(self) -> float | None:
-        """What compiling kernels of the framework's own has taken in this process; None: it has
+        """Seconds that this process spent on compiling the framework's own kernels; None if it has
         none."""
         return None
 
@@ -133,8 +132,7 @@ class TorchAdapter(Adapter):
         # "highest" keeps fp32 products in fp32 on every backend; "high" allows TF32 on CUDA.
         torch.set_float32_matmul_precision("high" if case.precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = case.precision == "tf32"
-        # torch's default, stated: parts of a product of short formats may be added up in the short
-        # format.
+        # torch's default: partial sums of a product of short formats may be added in that format.
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
 
@@ -145,46 +143,49 @@ class TorchAdapter(Adapter):
         if case.construction in ("vanilla", "layers") and not any(
             node.kind in LAYERS for node in network.nodes
         ):
-            return f"{case.construction} is about the layers around a neuron, and this network has none"
+            return (
+                f"{case.construction} is about the layers around a neuron, and this network has "
+                "none"
+            )
         if reason := self._refuses_shape(case, network):
             return reason
         if case.mode == "graph" and on_cpu:
             return "mode graph is a CUDA graph, which needs a CUDA device"
         if compiled and case.mode != "compile" and on_cpu:
             return f"mode {case.mode} is for CUDA devices; on a CPU there is compile"
-        if (
-            case.mode == "compile"
-            and on_cpu
-            and shutil.which(cxx := os.environ.get("CXX") or CXX) is None
-        ):
-            return f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is not here"
+        cxx = os.environ.get("CXX") or CXX
+        if case.mode == "compile" and on_cpu and shutil.which(cxx) is None:
+            return (
+                f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is "
+                "not here"
+            )
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
-        return (
-            cannot_share(self.name, case, network, self.handed_constructions)
-            if case.ranks
-            else None
-        )
+        if case.ranks:
+            return cannot_share(self.name, case, network, self.handed_constructions)
+        return None
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
-        """Why a construction cannot spell the network, whatever its neuron."""
+        """Returns the reason why a construction cannot spell the network, whatever its neuron."""
         if any(network.node(name).options["recurrent"] for name in network.neurons):
             if case.construction == "layers":
                 return f"{self.name}'s own layers are offered here without recurrent neurons"
             if case.construction in self.uncut_constructions:
-                return f"{self.name}'s neuron hands out no state: no recurrent linear fits into its loop"
-        kinds = (
-            {node.kind for node in network.nodes}
-            if case.construction in self.chain_constructions
-            else set()
-        )
+                return (
+                    f"{self.name}'s neuron hands out no state: no recurrent linear fits into its "
+                    "loop"
+                )
+        if case.construction not in self.chain_constructions:
+            return None
+        kinds = {node.kind for node in network.nodes}
         if "norm" in kinds:
-            return f"{self.name}'s own container is called once for each step, and a norm's statistics are over all steps"
-        return (
-            f"{self.name}'s own container is a chain, and this network has shortcuts"
-            if "add" in kinds
-            else None
-        )
+            return (
+                f"{self.name}'s own container is called once for each step, and a norm's "
+                "statistics are over all steps"
+            )
+        if "add" in kinds:
+            return f"{self.name}'s own container is a chain, and this network has shortcuts"
+        return None
 
     def program(self, case: Case, network: Network) -> Program:
         if case.mode in COMPILE_MODES:

@@ -1,5 +1,5 @@
 """Takes a torch step apart: seconds by stage from marks between modules, bytes by kind from every
-allocation of a step."""
+allocation."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -17,15 +17,15 @@ from .torch_network import LinearNeuron, Part, TorchNetwork
 from .torch_training import Trainer
 
 REPEATS = 9
-"""Steps that are taken apart, each behind one that is not."""
+"""Steps that are taken apart, each after one that is not."""
 MARKER = 512 * 1237
-"""Bytes of allocations that mark a moment among all others of a step: no rounding of torch's
-allocators changes them."""
+"""Bytes of the allocations that mark a moment of a step: torch's allocators do not round this
+size."""
 
 
 class Stepped(Protocol):
-    """What is read and driven of a program. `clock` is a moment of the device's, `unchanged` keeps
-    parameters and states."""
+    """The part of a program that a breakdown drives. `clock` is a moment on the device's clock;
+    `unchanged` restores parameters and states."""
 
     device: torch.device
     network: TorchNetwork
@@ -48,10 +48,10 @@ class Stepped(Protocol):
 def breakdown(
     program: Stepped, x: Tensor, upstream: Tensor, trace: str | None, staged: bool
 ) -> Breakdown:
-    """What a step of `program` on x spends where. A trace of it is written to the file `trace`, if
-    asked for: JSON that Perfetto opens. `staged`: modules are called one by one, so that marks can
-    stand between them."""
-    told = Breakdown()
+    """Returns seconds by stage and bytes by kind of a step of `program` on x. Writes a trace of the
+    step to the file `trace`, if not None: JSON that Perfetto opens. `staged`: modules are called
+    one by one, so that marks can stand between them."""
+    result = Breakdown()
     with program.unchanged():
         if staged:
             stages = Stages(program)
@@ -61,19 +61,18 @@ def breakdown(
                 program.step(x, upstream)
                 whole.append(program.seconds(start, program.clock()))
                 apart.append(stages.step(x, upstream))
-            told.step_s = median(whole)
-            told.seconds = {
+            result.step_s = median(whole)
+            result.seconds = {
                 name: median(step.get(name, 0.0) for step in apart) for name in apart[0]
             }
-        told.bytes = _bytes(program, x, upstream, trace)
-    return told
+        result.bytes = _bytes(program, x, upstream, trace)
+    return result
 
 
 class Stages:
-    """Marks on the way through a step: each closes the stage that has run since the last one.
-    Forward marks stand behind every module; backward marks where the gradient of a module's output
-    is complete, from where on autograd computes that module, whose operations it takes in the
-    reverse of their order."""
+    """Marks during a step: each closes the stage that has run since the last one. A forward mark
+    follows every module. A backward mark is set where the gradient of a module's output is
+    complete, which is where autograd begins to compute that module."""
 
     def __init__(self, program: Stepped) -> None:
         self.program = program
@@ -81,7 +80,7 @@ class Stages:
         self.running = ""
 
     def step(self, x: Tensor, upstream: Tensor) -> dict[str, float]:
-        """Seconds by stage of one step."""
+        """Returns the seconds of one step by stage."""
         program = self.program
         program.release()
         self.marks = [("", program.clock())]
@@ -95,10 +94,10 @@ class Stages:
         if program.leaves:
             program.optimize(result)
             self._close("update" if program.trainer.optimizer is None else "optimizer")
-        found: dict[str, float] = {}
+        seconds: dict[str, float] = {}
         for (_, start), (name, end) in zip(self.marks, self.marks[1:], strict=False):
-            found[name] = found.get(name, 0.0) + program.seconds(start, end)
-        return found
+            seconds[name] = seconds.get(name, 0.0) + program.seconds(start, end)
+        return seconds
 
     def _close(self, stage: str) -> None:
         self.marks.append((stage, self.program.clock()))
@@ -106,7 +105,7 @@ class Stages:
     @contextmanager
     def _hooked(self) -> Iterator[None]:
         handles = [
-            module.register_forward_hook(partial(self._behind, stage))
+            module.register_forward_hook(partial(self._after_forward, stage))
             for part in self.program.network.parts
             for module, stage in modules_of(part, self.program)
         ]
@@ -116,7 +115,7 @@ class Stages:
             for handle in handles:
                 handle.remove()
 
-    def _behind(self, stage: str, module: nn.Module, given: object, output: Any) -> Any:
+    def _after_forward(self, stage: str, module: nn.Module, inputs: object, output: Any) -> Any:
         self._close(stage)
         return _marked(output, partial(self._enter, stage))
 
@@ -126,7 +125,7 @@ class Stages:
 
 
 def modules_of(part: Part, program: Stepped) -> list[tuple[nn.Module, str]]:
-    """The modules of a part, each with its stage."""
+    """Returns the modules of a part, each with its stage."""
     if isinstance(part.module, LinearNeuron):
         return [(part.module.linear, "linear"), (part.module.neuron, "neuron")]
     kinds = (program.network.network.node(name).kind for name in part.nodes)
@@ -134,7 +133,7 @@ def modules_of(part: Part, program: Stepped) -> list[tuple[nn.Module, str]]:
 
 
 def _marked(value: Any, enter: Callable[[], None]) -> Any:
-    """`value` with a mark on every tensor whose gradient comes back."""
+    """Returns `value` with a mark on every tensor that gets a gradient."""
     if isinstance(value, Tensor):
         return _Mark.apply(value, enter) if value.requires_grad else value
     if isinstance(value, dict):
@@ -156,7 +155,7 @@ class _Mark(torch.autograd.Function):
 
 @dataclass
 class Allocation:
-    """Bytes that were in use from event number `start` to `end`."""
+    """Bytes in use from event number `start` to `end`."""
 
     address: int
     bytes: int
@@ -165,8 +164,8 @@ class Allocation:
 
 
 def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> dict[str, int]:
-    """Bytes by kind at the peak of one step, from the allocations that torch's profiler lists.
-    Moments in between are marked by allocations of their own."""
+    """Returns the bytes by kind at the peak of one step, from the allocations that torch's profiler
+    lists. Allocations of a known size mark moments in between."""
     from torch.profiler import ProfilerActivity, profile
 
     cuda = program.device.type == "cuda"
@@ -189,20 +188,15 @@ def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> 
     if trace:
         profiled.export_chrome_trace(trace)
     allocations, marks = _allocations(profiled, cuda)
-    own = {"parameters": program.parameter_bytes, "optimizer": program.trainer.state_bytes}
-    own |= {"feature maps": x.nbytes + (upstream.nbytes if program.trainer.loss is None else 0)}
-    return {
-        **own,
-        **{
-            kind: own.get(kind, 0) + size
-            for kind, size in at_peak(allocations, marks, gradients).items()
-        },
-    }
+    known = {"parameters": program.parameter_bytes, "optimizer": program.trainer.state_bytes}
+    known |= {"feature maps": x.nbytes + (upstream.nbytes if program.trainer.loss is None else 0)}
+    at = at_peak(allocations, marks, gradients)
+    return known | {kind: known.get(kind, 0) + size for kind, size in at.items()}
 
 
 def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]) -> dict[str, int]:
-    """Bytes by kind when most are in use. Feature maps are what lived at the first of the `marks`,
-    gradients what has their addresses and lived at the second."""
+    """Returns the bytes by kind when most are in use. Feature maps are alive at the first of the
+    `marks`; gradients have the given addresses and are alive at the second."""
     forward_end, step_end = marks
     changes = sorted(
         [(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations]
@@ -212,7 +206,7 @@ def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]
         total += change
         if total > most:
             most, peak = total, moment
-    found = {"feature maps": 0, "gradients": 0, "workspace": 0}
+    by_kind = {"feature maps": 0, "gradients": 0, "workspace": 0}
     for a in allocations:
         if a.start <= peak < a.end:
             kind = "workspace"
@@ -220,19 +214,19 @@ def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]
                 kind = "feature maps"
             elif a.address in gradients and a.start < step_end < a.end:
                 kind = "gradients"
-            found[kind] += a.bytes
-    return found
+            by_kind[kind] += a.bytes
+    return by_kind
 
 
 def _allocations(profiled: Any, cuda: bool) -> tuple[list[Allocation], list[int]]:
-    """All allocations on the device in their order, and the numbers of the events that mark
+    """Returns all allocations on the device in order, and the numbers of the events that mark
     moments."""
     from torch._C._profiler import _EventType
 
-    events, ways = list[Any](), list(profiled.profiler.kineto_results.experimental_event_tree())
-    while ways:
-        event = ways.pop()
-        ways += event.children
+    events, pending = list[Any](), list(profiled.profiler.kineto_results.experimental_event_tree())
+    while pending:
+        event = pending.pop()
+        pending += event.children
         if (
             event.tag == _EventType.Allocation
             and (event.extra_fields.device.type == "cuda") == cuda

@@ -1,4 +1,4 @@
-"""Mode `compile` and its kin: a network under torch.compile, and what compiling cost."""
+"""The `compile` modes: a network under torch.compile, and the cost of compiling it."""
 
 import re
 import time
@@ -14,8 +14,8 @@ from torch._dynamo.utils import counters
 
 from snnbench.core.case import Case
 from snnbench.core.contract import BuildFailed
-from snnbench.core.modes import COMPILE_MODES
 from snnbench.core.network import Network
+from snnbench.core.variant import COMPILE_MODES
 
 from .time_loop import State, TimeLoop
 from .torch_network import TorchNetwork, TorchSpelling
@@ -25,26 +25,25 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 LONGEST_WHOLE, CHUNK = 50, 20
-"""Time steps up to which a network is compiled in one piece, and the length of the chunks above:
-loops are unrolled, and hundreds of steps in one piece take minutes."""
+"""Time steps up to which a network is compiled as a whole, and the length of the chunks above.
+Loops are unrolled: hundreds of steps in one piece take minutes."""
 
 MOST_VARIANTS = 64
-"""How often one function may be compiled before its framework counts as one that cannot be."""
+"""Variants of one function above which compiling counts as failed."""
 
 COMPILE_ID = re.compile(r"(\d+)/(\d+)")
-"""`frame/attempt`: an attempt above 0 compiles again what was compiled before."""
+"""`frame/attempt`: an attempt above 0 is a recompilation."""
 
 
 class CompiledProgram(TorchProgram):
-    """A network compiled whole up to T = 50. Above, time loops that can be cut are compiled in
-    chunks of 20 steps, and what stands between them by itself, linear layers in front of a loop not
-    at all; a network without such a loop is compiled whole, however long it is. The loss is
-    compiled, and so is the optimizer's step."""
+    """A network compiled as a whole up to T = 50. Above, time loops that can be cut are compiled in
+    chunks of 20 steps, and the modules between them one by one; linear layers before a loop are not
+    compiled. A network without such a loop is always compiled as a whole. The loss and the
+    optimizer's step are compiled too."""
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__(adapter, case, network)
-        # Else the ninth variant of a function, and with a graph break functions are shared, would
-        # silently run eagerly.
+        # By default torch runs the ninth variant of a function eagerly, without a word.
         torch._dynamo.config.recompile_limit = MOST_VARIANTS
         torch._dynamo.config.fail_on_recompile_limit_hit = True
         set_up(self.device)
@@ -56,15 +55,14 @@ class CompiledProgram(TorchProgram):
                 lambda output, labels: loss(output, labels), dynamic=False, mode=mode
             )
         if (optimizer := self.trainer.optimizer) is not None:
-            self.trainer.update = in_one(optimizer, mode)
+            self.trainer.update = compiled_step(optimizer, mode)
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        """Spikes by neuron and the output. A forward always computes all borders: another set would
-        be compiled again."""
+        """Returns spikes by neuron and the output. A forward always computes all borders: another
+        set would need another compilation."""
         every = torch.is_grad_enabled()
-        if (
-            self.case.mode != "compile"
-        ):  # torch's own CUDA graphs may write over what the last call handed out; else it guesses
+        if self.case.mode != "compile":
+            # torch's CUDA graphs may now overwrite the results of the last call.
             torch.compiler.cudagraph_mark_step_begin()
         with self.compiling:
             borders, output = self.compiled(x, every)
@@ -90,8 +88,8 @@ class CompiledProgram(TorchProgram):
 
 @cache
 def set_up(device: torch.device) -> None:
-    """Compile next to nothing: what torch finds out of a machine and its compiler at first use,
-    tens of seconds on a CPU, is no network's own time."""
+    """Compiles a trivial function, so that torch's first look at the machine and its compiler, tens
+    of seconds on a CPU, is not counted as the network's own time."""
     with DynamoClock():
         torch.compile(torch.neg, dynamic=False)(torch.zeros(8, device=device))
 
@@ -99,8 +97,8 @@ def set_up(device: torch.device) -> None:
 def compiled(
     network: TorchNetwork, time_steps: int, mode: str
 ) -> Callable[..., tuple[dict[str, Tensor], Tensor]]:
-    """What is called instead of `network.forward`; compiles at its first call. `mode` is
-    torch.compile's."""
+    """Returns the function to call in place of `network.forward`; it compiles at its first call.
+    `mode` is torch.compile's."""
     if time_steps <= LONGEST_WHOLE or not time_loops(network):
         return Pieces(network.forward, mode)
     for part in network.layers:
@@ -111,15 +109,15 @@ def compiled(
     return network.forward
 
 
-def in_one(optimizer: "Optimizer", mode: str) -> Callable[[], object]:
-    """An optimizer's step, all parameters together, compiled from the second call on: the first one
-    makes the states. Torch itself breaks the graph where an optimizer begins."""
-    together = torch.compile(lambda: optimizer.step(), dynamic=False, mode=mode)
-    return lambda: together() if optimizer.state else optimizer.step()
+def compiled_step(optimizer: "Optimizer", mode: str) -> Callable[[], object]:
+    """Returns an optimizer's step over all parameters, compiled from the second call on: the first
+    call makes the states. Torch itself breaks the graph at an optimizer."""
+    step = torch.compile(lambda: optimizer.step(), dynamic=False, mode=mode)
+    return lambda: step() if optimizer.state else optimizer.step()
 
 
 def time_loops(module: torch.nn.Module) -> list[TimeLoop]:
-    """The outermost time loops in `module`: a loop inside another is cut with it."""
+    """Returns the outermost time loops in `module`: a loop inside another is cut with it."""
     loops = [part for part in module.modules() if isinstance(part, TimeLoop)]
     inner = {part for loop in loops for part in loop.modules() if part is not loop}
     return [loop for loop in loops if loop not in inner]
@@ -128,23 +126,23 @@ def time_loops(module: torch.nn.Module) -> list[TimeLoop]:
 def in_chunks(
     scan: Callable[[Tensor, State], tuple[Tensor, State]], mode: str
 ) -> Callable[[Tensor], Tensor]:
-    """`TimeLoop.forward` made of compiled chunks, each taking over the state of the one before."""
+    """Returns `TimeLoop.forward` made of compiled chunks, each starting from the state of the one
+    before."""
     chunk_of = Pieces(scan, mode)
 
     def forward(currents: Tensor) -> Tensor:
         spikes, state = [], None
         for chunk in currents.split(CHUNK):
-            some, state = chunk_of(chunk, state)
-            spikes.append(some)
+            chunk_spikes, state = chunk_of(chunk, state)
+            spikes.append(chunk_spikes)
         return torch.cat(spikes)
 
     return forward
 
 
 class Pieces:
-    """A function compiled once for each length, from rest or from a state, with gradients or
-    without. Torch would find out by itself that these differ, and compile again. Kept apart,
-    `recompiles` counts surprises only."""
+    """A function compiled once for each length, start (rest or a state) and gradient mode. Torch
+    would recompile for these by itself; kept apart, `recompiles` counts surprises only."""
 
     def __init__(self, function: Callable[..., Any], mode: str) -> None:
         self.function, self.mode = function, mode
@@ -157,15 +155,13 @@ class Pieces:
             def piece(*arguments: Any) -> Any:
                 return self.function(*arguments)
 
-            piece.__code__ = (
-                piece.__code__.replace()
-            )  # of its own: torch keeps what it compiled by code object
+            piece.__code__ = piece.__code__.replace()  # torch caches by code object
             self.compiled[kind] = torch.compile(piece, dynamic=False, mode=self.mode)
         return self.compiled[kind](x, *more)
 
 
-def complaint(text: str) -> str:
-    """The first line that a C++ compiler calls an error, else the first line."""
+def first_error(text: str) -> str:
+    """Returns the first line that a C++ compiler calls an error, else the first line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next(
         (line for line in lines if re.search(r"\berror: ", line)), lines[0] if lines else ""
@@ -173,10 +169,10 @@ def complaint(text: str) -> str:
 
 
 class DynamoClock:
-    """What torch reports of compiling while `with clock:` holds, and BuildFailed instead of torch's
-    own exceptions. `compile_s` is the time from the start of tracing to the end of code generation,
-    the C++ or Triton compiler included, the run of the code not. Other programs of the process
-    (those of the proof) are not heard."""
+    """Seconds, graph breaks and recompilations that torch reports inside `with clock:`; torch's own
+    exceptions become BuildFailed. `compile_s` runs from the start of tracing to the end of code
+    generation, with the C++ or Triton compiler, without running the code. Other programs of the
+    process are not counted."""
 
     def __init__(self) -> None:
         self.listening, self.seconds, self.graph_breaks, self.recompiles = False, 0.0, 0, 0
@@ -190,20 +186,20 @@ class DynamoClock:
         self.listening = False
         if isinstance(error, TorchDynamoException):
             raise BuildFailed(
-                f"torch.compile: {complaint(str(error)) or type(error).__name__}"
+                f"torch.compile: {first_error(str(error)) or type(error).__name__}"
             ) from error
         if isinstance(error, FailOnRecompileLimitHit):
             raise BuildFailed(
                 f"torch.compile: more than {MOST_VARIANTS} variants of one function, and no end"
             ) from error
 
-    def _started(self, what: object = None) -> None:
-        self.begun, self.breaks_before = time.perf_counter(), counters["graph_break"].total()
-        numbers = COMPILE_ID.search(str(getattr(what, "compile_id", "")))
-        traced = getattr(getattr(what, "callback_trigger", None), "name", "") == "DYNAMO"
+    def _started(self, event: object = None) -> None:
+        self.start, self.breaks_before = time.perf_counter(), counters["graph_break"].total()
+        numbers = COMPILE_ID.search(str(getattr(event, "compile_id", "")))
+        traced = getattr(getattr(event, "callback_trigger", None), "name", "") == "DYNAMO"
         self.recompiles += bool(self.listening and traced and numbers and int(numbers[2]))
 
     def _ended(self, *_: object) -> None:
         if self.listening:
-            self.seconds += time.perf_counter() - self.begun
+            self.seconds += time.perf_counter() - self.start
             self.graph_breaks += counters["graph_break"].total() - self.breaks_before

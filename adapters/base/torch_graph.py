@@ -1,4 +1,4 @@
-"""Mode `graph`: every phase is recorded once as a CUDA graph and then replayed."""
+"""Mode `graph`: every phase is captured once as a CUDA graph and then replayed."""
 
 import weakref
 from collections.abc import Callable
@@ -17,18 +17,17 @@ from .torch_network import TorchSpelling
 from .torch_program import TorchProgram, TorchResult
 
 WARM_UPS = 3
-"""Calls before a capture: libraries choose their algorithms and allocate their workspaces, which a
-capture may not do."""
+"""Calls before a capture, in which libraries choose algorithms and allocate workspaces: a capture
+may do neither."""
 
 
 class GraphProgram(TorchProgram):
     """Forward and backward are two graphs over one memory pool, a step is one graph, inference one;
     each is captured at its first call.
 
-    A graph reads and writes always the same memory: `fixed_memory`, where a user's batches belong
-    too. What is given in other memory is copied there. A result holds until the next call of its
-    phase. Gradients are those that the backward graph writes: overwritten at each replay, never
-    added to.
+    A graph always reads and writes the same memory, `fixed_memory`; other input is copied there. A
+    result is valid until the next call of its phase. Gradients are those that the backward graph
+    writes: overwritten at each replay, never added to.
     """
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
@@ -36,17 +35,16 @@ class GraphProgram(TorchProgram):
         self.graphs: dict[str, Captured] = {}
         self.fixed_memory: dict[str, Tensor] = {}
         self.pool = torch.cuda.graph_pool_handle()
-        self.held: Callable[[], TorchResult | None] = lambda: None
+        self.last_result: Callable[[], TorchResult | None] = lambda: None
 
     def forward(self, x: Tensor) -> TorchResult:
         self._take(x=x)
         replayed: TorchResult = self._replay(
             "forward", self._run_forward, self._run_forward, self.pool
         )
-        # A leaf of its own for each call, so that gradients of earlier calls do not show up in this
-        # one.
+        # A new leaf per call: gradients of earlier calls must not appear in this one.
         result = replace(replayed, x=replayed.x.detach())
-        self.held = weakref.ref(result)
+        self.last_result = weakref.ref(result)
         return result
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
@@ -72,7 +70,7 @@ class GraphProgram(TorchProgram):
 
     def inference(self, x: Tensor) -> TorchResult:
         self._take(x=x)
-        work = partial(super().inference, self._own("x"))
+        work = partial(super().inference, self._memory("x"))
         result: TorchResult = self._replay("inference", work, work)
         return result
 
@@ -81,19 +79,20 @@ class GraphProgram(TorchProgram):
         return GraphMemory(self)
 
     def _run_forward(self) -> TorchResult:
-        return super().forward(self._own("x"))
+        return super().forward(self._memory("x"))
 
     def _leaves_of(self, result: TorchResult) -> list[Tensor]:
         return [*self.leaves, *([result.x] if self.case.input_grad else [])]
 
     def _gradients_of(self, result: TorchResult) -> tuple[Tensor | None, ...]:
-        """Gradients as new tensors: `Tensor.backward` would add to those of earlier calls."""
-        given, upstream = result.output, self._own("upstream")
+        """Returns gradients as new tensors: `Tensor.backward` would add to those of earlier
+        calls."""
+        output, upstream = result.output, self._memory("upstream")
         if self.trainer.loss is not None:
-            result.loss, upstream = self.trainer.loss(given, upstream), None
-            given = result.loss
+            result.loss, upstream = self.trainer.loss(output, upstream), None
+            output = result.loss
         return tuple(
-            torch.autograd.grad(given, self._leaves_of(result), upstream, allow_unused=True)
+            torch.autograd.grad(output, self._leaves_of(result), upstream, allow_unused=True)
         )
 
     def _run_backward(self) -> tuple[Tensor | None, ...]:
@@ -125,17 +124,17 @@ class GraphProgram(TorchProgram):
             if tensor is not self.fixed_memory[name]:
                 self.fixed_memory[name].copy_(tensor)
 
-    def _own(self, name: str) -> Tensor:
-        """What a graph reads, for autograd another tensor than what is written to: writes come
-        between forward and backward."""
+    def _memory(self, name: str) -> Tensor:
+        """Returns a graph's input as a tensor apart from the one that is written to: autograd must
+        not see writes between forward and backward."""
         return self.fixed_memory[name].data
 
     def _replay(
         self, name: str, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any = None
     ) -> Any:
-        """What `work` returns, done by the graph `name`. The first call captures it, after warm-ups
-        that leave no trace in running statistics; its memory comes from `pool`, None: one of its
-        own."""
+        """Replays the graph `name` and returns the result of `work`. The first call captures it,
+        after warm-ups that leave running statistics unchanged; its memory comes from `pool`, None
+        for a new one."""
         if name not in self.graphs:
             with torch.cuda.device(self.device):
                 self.graphs[name] = Captured(
@@ -156,10 +155,10 @@ class GraphProgram(TorchProgram):
 
 
 class Captured:
-    """`work` as a graph: `replay` does it again, on the same memory; `outputs` are what it returned
-    while it was captured. `peak_bytes` and `kept_bytes` are what capturing allocated at most, and
-    what of it is still allocated afterwards. Raises Unsupported if the work does what cannot be
-    captured, like waiting for the device."""
+    """`work` as a graph: `replay` repeats it on the same memory; `outputs` are its results.
+    `peak_bytes` is the most that capturing allocated, `kept_bytes` the part that stays allocated.
+    Raises Unsupported if the work cannot be captured, for example because it waits for the
+    device."""
 
     def __init__(self, work: Callable[[], Any], warm_up: Callable[[], Any], pool: Any) -> None:
         side = torch.cuda.Stream()
@@ -187,8 +186,8 @@ class Captured:
 
 
 class GraphMemory:
-    """What a graph allocated while it was captured: replaying allocates nothing, and the memory
-    stays taken."""
+    """Memory that a graph allocated while it was captured: replaying allocates nothing, and the
+    memory stays allocated."""
 
     meaning = "torch allocated for the graph"
 
@@ -196,19 +195,19 @@ class GraphMemory:
         self.program = program
 
     def reset(self) -> None:
-        forward_held = self.program.held() is not None
-        self.before = self.program.graphs["forward"].kept_bytes if forward_held else 0
+        alive = self.program.last_result() is not None
+        self.before = self.program.graphs["forward"].kept_bytes if alive else 0
 
     def in_use(self) -> int:
-        """Without what the graphs hold, and their input and upstream gradient: that is weighed with
-        the phase of each."""
+        """Bytes in use without the graphs' memory and their inputs, which count with the phase of
+        each."""
         torch.cuda.synchronize(self.program.device)
         graphs = sum(graph.kept_bytes for graph in self.program.graphs.values())
-        given = sum(tensor.nbytes for tensor in self.program.fixed_memory.values())
-        return int(torch.cuda.memory_allocated(self.program.device) - graphs - given)
+        inputs = sum(tensor.nbytes for tensor in self.program.fixed_memory.values())
+        return int(torch.cuda.memory_allocated(self.program.device) - graphs - inputs)
 
     def peak(self) -> tuple[int, int, int]:
-        """(bytes that a forward holds, most bytes in use by the graph replayed last, most bytes
-        held by the allocator)."""
+        """Returns (bytes that a forward holds, most bytes in use by the last replayed graph, most
+        bytes reserved by the allocator)."""
         most = self.before + max(self.program.replayed.peak_bytes, 0)
         return self.before, most, torch.cuda.max_memory_reserved(self.program.device)

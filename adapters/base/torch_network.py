@@ -1,5 +1,5 @@
-"""A Network as torch modules: what the adapter spells, and around it torch's own layers, each once
-over all T·B items."""
+"""A `Network` as torch modules: the adapter's, and torch's own layers for the rest, each once over
+all T·B items."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,8 +31,7 @@ class LinearNeuron(nn.Module):
 
 
 class Recurrent(TimeLoop):
-    """A neuron whose spikes of the step before, times the recurrent weight, are added to its
-    currents."""
+    """A neuron whose currents include the recurrent weight times its spikes of the step before."""
 
     def __init__(self, features: int, neuron: TimeLoop) -> None:
         super().__init__()
@@ -87,25 +86,26 @@ def _window(options: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 ITEMWISE: dict[str, Callable[[Any, Mapping[str, Any], Shape], nn.Module]] = {
-    "linear": lambda of, options, features: of.Linear(
+    "linear": lambda nn, options, features: nn.Linear(
         features[0], options["outputs"], bias=options["bias"]
     ),
-    "conv": lambda of, options, features: of.Conv2d(
+    "conv": lambda nn, options, features: nn.Conv2d(
         features[0], options["outputs"], *_window(options), bias=options["bias"]
     ),
-    "norm": lambda of, options, features: (
-        of.BatchNorm2d if len(features) == 3 else of.BatchNorm1d
+    "norm": lambda nn, options, features: (
+        nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
     )(features[0], options["epsilon"], options["momentum"]),
-    "max_pool": lambda of, options, features: of.MaxPool2d(*_window(options)),
-    "avg_pool": lambda of, options, features: of.AvgPool2d(*_window(options)),
-    "flatten": lambda of, options, features: of.Flatten(),
+    "max_pool": lambda nn, options, features: nn.MaxPool2d(*_window(options)),
+    "avg_pool": lambda nn, options, features: nn.AvgPool2d(*_window(options)),
+    "flatten": lambda nn, options, features: nn.Flatten(),
 }
-"""By kind of node: a layer of the library `of`, which calls its layers as torch.nn does, from
-options and features read."""
+"""By kind of node: a function (library, options, input features) → layer. The library names its
+layers as torch.nn does."""
 
 
 def layer_of(node: Node, network: Network, library: Any = nn) -> nn.Module:
-    """The layer (items, *features) → (items, *features') of a node of a kind in ITEMWISE."""
+    """Returns the layer (items, *features) → (items, *features') of a node of a kind in
+    ITEMWISE."""
     return ITEMWISE[node.kind](library, node.options, network.shapes[node.inputs[0]])
 
 
@@ -118,9 +118,9 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class Container(nn.Module):
-    """Modules of a run of nodes, as a framework's users write them: `own` has that of every node by
-    name, `neurons` are the names of neurons. `forward(x, every_border)` gives spikes by neuron, of
-    all or of the last only, and the value of the last node."""
+    """Modules of a run of nodes, as a framework's users write them: `own` has the module of every
+    node by name, `neurons` are the names of neurons. `forward(x, every_border)` returns the spikes
+    of all neurons or of the last only, by name, and the value of the last node."""
 
     def __init__(self, own: Mapping[str, nn.Module], neurons: tuple[str, ...]) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class Container(nn.Module):
 
 
 def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Module:
-    """What computes a node that is no neuron: (T, B, *features) → (T, B, *features')."""
+    """Returns the module (T, B, *features) → (T, B, *features') of a node that is no neuron."""
     if node.kind in OPERATIONS:
         return Operation(OPERATIONS[node.kind])
     layer = layer_of(node, network)
@@ -139,10 +139,10 @@ def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Modul
 
 @dataclass(frozen=True)
 class Part:
-    """A module that computes a run of nodes: the value of the last of them from those that `reads`
-    names. `neuron` is the neuron among them, of a Container the last, whose spikes are the module's
-    value; with `apart` the module, a Container or a neuron that hands out potentials, gives
-    (spikes, value). After it nobody reads the values `unread`."""
+    """A module that computes a run of nodes: the value of the last from the values `reads`.
+    `neuron` is the neuron of the run, of a Container the last, whose spikes are the module's value.
+    With `apart` the module, a Container or a neuron with potentials, returns (spikes, value). The
+    values `unread` are not read after it."""
 
     nodes: tuple[str, ...]
     module: nn.Module
@@ -153,7 +153,7 @@ class Part:
 
 
 class TorchSpelling(Protocol):
-    """What networks and programs ask of a TorchAdapter."""
+    """The part of a TorchAdapter that networks and programs use."""
 
     name: str
     learned_decays: Mapping[str, str]
@@ -168,8 +168,8 @@ class TorchSpelling(Protocol):
 
 
 class TorchNetwork(nn.Module):
-    """The parts of a network in the order of its nodes. `dtype` is what a part is given; None:
-    autocast decides."""
+    """The parts of a network in the order of its nodes. `dtype` is the type of every part's input;
+    None under autocast."""
 
     def __init__(self, adapter: TorchSpelling, case: Case, network: Network) -> None:
         super().__init__()
@@ -183,8 +183,8 @@ class TorchNetwork(nn.Module):
     def forward(
         self, x: Tensor, every_border: bool = True, parts: int | None = None
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """Spikes by neuron, of all or of the last only, and the value of the last node, or after
-        the first `parts`."""
+        """Returns the spikes of all neurons or of the last only, by name, and the value of the last
+        node, or of the last of the first `parts`."""
         values, value = {INPUT: x}, x
         borders: dict[str, Tensor] = {}
         for part in self.parts[:parts]:
@@ -194,8 +194,8 @@ class TorchNetwork(nn.Module):
             )
             if part.neuron is not None:
                 spikes, value = value if part.apart else (value, value)
-                own = spikes if isinstance(spikes, dict) else {part.neuron: spikes}
-                borders = {**borders, **own} if every_border else own
+                by_name = spikes if isinstance(spikes, dict) else {part.neuron: spikes}
+                borders = {**borders, **by_name} if every_border else by_name
             values[part.nodes[-1]] = value
             for name in part.unread:
                 del values[name]
@@ -205,7 +205,7 @@ class TorchNetwork(nn.Module):
         return value if self.dtype is None else self.adapter.cast_spikes(value, self.dtype)
 
     def parameters_by_node(self) -> dict[str, dict[str, nn.Parameter]]:
-        """Where the parameters of every node are kept, in the order of `Network.parameters`."""
+        """Returns the parameters of every node, in the order of `Network.parameters`."""
         places: dict[str, dict[str, nn.Parameter]] = {}
         for part in self.parts:
             for name in part.nodes:
@@ -224,13 +224,13 @@ class TorchNetwork(nn.Module):
         return {name: places[name] for name in self.network.parameters}
 
     def _decay(self, part: Part, neuron: Node) -> nn.Parameter:
-        """The parameter that a neuron's decay is made of."""
+        """Returns the parameter from which a neuron's decay is computed."""
         wanted = self.adapter.learned_decays[neuron.options["neuron"].learned_decay]
         named = _module_of(part, neuron).named_parameters()
         return next(parameter for name, parameter in named if name.rpartition(".")[2] == wanted)
 
     def _weight_and_bias(self, module: nn.Module) -> tuple[nn.Parameter, nn.Parameter | None]:
-        """Where the adapter says that they are; of a layer that we built, the layer's own."""
+        """Returns the parameters of a layer built here, else those that the adapter names."""
         module = module.layer if isinstance(module, Merged | EachStep) else module
         if isinstance(module, LinearNeuron):
             module = module.linear
@@ -239,7 +239,7 @@ class TorchNetwork(nn.Module):
         return self.adapter.parameters(module)
 
     def norms(self) -> dict[str, nn.modules.batchnorm._BatchNorm]:
-        """The module that keeps the running statistics of every norm."""
+        """Returns, by norm, the module that keeps its running statistics."""
         return {
             name: _inner(_module_of(part, self.network.node(name)), nn.modules.batchnorm._BatchNorm)
             for part in self.parts
@@ -248,8 +248,8 @@ class TorchNetwork(nn.Module):
         }
 
     def _parts(self, case: Case) -> list[Part]:
-        """The adapter's modules, and one of ours for every other node, each in the place of its
-        last node. They are gone through backwards, so that it is known what is read later."""
+        """Returns the adapter's modules, and a module for every other node, each at the position of
+        its last node. The nodes are visited in reverse, so that later reads are known."""
         modules = dict(self.adapter.modules(case, self.network))
         run_of = {name: run for run in modules for name in run}
         modules |= {
@@ -287,7 +287,8 @@ class TorchNetwork(nn.Module):
         if node.options["recurrent"]:
             if not isinstance(neuron, TimeLoop):
                 raise Unsupported(
-                    f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits into its loop"
+                    f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits "
+                    "into its loop"
                 )
             neuron = Recurrent(features[0], neuron)
         scaled = Operation(partial(torch.mul, other=self.scale))
@@ -295,8 +296,8 @@ class TorchNetwork(nn.Module):
 
 
 def _module_of(part: Part, node: Node) -> nn.Module:
-    """What computes a node of a part: a module of several has its convolution and its norm under
-    these names."""
+    """Returns the module of one node of a part. A module of several nodes has its convolution and
+    its norm under these names."""
     if isinstance(part.module, Container):
         return part.module.own[node.name]
     return (

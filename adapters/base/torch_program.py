@@ -1,5 +1,5 @@
-"""Drives a torch network for the worker: precision, gradients, waiting and memory, the same for
-every framework."""
+"""Drives a torch network for the worker: precision, gradients, waiting and memory, alike for every
+framework."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from snnbench.core.breakdown import Breakdown
 from snnbench.core.case import Case
 from snnbench.core.contract import LEARNING_RATE, MemoryProbe, OtherNetwork, Parameters, Program
-from snnbench.core.modes import COMPILE_MODES
 from snnbench.core.network import INPUT, Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.rolling import rolled
+from snnbench.core.variant import COMPILE_MODES
 
+from .time_loop import State, TimeLoop
 from .torch_network import TorchNetwork, TorchSpelling
-from .torch_state import STEPS, state_dtype
 from .torch_training import Trainer
 
 DTYPES = {
@@ -32,9 +33,14 @@ DTYPES = {
 }
 
 
+STATE_STEPS = 3
+"""Steps after which the format of a state shows. The first starts from rest, with a state that may
+still have the input's format."""
+
+
 @dataclass(kw_only=True)
 class TorchResult(Result):
-    """`x` is the leaf whose gradient is asked for."""
+    """`x` is the leaf that gets the input gradient."""
 
     x: Tensor
 
@@ -50,7 +56,7 @@ class TorchProgram(Program):
             self.network.forward
         )
         for norm in self.network.norms().values():
-            norm.float()  # statistics of short formats are kept in float32, as torch's autocast does
+            norm.float()  # statistics are float32, as under torch's autocast
         norms = self.network.norms().items()
         self.running = {
             name: {"mean": norm.running_mean, "variance": norm.running_var} for name, norm in norms
@@ -70,13 +76,12 @@ class TorchProgram(Program):
             self.autocast = torch.autocast(self.device.type, torch.bfloat16)
 
     # -- data
-    # ------------------------------------------------------------------------------------------------
 
     def _put(self, array: Array, dtype: torch.dtype) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype)
 
     def _scaled(self, array: Array, name: str) -> Array:
-        """`array` times the factor that is folded into node `name`."""
+        """Multiplies `array` by the factor that is folded into node `name`."""
         return array * np.float32(self.scales[name]) if name in self.scales else array
 
     def load(self, parameters: Parameters) -> None:
@@ -85,7 +90,8 @@ class TorchProgram(Program):
                 values = self._put(self._scaled(parameters[node][name], node), parameter.dtype)
                 if values.numel() != parameter.numel():
                     raise OtherNetwork(
-                        f"the {name} of {node} has shape {(*parameter.shape,)}, not {(*values.shape,)}"
+                        f"the {name} of {node} has shape {(*parameter.shape,)}, not "
+                        f"{(*values.shape,)}"
                     )
                 with torch.no_grad():
                     parameter.copy_(values.reshape(parameter.shape))
@@ -94,7 +100,7 @@ class TorchProgram(Program):
 
     def roll_parameters(self, turn: int) -> None:
         self.turn = turn
-        shapes = (shape for own in self.shapes.values() for shape in own.values())
+        shapes = (shape for shapes in self.shapes.values() for shape in shapes.values())
         with torch.no_grad():
             for leaf, loaded, shape in zip(self.leaves, self.loaded, shapes, strict=True):
                 rolled(loaded.reshape(shape), turn, leaf.view(shape))
@@ -109,10 +115,9 @@ class TorchProgram(Program):
         return self._put(array, result.output.dtype if self.case.loss is None else torch.int64)
 
     # -- calls
-    # -----------------------------------------------------------------------------------------------
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        """Spikes by neuron and the network's output."""
+        """Returns spikes by neuron and the network's output."""
         return self.called(x, every_border)
 
     def forward(self, x: Tensor) -> TorchResult:
@@ -121,11 +126,11 @@ class TorchProgram(Program):
             return self._result(x, *self.call(x, self.holds_borders))
 
     def features(self, x: Tensor) -> dict[str, Shape]:
-        found: dict[str, Shape] = {}
+        shapes: dict[str, Shape] = {}
         with suppress(Exception), torch.no_grad(), self.autocast, self.unchanged_statistics():
             for count, part in enumerate(self.network.parts, 1):
-                found[part.nodes[-1]] = tuple(self.network(x, parts=count)[1].shape[2:])
-        return found
+                shapes[part.nodes[-1]] = tuple(self.network(x, parts=count)[1].shape[2:])
+        return shapes
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         if self.trainer.loss is None:
@@ -136,7 +141,7 @@ class TorchProgram(Program):
         return self.graded(result)
 
     def graded(self, result: TorchResult) -> TorchResult:
-        """The result with the gradients that a backward left."""
+        """Returns the result with the gradients of the last backward."""
         result.gradients = {
             node: {name: parameter.grad for name, parameter in named.items()}
             for node, named in self.parameters.items()
@@ -166,16 +171,15 @@ class TorchProgram(Program):
         for parameter in self.network.parameters():
             parameter.grad = None
 
-    # -- what came out
-    # ---------------------------------------------------------------------------------------
+    # -- results
 
     def _result(self, x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResult:
-        """Raises TypeError for what is no plain tensor: what computes its values only when they are
-        asked for is not timed."""
+        """Raises TypeError for other values than plain tensors: a lazy value would not be timed."""
         for value in (*borders.values(), output):
             if type(value) is not Tensor:
                 raise TypeError(
-                    f"a neuron must return its spikes alone, as a torch.Tensor, not a {type(value).__name__}"
+                    "a neuron must return its spikes alone, as a torch.Tensor, not a "
+                    f"{type(value).__name__}"
                 )
         return TorchResult(x=x, borders=borders, output=output, running=self.running)
 
@@ -210,8 +214,8 @@ class TorchProgram(Program):
         return {**dtypes, **scaled, "warnings": warnings, **self.adapter.facts(self.case)}
 
     def state_dtype(self, x: Tensor) -> str | None:
-        """Of the first neuron, run on a few steps; None where a compiler keeps the state between
-        steps, which nobody sees."""
+        """Returns the format of the first neuron's state, from a few steps; None under a compiler,
+        which hides it."""
         if self.case.mode in COMPILE_MODES:
             return None
         first = next(
@@ -219,13 +223,14 @@ class TorchProgram(Program):
         )
         with torch.no_grad(), self.autocast, self.unchanged_statistics():
             return state_dtype(
-                self.network.parts[first].module, lambda: self.network(x[:STEPS], parts=first + 1)
+                self.network.parts[first].module,
+                lambda: self.network(x[:STATE_STEPS], parts=first + 1),
             )
 
     @contextmanager
     def unchanged_statistics(self) -> Iterator[None]:
-        """Calls meanwhile follow running statistics of their own. Not copied back: a graph of an
-        earlier call may hold them."""
+        """Gives calls inside the block running statistics of their own. The old buffers come back
+        as they are: a graph may hold them."""
         buffers = [
             (norm, *named)
             for norm in self.network.norms().values()
@@ -242,7 +247,6 @@ class TorchProgram(Program):
         return {} if seconds is None else {"compile_s": seconds}
 
     # -- breakdown, ceilings, clocks, memory
-    # -----------------------------------------------------------------
 
     def breakdown(self, x: Tensor, upstream: Tensor, trace: str | None = None) -> Breakdown:
         from .torch_breakdown import breakdown
@@ -250,7 +254,7 @@ class TorchProgram(Program):
         return breakdown(self, x, upstream, trace, staged=self.case.mode == "eager")
 
     def clock(self) -> Any:
-        """A moment on the device's clock; see `seconds`."""
+        """Returns a moment on the device's clock, for `seconds`."""
         if self.device.type != "cuda":
             return time.perf_counter()
         event = torch.cuda.Event(enable_timing=True)
@@ -258,7 +262,7 @@ class TorchProgram(Program):
         return event
 
     def seconds(self, start: Any, end: Any) -> float:
-        """Between two moments."""
+        """Seconds between two moments."""
         if self.device.type != "cuda":
             return float(end - start)
         end.synchronize()
@@ -266,8 +270,7 @@ class TorchProgram(Program):
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Steps meanwhile leave no trace in parameters, running statistics and the optimizer's
-        states."""
+        """Restores parameters, running statistics and the optimizer's states after the block."""
         with self.unchanged_statistics():
             yield
         self.release()
@@ -316,5 +319,37 @@ class CudaMemory:
 
 
 def _import_late_modules() -> None:
-    """What torch imports at the first backward is not what a program keeps."""
+    """Torch imports modules at the first backward, which are not the program's memory."""
     torch.zeros(1, requires_grad=True).backward(torch.ones(1))
+
+
+def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | None:
+    """Returns the formats of the floating-point states of the neuron in `module` after `run()`
+    called it; None if they are hidden. A `TimeLoop` hands its state out; another module may have
+    that of its last call in an attribute `state`. A framework whose surrogate returns float32
+    computes in float32 whatever its input."""
+    loop = next((part for part in module.modules() if isinstance(part, TimeLoop)), None)
+    states: list[State] = []
+    if loop is None:
+        run()
+        states = [part.state for part in module.modules() if hasattr(part, "state")]
+    else:
+        scan = loop.scan
+
+        def watched(currents: Tensor, state: State) -> tuple[Tensor, State]:
+            spikes, after = scan(currents, state)
+            states.append(after)
+            return spikes, after
+
+        loop.scan = watched  # type: ignore[method-assign]
+        try:
+            run()
+        finally:
+            del loop.scan
+    tensors = [
+        leaf
+        for leaf in tree_leaves(states)
+        if isinstance(leaf, Tensor) and leaf.is_floating_point()
+    ]
+    names = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
+    return ", ".join(sorted(names)) or None

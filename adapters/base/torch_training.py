@@ -1,4 +1,4 @@
-"""Losses and optimizers in torch, as a user of torch has them."""
+"""Losses and optimizers in torch, as its users write them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 STATES = {"first": ("momentum_buffer", "exp_avg"), "second": ("exp_avg_sq",)}
-"""How torch's optimizers call the states that `training` describes."""
+"""Names in torch's optimizers of the states that `core.training` describes."""
 
 
 def loss_of(name: str, output: Tensor, labels: Tensor) -> Tensor:
-    """The loss `name` of an output (T', B, K) and labels (B,), computed in float32."""
+    """Returns the loss `name` of an output (T', B, K) and labels (B,), computed in float32."""
     reduced = torch.mean if name in MEAN_OF_TIME else torch.sum
     return torch.nn.functional.cross_entropy(reduced(output.float(), 0), labels)
 
@@ -25,26 +25,28 @@ def loss_of(name: str, output: Tensor, labels: Tensor) -> Tensor:
 def optimizer_of(
     name: str, by_scale: Mapping[float, list[Tensor]], capturable: bool
 ) -> "Optimizer":
-    """torch's own optimizer for parameters, given by the factor that scales them. Imported where it
-    is asked for: torch.optim takes half a second. `capturable`: its steps can be captured in a CUDA
-    graph."""
+    """Returns torch's own optimizer for parameters by the factor that scales them. torch.optim is
+    imported late: it takes half a second. `capturable`: steps can be captured in a CUDA graph."""
     from torch.optim import SGD, Adam
 
-    own = OPTIMIZERS[name]
-    if own.second is None:
+    constants = OPTIMIZERS[name]
+    if constants.second is None:
         rated = [
-            {"params": leaves, "lr": own.scaled(scale)[0]} for scale, leaves in by_scale.items()
+            {"params": leaves, "lr": constants.scaled(scale)[0]}
+            for scale, leaves in by_scale.items()
         ]
-        return SGD(rated, lr=own.rate, momentum=own.first)
-    groups = ((*own.scaled(scale), leaves) for scale, leaves in by_scale.items())
+        return SGD(rated, lr=constants.rate, momentum=constants.first)
+    groups = ((*constants.scaled(scale), leaves) for scale, leaves in by_scale.items())
     rated = [{"params": leaves, "lr": rate, "eps": epsilon} for rate, epsilon, leaves in groups]
-    return Adam(rated, lr=own.rate, betas=(own.first, own.second), capturable=capturable)
+    return Adam(
+        rated, lr=constants.rate, betas=(constants.first, constants.second), capturable=capturable
+    )
 
 
 class Trainer:
-    """What a step does beside the network: the loss, and the optimizer with its states, of
-    `parameters` by node and name, each node's scaled by `scales`. Without an optimizer parameters
-    move along their gradients at `rate`, scaled too."""
+    """A step's loss, and its optimizer with states, for `parameters` by node and name, each node's
+    scaled by `scales`. Without an optimizer parameters move along their gradients at `rate`, scaled
+    too."""
 
     def __init__(
         self,
@@ -67,39 +69,39 @@ class Trainer:
         self.rated = [(rate * scale**2, leaves) for scale, leaves in by_scale.items()]
 
     def _descend(self) -> None:
-        """As `torch.optim.SGD` computes it without momentum."""
+        """Computes as `torch.optim.SGD` without momentum."""
         with torch.no_grad():
             for rate, leaves in self.rated:
                 if moved := [leaf for leaf in leaves if leaf.grad is not None]:
                     torch._foreach_add_(moved, [leaf.grad for leaf in moved], alpha=-rate)
 
     def states(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """The optimizer's states by what `training` calls them, node and name; None where there is
-        none yet."""
+        """Returns the optimizer's states by their names in `core.training`, node and name; None
+        where there is none yet."""
         if self.optimizer is None:
             return {}
-        kept, found = self.optimizer.state, dict[str, dict[str, dict[str, Any]]]()
+        by_leaf, states = self.optimizer.state, dict[str, dict[str, dict[str, Any]]]()
         for kind, names in STATES.items():
             of_kind = {
                 node: {
-                    key: next((kept[leaf][own] for own in names if own in kept[leaf]), None)
+                    key: next((by_leaf[leaf][one] for one in names if one in by_leaf[leaf]), None)
                     for key, leaf in named.items()
                 }
                 for node, named in self.parameters.items()
             }
             if any(state is not None for named in of_kind.values() for state in named.values()):
-                found[kind] = of_kind
-        return found
+                states[kind] = of_kind
+        return states
 
     def rest(self) -> None:
-        """Set all states to 0, in place: a graph of an earlier step may hold them."""
+        """Sets all states to 0, in place: a graph of an earlier step may hold them."""
         if self.optimizer is not None:
-            for own in self.optimizer.state.values():
-                for state in own.values():
+            for of_leaf in self.optimizer.state.values():
+                for state in of_leaf.values():
                     state.zero_()
 
     @property
     def state_bytes(self) -> int:
         """Bytes of all states on the device."""
-        kept = self.optimizer.state.values() if self.optimizer is not None else ()
-        return sum(state.nbytes for own in kept for state in own.values())
+        by_leaf = self.optimizer.state.values() if self.optimizer is not None else ()
+        return sum(state.nbytes for states in by_leaf for state in states.values())

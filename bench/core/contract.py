@@ -154,17 +154,19 @@ class Adapter(ABC):
         """Optional: like `neuron`, but the neuron of the framework's tutorial with its defaults,
         its surrogate, reset, scaling and output.
 
-        The first line of an override's docstring says what it computes and is shown in reports; the
-        rest names the source.
+        The first paragraph of an override's docstring says what it computes and is shown in
+        reports; the rest names the source.
         """
         raise Unsupported(f"{self.name} has no native neuron")
 
     @property
     def native_description(self) -> str | None:
-        """The first line of `native`'s docstring; None without a native neuron."""
+        """The first paragraph of `native`'s docstring; None without a native neuron."""
         if type(self).native is Adapter.native:
             return None
-        return " ".join((type(self).native.__doc__ or "").partition("\n\n")[0].split()).removesuffix(".")
+        return " ".join(
+            (type(self).native.__doc__ or "").partition("\n\n")[0].split()
+        ).removesuffix(".")
 
     def scale_of(self, case: Case) -> float:
         """Returns `current_scale`; for constructions that scale differently. A native neuron keeps

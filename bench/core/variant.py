@@ -4,6 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 DEFAULT_CONSTRUCTION, DEFAULT_MODE = "default", "eager"
+COMPILE_MODES = {
+    "compile": "default",
+    "compile-reduce-overhead": "reduce-overhead",
+    "compile-max-autotune": "max-autotune",
+}
+"""Modes that compile, each with torch.compile's name for it."""
 
 VARIANT_FIELDS = ("framework", "construction", "mode")
 """Fields of a case that name its variant."""

@@ -14,7 +14,7 @@ from snnbench.adapters.base import torch_adapter, torch_compile
 from snnbench.adapters.base.torch_compile import CHUNK, LONGEST_WHOLE
 from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.core.case import Case
-from snnbench.core.modes import COMPILE_MODES
+from snnbench.core.variant import COMPILE_MODES
 from snnbench.kernels.spec import NEURONS
 from snnbench.proof.limits import limits_of
 from snnbench.proof.steps import judge_steps

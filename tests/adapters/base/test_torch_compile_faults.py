@@ -100,12 +100,12 @@ def test_without_a_compiler_the_mode_is_refused_in_one_sentence(monkeypatch):
     assert refusal_of(TorchLoop(), Case("torch")) is None
 
 
-def test_the_complaint_is_the_compiler_s_own_line():
+def test_the_first_error_is_the_compiler_s_own_line():
     line = "x.cpp:1:10: fatal error: Python.h: No such file"
     assert (
-        torch_compile.complaint(
+        torch_compile.first_error(
             f"CppCompileError: C++ compile error\n\nCommand:\ng++ -O3 x.cpp\n\nOutput:\n{line}\nmore"
         )
         == line
     )
-    assert torch_compile.complaint("only this\nand that") == "only this"
+    assert torch_compile.first_error("only this\nand that") == "only this"

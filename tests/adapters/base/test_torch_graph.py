@@ -239,6 +239,6 @@ def test_a_backward_is_captured_whatever_was_written_since_its_forward(program_o
         return program.leaves[0].grad
 
     assert gradient().abs().sum() > 0
-    monkeypatch.setattr(GraphProgram, "_own", lambda program, name: program.fixed_memory[name])
+    monkeypatch.setattr(GraphProgram, "_memory", lambda program, name: program.fixed_memory[name])
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         gradient()
