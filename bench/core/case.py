@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
 
-from .variant import DEFAULT_CONSTRUCTION, DEFAULT_MODE, Variant, VariantPattern
+from .variant import DEFAULT_CONSTRUCTION, DEFAULT_MODE, Variant
 
 PHASES = ("forward", "backward", "optimizer", "step", "inference")
 USUAL_PHASES = ("forward", "backward", "step", "inference")
@@ -146,8 +146,8 @@ class Case:
 
     @property
     def variant(self) -> Variant:
-        adapter = VariantPattern.parse(self.framework)
-        return Variant(adapter.framework, adapter.version, self.construction, self.mode)
+        framework, at, version = self.framework.partition("@")
+        return Variant(framework, version if at else None, self.construction, self.mode)
 
     @property
     def framework_variant(self) -> str:

@@ -102,7 +102,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(snnbench):
 
 
 def test_a_reader_who_leaves_is_no_error(tmp_path):
-    command = f"'{COMMAND}' report '{ROOT / 'results' / 'coverage'}' --format csv | head -1; echo ${{PIPESTATUS[0]}}"
+    bundle = ROOT / "results" / "coverage.bundle.jsonl"
+    command = f"'{COMMAND}' report '{bundle}' --format csv | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
     )

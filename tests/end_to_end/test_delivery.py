@@ -179,7 +179,7 @@ def test_what_cannot_stand_behind_is_a_sentence(snnbench):
         "none": ("ok", ""),
         "jax": (
             "unsupported",
-            "jax behind: batches are torch's tensors, which this framework does not take",
+            "jax behind: batches are tensors of torch, which this framework does not take",
         ),
         "sinabs-exodus": ("unsupported", "sinabs-exodus behind: sinabs-exodus does not run on cpu"),
     }
