@@ -11,8 +11,8 @@ from ..experiment.setting import Option
 from ..records.rows import Row, rows_of
 from ..report.answer import answer
 from ..report.table import Table
+from ..runner.planning import blocks_for_certainty, quick_plan
 from ..runner.progress import execute_shown
-from ..runner.quick import blocks_for_certainty, quick_plan
 from . import exit_codes
 from .console import messages, output, say
 from .options import NEURON_HELP, Adapters, Fresh, Json, Names, Out, Size, axes_given, tell_left_out

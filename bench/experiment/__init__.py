@@ -1,1 +1,1 @@
-"""TOML text becomes cases: pure, nothing is run or written."""
+"""Turns a config into cases; runs and writes nothing."""

@@ -1,4 +1,4 @@
-"""What is known of an adapter before one of its cases runs."""
+"""Describes an adapter before one of its cases runs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,13 +15,13 @@ def without_folder(reference: str) -> str:
 
 @dataclass(frozen=True)
 class AdapterInfo:
-    """An adapter as its worker describes it. The defaults hold for an adapter whose file cannot be
-    imported; `error` says why.
+    """An adapter as its worker describes it. If its file cannot be imported, the defaults hold and
+    `error` is the reason.
 
-    `neurons` has for each named neuron why the adapter refuses it, or None; `closure` the versions of
-    the packages below its framework. `home` names the environment of its workers; `lacking` says why
-    none can run there, `refusal` why the adapter, or this version, computes nothing. The name of a
-    version is `NAME@VERSION`."""
+    `neurons` has the reason why the adapter refuses each named neuron, or None; `closure` the
+    versions of the packages below its framework. `home` is the environment of its workers;
+    `lacking` the reason why none can run there, `refusal` why the adapter, or this version,
+    computes nothing. The name of a version is `NAME@VERSION`."""
 
     reference: str
     name: str
@@ -41,7 +41,7 @@ class AdapterInfo:
 
     @classmethod
     def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
-        """Reads a worker's entry for one adapter; `name` is for an entry without one."""
+        """Reads a worker's entry for one adapter; `name` is the default of its name."""
         entry = {
             key: value for key, value in answer.items() if key not in ("refusals", "no_adapter")
         }
@@ -55,12 +55,12 @@ class AdapterInfo:
 
     @property
     def pattern(self) -> VariantPattern:
-        """Its default variant, as a config names it."""
+        """Its default variant."""
         return VariantPattern.parse(self.name)
 
     @property
     def can_run(self) -> bool:
-        """True if it is installed and computes something."""
+        """True if it is installed and can compute some case."""
         return not (self.lacking or self.refusal)
 
     def suits(self, case: Case) -> bool:

@@ -1,4 +1,5 @@
-"""TOML, or its values → Experiment. Every mistake ends in one ConfigError that names file, key, value and what would be right."""
+"""Reads a config, TOML or its values. Every mistake raises a ConfigError that names file, key,
+value and the valid values."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -32,13 +33,12 @@ from ..common.mistakes import (
     wanted,
 )
 from ..core.case import INPUTS, NO_NETWORK, PARALLEL, PRECISIONS, SPIKE_SHARE, Case, Native
-from ..core.datasets import FRAMED
+from ..core.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..core.variant import ALL, VariantPattern
 from ..workloads import WORKLOADS
-from .data import Data, found
 from .measure import Flag, Measure
-from .network import Networks, NetworkTable, checked, with_own
+from .network import Networks, NetworkTable, network_workloads, resolve_network
 from .setting import Setting, about, apply, setting_of
 from .shipped import located
 from .values import NAMED_NEURONS, parse_neuron
@@ -152,7 +152,7 @@ class Grid(_Table):
 
 
 class Container(_Table):
-    """What `--executor docker` runs workers in. Memory and cores are those of `measure`."""
+    """The containers of `--executor docker`. `measure` bounds their memory and cores."""
 
     image: Annotated[str, Field(min_length=1)] = "snnbench"
     pids: Count = 1024
@@ -187,6 +187,15 @@ class Slurm(_Table):
     )
 
 
+class Data(_Table):
+    """Real recordings, for the workload `data`."""
+
+    folder: Annotated[
+        str | None,
+        Field(description="the folder that tonic calls save_to; it has SSC/ssc_train.h5"),
+    ] = None
+
+
 class Experiment(_Table):
     """One config file."""
 
@@ -205,15 +214,15 @@ class Experiment(_Table):
 
 
 MOST_BYTES = 1 << 20
-"""Of a config that is read: a device has no end."""
+"""The limit of a config file: a device has no end."""
 CONFIG = "config"
-"""How messages name one that is no file."""
+"""The name in messages of a config that is no file."""
 
 
 def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = ()) -> Experiment:
-    """The experiment of a TOML file, of the shipped one of that name, or of the values that one would have, with `settings` in
-    place of its own. Adapters of a mapping, and the folder of recordings, are relative to the current folder. Raises
-    ConfigError."""
+    """Returns the experiment of a TOML file, of a shipped config's name, or of a mapping with the
+    same values; `settings` override them. Paths in a mapping are relative to the current folder.
+    Raises ConfigError."""
     config = located(config) if isinstance(config, Path) else config
     place, folder = (f"{config}", config.parent) if isinstance(config, Path) else (CONFIG, Path())
     values = _read(config) if isinstance(config, Path) else deepcopy(dict(config))
@@ -223,20 +232,47 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
     except ValidationError as error:
         raise ConfigError(_message(place, error, settings)) from None
     _check_excludes(place, experiment)
+    resolve(experiment, place, folder, settings)
+    return experiment
+
+
+def resolve(
+    experiment: Experiment, place: str, folder: Path, settings: Sequence[Setting] = ()
+) -> None:
+    """Completes an experiment of the config `place`: the workloads, and absolute paths of files
+    that are named relative to `folder`. Raises ConfigError for values that do not fit together."""
     grid = experiment.grid
-    grid.workload = with_own(
+    grid.workload = network_workloads(
         place, experiment.network, grid.workload, "workload" in grid.model_fields_set
     )
     _check_axes(place, grid, settings)
-    own = checked(experiment.network, place, folder)
-    data = found(experiment.data, place, folder, grid.dataset if "data" in grid.workload else [])
-    experiment = experiment.model_copy(update={"data": data, "network": own})
-    # Files of adapters are named relative to the config that names them.
-    beside = [
+    for table in experiment.network:
+        resolve_network(table, place, folder)
+    if "data" in grid.workload:
+        _resolve_recordings(experiment, place, folder)
+    experiment.adapters = [
         check_reference(reference, folder, f"{place}: adapters")
         for reference in experiment.adapters
     ]
-    return experiment.model_copy(update={"adapters": beside})
+
+
+def _resolve_recordings(experiment: Experiment, place: str, folder: Path) -> None:
+    """Makes `data.folder` absolute. Raises ConfigError if real recordings of the grid are
+    missing."""
+    real = [name for name in experiment.grid.dataset if not name.startswith(SYNTHETIC)]
+    if not real:
+        return
+    if (named := experiment.data.folder) is None:
+        raise ConfigError(
+            f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie"
+        )
+    recordings = (folder / Path(named).expanduser()).resolve()
+    for name in real:
+        file, is_file = DATA_SETS[name].file(recordings), DATA_SETS[name].is_sound
+        if not (file.is_file() if is_file else file.is_dir()):
+            kind = "file" if is_file else "folder"
+            raise ConfigError(f"{place}: data.folder = {shown(named)}: there is no {kind} {file}")
+    experiment.data.folder = str(recordings)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -257,12 +293,12 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ConfigError(f"{path}: is nested too deep") from None
-    except ValueError as error:  # of Python too, for an integer of more than 4,300 digits
+    except ValueError as error:  # also for an integer of more than 4,300 digits
         raise ConfigError(f"{path}: is not TOML: {error}") from None
 
 
 def _message(place: str, error: ValidationError, settings: Sequence[Setting] = ()) -> str:
-    """One sentence for the first of pydantic's errors: of the file, or of the setting that gave the key."""
+    """Returns a sentence on the first of pydantic's errors, with the file or the setting."""
     first = error.errors()[0]
     inside = [
         part
@@ -299,7 +335,7 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
 
 
 def _check_excludes(place: str, experiment: Experiment) -> None:
-    """Keys must be fields of a case, and values ones that the axis could have."""
+    """Raises ConfigError for keys that no case has, and for values that the axis cannot have."""
     known = [field.name for field in fields(Case)]
     for key, value in (item for entry in experiment.exclude for item in entry.items()):
         if key not in known:
@@ -314,13 +350,14 @@ def _check_excludes(place: str, experiment: Experiment) -> None:
 
 
 def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
-    """What was written must mean something for a workload of the grid; others ignore it. A firing rate is one of spikes."""
+    """Raises ConfigError for an axis of the config that no workload of the grid uses, and for a
+    firing rate without an input of spikes."""
 
-    def refused(axis: str, whom: str) -> ConfigError:
+    def refused(axis: str, subject: str) -> ConfigError:
         key, values = f"grid.{axis}", getattr(grid, axis)
         value = values[0] if len(values) == 1 and setting_of(key, settings) else values
         return ConfigError(
-            f"{about(key, value, place, settings)}: means nothing for {whom}; leave it out"
+            f"{about(key, value, place, settings)}: means nothing for {subject}; leave it out"
         )
 
     if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
@@ -332,39 +369,37 @@ def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
 
 
 def meaningless(grid: Grid) -> list[str]:
-    """The axes whose values come to nothing for every workload of the grid, each once."""
+    """Returns the axes that every workload of the grid ignores."""
 
     def ignored(name: str) -> bool:
         alone = name == "parallel" and set(grid.ranks) == {1}
         return alone or all(
-            WORKLOADS[one].ignores(name, getattr(grid, name)) for one in grid.workload
+            WORKLOADS[workload].ignores(name, getattr(grid, name)) for workload in grid.workload
         )
 
     return [name for name in Grid.model_fields if ignored(name)]
 
 
 def listed(value: Any) -> list[Any]:
-    """The values that an exclude entry gives a key: a list, or one value."""
+    """Returns the values of a key in an exclude entry: a list, or one value."""
     return value if isinstance(value, list) else [value]
 
 
 def check_reference(reference: str, folder: Path, where: str) -> str:
-    """`file.py:Class` with an absolute path, or `module:Class` as it is. Raises ConfigError."""
+    """Returns `file.py:Class` with an absolute path, `module:Class` unchanged. Raises
+    ConfigError."""
     source, _, name = reference.rpartition(":")
     try:
         file = (folder / Path(source).expanduser()).resolve()
         there, beside = file.is_file(), (folder / source).is_file()
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # too long a name, a NUL in it, no such home folder
+    except (OSError, ValueError, RuntimeError) as error:  # long name, NUL, no such home folder
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{where} = {shown(reference)}: cannot be a file: {why}") from None
     module = all(word.isidentifier() for word in source.split(".")) and not beside
     if not name.isidentifier() or not (source.endswith(".py") or module):
         raise ConfigError(
-            f"{where} = {shown(reference)}: must look like 'file.py:Class' or 'package.module:Class'"
+            f"{where} = {shown(reference)}: must look like 'file.py:Class' "
+            "or 'package.module:Class'"
         )
     if not source.endswith(".py"):
         return reference

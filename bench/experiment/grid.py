@@ -1,4 +1,4 @@
-"""Experiment → cases: every combination of the grid's axes, and parts of it."""
+"""Expands an experiment to cases, and selects some of them."""
 
 import itertools
 import re
@@ -21,22 +21,22 @@ AXES = [axis for axis in Grid.model_fields if axis != "framework"]
 
 
 def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
-    """Every combination of the axes other than the framework that is not excluded for all of them, as cases without a framework.
-    `devices` count where the config names none."""
+    """Returns every combination of the axes except the framework, without those that are excluded
+    for all frameworks. `devices` is the default of the grid's axis."""
     axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
     axes["device"] = experiment.grid.device or devices
     combinations = (
         dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values())
     )
-    brought: dict[str, list[Any]] = {NETWORK: [table.reference for table in experiment.network]}
+    networks: dict[str, list[Any]] = {NETWORK: [table.reference for table in experiment.network]}
     cases = [
         Case("", seed=experiment.seed, network=network, **combination)
         for combination in combinations
-        for network in brought.get(combination["workload"], [None])
+        for network in networks.get(combination["workload"], [None])
     ]
-    found = dict.fromkeys(workload_of(case).canonical(case) for case in cases)
+    distinct = dict.fromkeys(workload_of(case).canonical(case) for case in cases)
     excluded = [entry for entry in experiment.exclude if entry.keys().isdisjoint(VARIANT_FIELDS)]
-    return [case for case in found if not any(excludes(entry, case) for entry in excluded)]
+    return [case for case in distinct if not any(excludes(entry, case) for entry in excluded)]
 
 
 def expand(
@@ -45,8 +45,9 @@ def expand(
     devices: Sequence[str],
     about: Callable[[str], str],
 ) -> list[Case]:
-    """All cases of the grid in its order, excluded ones left out. Raises ConfigError for an unknown framework or variant.
-    `devices` are those of this machine; `about` is what a message on a framework begins with."""
+    """Returns all cases of the grid in its order, without excluded ones. `devices` are those of
+    this machine; `about` returns the beginning of a message on a framework. Raises ConfigError for
+    an unknown framework or variant."""
     for entry in experiment.exclude:
         for name in listed(entry.get("framework", [])):
             if name not in adapters:
@@ -75,8 +76,8 @@ def expand(
 def resolve_variants(
     pattern: VariantPattern, adapters: Mapping[str, AdapterInfo], about: Callable[[str], str]
 ) -> list[Variant]:
-    """Returns the variants that a pattern names; for `all` and `all:*` those of every adapter that can
-    run here. Raises ConfigError, which begins with `about` of the pattern's text."""
+    """Returns the variants that a pattern names; for `all` and `all:*` those of every adapter that
+    can run here. Raises ConfigError, which begins with `about` of the pattern's text."""
     name = pattern.adapter
     if pattern.is_all and ALL not in adapters and pattern.words in ((), ("*",)):
         return [
@@ -96,18 +97,21 @@ def resolve_variants(
         (word,) = error.args
         known = [*adapter.constructions, *adapter.modes]
         raise ConfigError(
-            f"{about(str(pattern))}: {name} has no {word!r}{nearest(word, known)} (it has {', '.join(known)})"
+            f"{about(str(pattern))}: {name} has no {word!r}{nearest(word, known)} "
+            f"(it has {', '.join(known)})"
         ) from None
 
 
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
-    """What to say behind a name that no adapter has: who there is, and who could not be asked for a name."""
+    """Returns the end of a message on an unknown name: the known names, and the adapters that gave
+    none."""
     failed = "".join(f"; {adapter.error}" for adapter in adapters.values() if adapter.error)
     return f"{nearest(name, adapters)} (there are {', '.join(adapters)}){failed}"
 
 
 def excludes(entry: dict[str, Any], case: Case) -> bool:
-    """Whether the case has, for every key of an exclude entry, its value or one of its listed values."""
+    """True if the case has the value, or one of the listed values, of every key of an exclude
+    entry."""
     for key, value in entry.items():
         values = (
             [parse_neuron(each) for each in listed(value)] if key == "neuron" else listed(value)
@@ -118,8 +122,9 @@ def excludes(entry: dict[str, Any], case: Case) -> bool:
 
 
 def select(cases: list[Case], expression: str) -> list[Case]:
-    """The cases that match every part of `framework=norse,neurons=2*`, with shell wildcards. A framework is one of its
-    variants, or all of them. Raises ConfigError, also for a part that no case matches."""
+    """Returns the cases that match every part of `framework=norse,neurons=2*`, with shell
+    wildcards. A framework stands for all of its variants. Raises ConfigError, also for a part that
+    no case matches."""
     wanted = []
     known = [field.name for field in fields(Case)]
     for part in _parts(expression) or [""]:
@@ -142,26 +147,26 @@ def select(cases: list[Case], expression: str) -> list[Case]:
     return [
         case
         for case in cases
-        if all(any(fnmatchcase(text, one) for text in _texts(case, key)) for key, one in wanted)
+        if all(any(fnmatchcase(text, glob) for text in _texts(case, key)) for key, glob in wanted)
     ]
 
 
 def most_groups(experiment: Experiment, only: str) -> int:
-    """How many comparison groups the cases have that `only` selects, as far as can be told without asking any adapter. Raises
-    ConfigError."""
+    """Returns an upper bound of the comparison groups that `only` selects, without asking any
+    adapter. Raises ConfigError."""
     cases = points(experiment, ["cpu"])
     unknown = (*VARIANT_FIELDS, *(() if experiment.grid.device else ("device",)))
-    told = [part for part in _parts(only) if part.partition("=")[0].strip() not in unknown]
-    return len(select(cases, ",".join(told)) if told else cases)
+    known = [part for part in _parts(only) if part.partition("=")[0].strip() not in unknown]
+    return len(select(cases, ",".join(known)) if known else cases)
 
 
 def _parts(expression: str) -> list[str]:
-    """At commas, but not at those inside a neuron's label."""
+    """Splits at commas outside of brackets: a neuron's label has brackets."""
     return re.split(r",(?![^(]*\))", expression) if expression else []
 
 
 def _texts(case: Case, key: str) -> list[str]:
-    """How the value of a case's field may be written."""
+    """Returns the spellings of a field's value."""
     value = getattr(case, key)
     if isinstance(value, NeuronSpec | Native):
         return [value.label()]

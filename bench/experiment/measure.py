@@ -1,4 +1,4 @@
-"""The table `[measure]` of a config: how cases are timed, and what bounds them."""
+"""The table `[measure]` of a config: how cases are timed, and their limits."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,7 +25,8 @@ def _with_step(phases: list[str]) -> list[str]:
 
 
 class Measure(BaseModel):
-    """How a comparison group is measured: its cases are alive together and timed in slots, pass by pass, block after block."""
+    """Measurement of a comparison group: its cases are alive together and timed in slots, pass by
+    pass, block after block."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,14 +62,15 @@ class Measure(BaseModel):
         float | None,
         Field(ge=1.2, le=1000, exclude_if=lambda value: value is None),
         Field(
-            description="a case that its first block shows to take so many times as long as the fastest leaves; default: none"
+            description="a case that its first block shows to take so many times as long as the "
+            "fastest leaves; default: none"
         ),
     ] = None
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
     @property
     def sure_blocks(self) -> int:
-        """Blocks that every case has; where nothing is timed, one proves and weighs it."""
+        """Blocks that every case has: one if nothing is timed."""
         return self.blocks if self.timed else 1
 
     @property
@@ -77,6 +79,7 @@ class Measure(BaseModel):
 
     @property
     def seconds_of_slots(self) -> float:
-        """A guess of the seconds that a case is timed in a block: the step in every pass, other phases in every third one."""
+        """Estimated seconds of slots of a case in a block: the step in every pass, other phases in
+        every third one."""
         slots = self.passes * (1 + (len(self.phases) - 1) / 3) * self.timed
         return slots * (self.slot + 0.03)

@@ -1,9 +1,9 @@
-"""The table `[network]` of a config: where a network of the user's own comes from, and what a NIR file does not say."""
+"""The table `[network]` of a config: the source of a network, and what a NIR file does not say."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
@@ -21,7 +21,7 @@ Positive = Annotated[float, Field(strict=True, gt=0, lt=LARGEST, allow_inf_nan=F
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 
 OF_NIR = ("dt", "decay", "reset", "gain", "detach_reset", "surrogate", "slope")
-"""Keys that say how a NIR file is read."""
+"""Keys that apply to NIR files only."""
 REQUIRED = {
     "dt": "dt, the time of a step in the unit of the file's time constants, such as 1e-4",
     "decay": "decay, 'euler' (1 - dt/tau) or 'exact' (exp(-dt/tau))",
@@ -30,11 +30,11 @@ REQUIRED = {
 
 
 class NetworkFault(ValueError):
-    """Why a file gives no network, in one sentence that goes on behind the file's name."""
+    """A file gives no network; the text continues a sentence that begins with the file's name."""
 
 
 class NetworkTable(BaseModel):
-    """One network of the user's own: a NIR file, or a Python function without arguments that returns a `Network`."""
+    """One network: a NIR file, or a Python function without arguments that returns a `Network`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,18 +69,16 @@ class NetworkTable(BaseModel):
 
     @property
     def reference(self) -> str:
-        """What cases call the network, once it is known."""
+        """The network's name in cases, with a hash of its content; empty until it is read."""
         return self._reference
 
-    def known_as(self, reference: str) -> Self:
-        """The table of a network that is known by that reference."""
-        known = self.model_copy()
-        known._reference = reference
-        return known
+    @reference.setter
+    def reference(self, reference: str) -> None:
+        self._reference = reference
 
     @property
     def file(self) -> Path:
-        """The NIR file, or that of the function."""
+        """The NIR file, or the function's file."""
         return Path(self.nir if self.nir is not None else (self.python or "").rpartition(":")[0])
 
     @property
@@ -89,14 +87,14 @@ class NetworkTable(BaseModel):
 
     @property
     def neuron(self) -> NeuronSpec:
-        """The neuron of a NIR file, but for its decay; its threshold is 1."""
+        """The neuron of a NIR file, without its decay; the threshold is 1."""
         named = NEURONS[self.reset or "soft"]
         detached = named.detach_reset if self.detach_reset is None else self.detach_reset
         return NeuronSpec(named.reset, detached, surrogate=self.surrogate, slope=self.slope)
 
     @property
     def called(self) -> str:
-        """Its name: the one given, else the file's."""
+        """The table's name, by default that of the file."""
         return (
             self.name
             or re.sub(r"[^A-Za-z0-9_.-]", "-", self.file.stem).lstrip(".-")[:64]
@@ -105,38 +103,36 @@ class NetworkTable(BaseModel):
 
 
 def listed(value: Any) -> Any:
-    """One table, or several."""
+    """Returns a list of one table, or of several."""
     return [value] if isinstance(value, dict) else value
 
 
 Networks = Annotated[list[NetworkTable], BeforeValidator(listed)]
 
 
-def with_own(
+def network_workloads(
     place: str, tables: Sequence[NetworkTable], workloads: list[str], named: bool
 ) -> list[str]:
-    """The workloads of a grid, and without any that is `named` its own networks if there are some. Raises ConfigError if the
-    tables have no use, or are missing."""
+    """Returns the workloads of a grid; without any that is `named` it is the tables' networks, if
+    there are tables. Raises ConfigError if the tables are unused or missing."""
     if tables and not named:
         return [NETWORK]
     if tables and NETWORK not in workloads:
         raise ConfigError(
-            f"{place}: grid.workload = {shown(workloads)}: has no {NETWORK!r}, which the table [network] is for"
+            f"{place}: grid.workload = {shown(workloads)}: has no {NETWORK!r}, "
+            "which the table [network] is for"
         )
     if NETWORK in workloads and not tables:
         raise ConfigError(
-            f"{place}: grid.workload: {NETWORK!r} needs a table [network], which says where the network comes from"
+            f"{place}: grid.workload: {NETWORK!r} needs a table [network], "
+            "which says where the network comes from"
         )
     return workloads
 
 
-def checked(tables: Sequence[NetworkTable], place: str, folder: Path) -> list[NetworkTable]:
-    """The tables of the config `place`, with absolute paths: files are named relative to `folder`. Raises
-    ConfigError for what a table lacks or has too much."""
-    return [_checked(table, place, folder) for table in tables]
-
-
-def _checked(table: NetworkTable, place: str, folder: Path) -> NetworkTable:
+def resolve_network(table: NetworkTable, place: str, folder: Path) -> None:
+    """Makes the path in a table of the config `place` absolute; it is relative to `folder`. Raises
+    ConfigError for missing and superfluous keys, and for a missing file."""
     if (table.nir is None) == (table.python is None):
         raise ConfigError(
             f"{place}: network: needs either nir = 'file.nir' or python = 'file.py:function'"
@@ -165,11 +161,7 @@ def _checked(table: NetworkTable, place: str, folder: Path) -> NetworkTable:
     try:
         file = (folder / Path(source).expanduser()).resolve()
         there = file.is_file()
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # too long a name, a NUL in it, no such home folder
+    except (OSError, ValueError, RuntimeError) as error:  # long name, NUL, no such home folder
         why = getattr(error, "strerror", None) or error
         raise ConfigError(
             f"{place}: network.{table.key} = {shown(source)}: cannot be a file: {why}"
@@ -178,6 +170,7 @@ def _checked(table: NetworkTable, place: str, folder: Path) -> NetworkTable:
         raise ConfigError(
             f"{place}: network.{table.key} = {shown(source)}: there is no file {file}"
         )
-    return table.model_copy(
-        update={table.key: f"{file}:{function}" if table.nir is None else str(file)}
-    )
+    if table.nir is None:
+        table.python = f"{file}:{function}"
+    else:
+        table.nir = str(file)

@@ -8,18 +8,20 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder() -> Path:
-    """In an installed package beside its code, in the repository beside `bench/`."""
+    """Returns the folder of configs: inside an installed package, beside `bench/` in the
+    repository."""
     inside = PACKAGE / "configs"
     return inside if inside.is_dir() else PACKAGE.parent / "configs"
 
 
 def names() -> list[str]:
-    """Of all configs that come with snnbench."""
+    """Returns the names of all configs that come with snnbench."""
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 
 def located(path: Path) -> Path:
-    """`path`, or the config of that name where it is a bare word and no file. Raises ConfigError if there is neither."""
+    """Returns `path`, or the config of that name for a bare word that is no file. Raises
+    ConfigError if there is neither."""
     if path.exists() or path.suffix or path.name != str(path):
         return path
     if path.name in names():

@@ -27,7 +27,7 @@ LEAST_SECONDS, MOST_SECONDS, MOST_BYTES = 1e-6, 27_000 * 3600.0, 1 << 54
 
 
 def parse_duration(value: Any) -> float:
-    """Seconds in a text such as `500ms`, `60s`, `10m`, `2h`. Raises ValueError."""
+    """Returns the seconds of `500ms`, `60s`, `10m` or `2h`. Raises ValueError."""
     seconds = _quantity(value, _DURATIONS, "a duration such as '500ms', '60s' or '10m'")
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise ValueError("must be at least 0.001ms and at most 27000h")
@@ -35,7 +35,7 @@ def parse_duration(value: Any) -> float:
 
 
 def parse_size(value: Any) -> int:
-    """Bytes in a text such as `512MiB` or `16GiB`. Raises ValueError."""
+    """Returns the bytes of `512MiB` or `16GiB`. Raises ValueError."""
     size = _quantity(value, _SIZES, "a size such as '512MiB' or '16GiB'")
     if not 1 <= size <= MOST_BYTES:
         raise ValueError("must be at least one byte and at most 16384TiB")
@@ -55,9 +55,7 @@ def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
 
 NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATIVE}
 
-
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
-
 
 OPTIONAL: dict[str, Any] = {
     "current_decay": float,
@@ -65,7 +63,7 @@ OPTIONAL: dict[str, Any] = {
     "adaptation": float,
     "adaptation_decay": float,
 }
-"""Fields that need not be there, with what they are where they are."""
+"""Types of fields that may be None."""
 KINDS: dict[str, Any] = {
     field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)
 }
@@ -76,11 +74,12 @@ SYNONYMS = {
     "v_th": "threshold",
     "theta": "threshold",
 }
-"""What frameworks call our fields."""
+"""Names of our fields in frameworks."""
 
 
 def parse_neuron_text(text: str) -> NeuronSpec | Native:
-    """A neuron as the command line has it: a name, or a table such as `{ reset = "hard", decay = 0.5 }`. Raises ValueError."""
+    """Parses a neuron on the command line: a name, or a table such as `{ reset = "hard" }`. Raises
+    ValueError."""
     try:
         return parse_neuron(
             tomllib.loads(f"neuron = {text}")["neuron"] if text.lstrip().startswith("{") else text
@@ -90,30 +89,31 @@ def parse_neuron_text(text: str) -> NeuronSpec | Native:
 
 
 def parse_neuron(value: Any) -> NeuronSpec | Native:
-    """A neuron's name, or a table of fields that differ from the named neuron with the same reset. Raises ValueError."""
+    """Parses a neuron's name, or a table of fields that differ from the named neuron with the same
+    reset. Raises ValueError."""
     if isinstance(value, NeuronSpec | Native):
         return value
     if isinstance(value, str):
         if value not in NAMED_NEURONS:
-            names = ", ".join(NAMED_NEURONS)
             raise ValueError(
-                f"must be one of {names}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}"
+                f"must be one of {', '.join(NAMED_NEURONS)}, or a table of a neuron's fields"
+                f"{nearest(value, NAMED_NEURONS)}"
             )
         return NAMED_NEURONS[value]
     if not isinstance(value, dict):
         raise ValueError("must be the name of a neuron or a table of its fields")
-    if value == NATIVE.as_dict():  # as a result folder keeps it
+    if value == NATIVE.as_dict():  # from a result folder
         return NATIVE
-    mistakes, right = [], {}
+    mistakes, valid = [], {}
     for key, item in value.items():
         if mistake := _mistake(key, item):
             mistakes.append(mistake)
         else:
-            right[key] = KINDS[key](item)
+            valid[key] = KINDS[key](item)
     reset = value.get("reset", "soft")
     if reset in NEURONS:
         try:
-            neuron = replace(NEURONS[reset], **right)
+            neuron = replace(NEURONS[reset], **valid)
         except ValueError as error:
             mistakes.append(str(error))
     if mistakes:
@@ -125,7 +125,7 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
 
 
 def _mistake(key: Any, item: Any) -> str | None:
-    """What is wrong with a field of a neuron's table, in words, if something is."""
+    """Returns what is wrong with a field of a neuron's table, None if nothing is."""
     if key not in KINDS:
         return f"has no field {shown(key)}{_meant(SYNONYMS.get(key, key), KINDS)}"
     kind = KINDS[key]
@@ -143,6 +143,6 @@ def _mistake(key: Any, item: Any) -> str | None:
 
 
 def _meant(word: Any, words: Iterable[str]) -> str:
-    """What is like `word`, in brackets: further mistakes may follow."""
+    """Returns the most similar word in brackets: further mistakes may follow."""
     meant = nearest(word, words).removeprefix("; ")
     return f" ({meant})" if meant else ""

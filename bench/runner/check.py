@@ -1,4 +1,4 @@
-"""`snnbench check`: cases are proved, each in a process of its own; nothing is timed or recorded."""
+"""`snnbench check`: proves cases, each in its own process; times and records nothing."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,17 +27,17 @@ from .planning import PlannedCase, adapter_files, plan_cases
 
 FIGURES = ("wrong decisions", "gradient error", "firing rate")
 WELL = ("ok", "unsupported")
-"""How a proof may end that shows no fault."""
+"""Statuses of a proof without a fault."""
 
 
 def name_of(case: Case) -> str:
-    """What tells a case from the others of a check."""
+    """Returns a name that is unique in a check."""
     return " ".join(filter(None, (case.framework_variant, case.neuron_label, case.precision)))
 
 
 @dataclass
 class Checked:
-    """How the proof of one case ended."""
+    """The end of a case's proof."""
 
     case: Case
     status: str
@@ -51,7 +51,7 @@ class Checked:
 
     @property
     def verdict(self) -> str:
-        """In words; for what is neither right nor wrong its status."""
+        """The verdict in words; the status if the proof did not finish."""
         if self.status != "ok":
             return self.status
         if self.case.neuron is None:
@@ -60,7 +60,7 @@ class Checked:
 
     @property
     def figures(self) -> list[str]:
-        """Of the last stage, those of FIGURES, as texts."""
+        """The FIGURES of the last stage, as texts."""
         if not self.proof:
             return [""] * len(FIGURES)
         last = self.proof["stages"][-1]
@@ -76,25 +76,26 @@ class Checked:
 
 
 def points_to_check(settings: Sequence[Setting]) -> list[Case]:
-    """The cases of a grid in which only these axes have other values than usual, without a framework. Raises ConfigError for a
-    value that no axis has, and for one that means nothing."""
+    """Returns the cases, without a framework, of the default grid with these axes. Raises
+    ConfigError for an invalid or a meaningless value."""
     return points_of(load_config({"name": "check"}, settings), ["cpu"])
 
 
 def plan_check(
-    names: list[str], points: list[Case], given: list[str]
+    names: list[str], points: list[Case], references: list[str]
 ) -> tuple[list[PlannedCase], list[str]]:
-    """The cases to prove: every variant in `names`, and every adapter in `given` (references of the command line) that none of
-    them names, at each of `points`. Raises ConfigError for an unknown name. Without any, all are meant that can run here. The
-    second result names the adapters that are left out because they cannot."""
-    files = adapter_files(given)
+    """Returns the cases to prove, and the names of adapters that are left out because they cannot
+    run here. The cases are every variant in `names`, and every adapter in `references` that none of
+    them names, at each of `points`; without any, all adapters that can run here. Raises ConfigError
+    for an unknown name."""
+    files = adapter_files(references)
     patterns = parse_variants(names)
     frameworks = patterns or ([] if files else [VariantPattern(ALL)])
     inventory = take_inventory(files, Inquiry(frameworks=tuple(frameworks), points=tuple(points)))
     adapters = inventory.adapters
     left_out = [] if names or files else inventory.left_out(points)
     named = {pattern.framework for pattern in patterns}
-    suiting = [one for one in adapters.values() if any(map(one.suits, points))]
+    suiting = [adapter for adapter in adapters.values() if any(map(adapter.suits, points))]
     patterns += [
         adapter.pattern
         for adapter in suiting
@@ -114,14 +115,14 @@ def plan_check(
 
 
 class Checker:
-    """Proves cases one after the other, each within `timeout` seconds. One judge judges all of them."""
+    """Proves cases one after the other, each within `timeout` seconds, with one judge."""
 
     def __init__(self, scratch: Path, timeout: float):
         self.scratch, self.timeout, self.judge = scratch, timeout, Judge(self._start_judge)
         self.recordings = Shelf(None)
 
     def prove(self, planned: PlannedCase) -> Checked:
-        """How the proof of a case ends. Raises OSError if recordings cannot be made."""
+        """Proves a case. Raises OSError if recordings cannot be made."""
         case = planned.case
         if planned.status:
             return Checked(case, planned.status, planned.reason)
@@ -179,10 +180,10 @@ class Checker:
 
 @contextmanager
 def checker(timeout: float) -> Iterator[Checker]:
-    """A checker, whose judge ends with the block."""
+    """Returns a checker; its judge ends with the context."""
     with scratch_apart() as scratch:
-        one = Checker(scratch, timeout)
+        proving = Checker(scratch, timeout)
         try:
-            yield one
+            yield proving
         finally:
-            one.judge.close()
+            proving.judge.close()

@@ -22,8 +22,7 @@ from ..data.shelf import Shelf
 from ..executors.events import SENSELESS
 from ..executors.variables import worker_environment
 from ..experiment.adapter_info import without_folder
-from ..experiment.order import comparison_groups, shuffled
-from ..experiment.pruning import dominated
+from ..experiment.order import comparison_groups, dominated, shuffled
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
 from ..machine.memory import memory_for_workers

@@ -1,4 +1,4 @@
-"""Starts the workers of a run: those of cases, the judge and the oracle, which belong to no framework, and the canary."""
+"""Starts the workers of a run: those of cases, the judge, the oracle and the canary."""
 
 import tempfile
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from .planning import PlannedCase
 
 
 class Launcher:
-    """Workers of one run into `folder`, which must be locked; what is theirs alone lies in `scratch`. `executor` starts those
-    that belong to no framework; `memory_bytes` is what a worker may use that is alone. `null_s`: seconds that an empty process
-    takes, by executor."""
+    """Workers of one run into `folder`, which must be locked, with temporary files in `scratch`.
+    `executor` starts the judge, the oracle and the canary; `memory_bytes` bounds a worker that runs
+    alone. `null_s` are the seconds of an empty process by executor."""
 
     def __init__(
         self,
@@ -33,13 +33,8 @@ class Launcher:
         memory_bytes: int,
         recordings: Shelf,
     ):
-        self.folder, self.measure, self.executor, self.memory_bytes = (
-            folder,
-            measure,
-            executor,
-            memory_bytes,
-        )
-        self.recordings = recordings
+        self.folder, self.measure, self.recordings = folder, measure, recordings
+        self.executor, self.memory_bytes = executor, memory_bytes
         self.scratch, self.compiled = scratch / "workers", scratch / "compiled"
         self.null_s: dict[Executor, float] = {}
         self.failed_oracles: dict[Path, dict[str, Any]] = {}
@@ -48,7 +43,7 @@ class Launcher:
         self._caches: dict[str, Path] = {}
 
     def start(self, planned: PlannedCase, block: int, material: Path) -> Launched:
-        """The worker of a case. Raises CannotStart."""
+        """Starts the worker of a case. Raises CannotStart."""
         executor, device = planned.home.executor, planned.case.device
         if executor not in self.null_s:
             surroundings = self._surroundings(device, executor)
@@ -59,18 +54,20 @@ class Launcher:
         return Launched("run", task.as_dict(), surroundings, f"run-{planned.id}")
 
     def canary(self) -> Launched:
-        """A process that times the same task again and again, on the cores of the cases. Raises CannotStart."""
+        """Starts a process that times a fixed task on the cores of the cases. Raises
+        CannotStart."""
         surroundings = self._surroundings("cpu", self.executor)
         return Launched("canary", {"threads": self.measure.threads}, surroundings)
 
     def judge(self) -> Launched:
-        """The process that judges the cases. It shares the folders in which their arrays are. Raises CannotStart."""
+        """Starts the judge, which shares the folders with the arrays of cases. Raises
+        CannotStart."""
         surroundings = self._surroundings("cpu", self.executor, [self.scratch])
         return Launched("judge", {"threads": self.measure.threads}, surroundings)
 
     def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
-        """What a case is judged by: the folder of its recordings, or the file with the oracle's free run of its problem. Where
-        there is none, it is made, once in a run: recordings here, a free run by a worker."""
+        """Returns the folder of a case's recordings, or the file with the oracle's free run of its
+        problem. Missing ones are made once in a run: recordings here, a free run by a worker."""
         if planned.case.workload == DATA:
             return self.recordings.of(planned.case), Outcome()
         path = self._problem(planned)
@@ -89,17 +86,17 @@ class Launcher:
             self._remember(path)
         else:
             ended = verdict(outcome, "cpu")
-            said = (
-                ended["reason"] if outcome.complete else f"{ended['reason']} {last_line(outcome)}"
-            )
-            reason = f"the oracle of this problem failed: {said}"
+            reason = f"the oracle of this problem failed: {ended['reason']}"
+            if not outcome.complete:
+                reason += f" {last_line(outcome)}"
             # No framework crashed, so a crash of the oracle is an error of the run.
             status = "error" if ended["status"] in ("ok", "crash") else ended["status"]
             self.failed_oracles[path] = {"status": status, "reason": reason}
         return path, outcome
 
     def restore(self, path: Path) -> None:
-        """Write the file of a problem again as this run first used it, if a worker changed it: judge and workers are given it."""
+        """Restores the file of a problem if a worker changed it: the judge and later workers read
+        it."""
         known = self._problems.get(path)
         if known is not None and not (path.is_file() and path.read_bytes() == known):
             self.folder.write(path, known)
@@ -109,7 +106,7 @@ class Launcher:
             self._problems.setdefault(path, path.read_bytes())
 
     def set_problem_aside(self, planned: PlannedCase) -> str | None:
-        """If the file of a case's problem is damaged: keep it beside the one that replaces it, and say so."""
+        """Renames the file of a case's problem if it is damaged, and returns a sentence on it."""
         if planned.case.workload == DATA:
             return None
         path = self._problem(planned)
@@ -126,7 +123,8 @@ class Launcher:
         return self.folder.problems / f"{problem_id(planned.case)}.npz"
 
     def _compiled(self, planned: PlannedCase, block: int) -> Path:
-        """The folder of a case's compiled code: of this case alone, empty in the first block, there until the run ends."""
+        """Returns the folder of a case's compiled code, empty in the first block and kept until the
+        run ends."""
         if not block or planned.id not in self._caches or not self._caches[planned.id].is_dir():
             self.compiled.mkdir(parents=True, exist_ok=True)
             self._caches[planned.id] = Path(

@@ -1,5 +1,6 @@
-"""From a config, environments and adapters to planned cases."""
+"""Plans the cases of a config, with environments and adapters."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,19 +20,31 @@ from ..experiment.adapter_info import AdapterInfo
 from ..experiment.config import CONFIG, Experiment, check_reference, load_config
 from ..experiment.grid import expand, points, resolve_variants, select
 from ..experiment.measure import Measure
+from ..experiment.order import Shard, parse_shard
 from ..experiment.setting import Setting, about
-from ..experiment.shard import Shard, parse_shard
 from ..machine.cores import usable_cores
 from ..machine.facts import machine_facts
 from ..proof.stages import too_large
+from ..records.contrasts import blocks_to_decide
 from ..records.identity import made_of
+from ..records.ranking import contrasts_with_the_best
 from ..records.record import Record
 from ..records.store import ResultFolder
-from .own_networks import with_networks
+from .networks import read_networks
+
+QUICK = {
+    "passes": 5,
+    "slot": "60ms",
+    "budget": "4s",
+    "timeout": "2m",
+    "phases": ["step"],
+    "leave_beyond": 2.0,
+}
+"""The table `[measure]` of `snnbench quick`."""
 
 
 class Where(StrEnum):
-    """Where workers run."""
+    """The executor of workers."""
 
     LOCAL = "local"
     DOCKER = "docker"
@@ -40,7 +53,7 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """A case, its adapter, and where its workers run; `status` and `reason` if it is known beforehand that it cannot run. The
+    """A case, its adapter, and the home of its workers; `status` and `reason` if it cannot run. The
     framework of a version is named `snntorch@0.9.4`; no worker sees that."""
 
     case: Case
@@ -60,25 +73,30 @@ class PlannedCase:
         material: Path = Path(),
         cache: Path = Path(),
     ) -> Task:
-        """The job of a worker that proves this case and measures it as `how` says. `material` is what the case is judged by: the
-        file with the oracle's free run, or the folder of the recordings."""
+        """Returns the job of a worker that proves this case and measures it as `how` says.
+        `material` is the file with the oracle's free run, or the folder of the recordings."""
         case = self.case.bare
         phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
-        judged_by: dict[str, Any] = {
-            "recordings" if case.workload == DATA else "free_run": material
-        }
-        version = self.adapter.name if self.adapter.pattern.version else None
-        judged_by |= {"version": version, "cache": cache, "timeout": how.timeout}
         return Task(
-            case, self.adapter.reference, block, how.threads, tuple(phases), how.timed, **judged_by
+            case,
+            self.adapter.reference,
+            block,
+            how.threads,
+            tuple(phases),
+            how.timed,
+            cache=cache,
+            version=self.adapter.name if self.adapter.pattern.version else None,
+            timeout=how.timeout,
+            **{"recordings" if case.workload == DATA else "free_run": material},
         )
 
 
 @dataclass
 class Plan:
-    """An experiment and its cases. `cases` are those of all shards, `mine` those of this one, `shard`. `executor` runs workers of
-    the default environment. `selected` is true if `cases` are a part of the grid (`--only`). `left_out` names the frameworks that
-    `all` leaves out because they cannot run here, `controls` those that versions are compared with."""
+    """An experiment and its cases. `cases` are those of all shards, `mine` those of `shard`.
+    `executor` runs workers of the default environment. `selected` is true if `cases` are a part of
+    the grid (`--only`). `left_out` names the frameworks that `all` omits because they cannot run
+    here, `controls` those that versions are compared with."""
 
     experiment: Experiment
     cases: list[PlannedCase]
@@ -90,7 +108,8 @@ class Plan:
     controls: list[str]
 
     def holds(self, record: Record) -> bool:
-        """Whether a record is of a case of this shard as it is planned: by the same adapter, framework and packages."""
+        """True for a record of a case of this shard, by the planned adapter, framework and
+        packages."""
         return (record.case_id, made_of(record.adapter, record.environment)) in self._made
 
     @cached_property
@@ -101,7 +120,7 @@ class Plan:
         }
 
     def folder(self, out: Path | None) -> ResultFolder:
-        """Where results go: `out`, or a folder named for the experiment and the shard."""
+        """Returns the result folder: `out`, or one named for the experiment and the shard."""
         part = "" if self.shard == Shard() else f"-{self.shard.index}-of-{self.shard.count}"
         return ResultFolder(out or Path("results/local") / f"{self.experiment.name}{part}")
 
@@ -110,26 +129,30 @@ def load_plan(
     config: Path | Mapping[str, Any],
     settings: Sequence[Setting],
     only: str,
-    given: list[str],
+    references: list[str],
     where: Where = Where.LOCAL,
     shard: str = "1/1",
 ) -> Plan:
-    """The plan of a config, as `load_config` takes it. Raises ConfigError; writes nothing. `only` selects a part of the grid,
-    `given` are references of further adapters."""
+    """Returns the plan of a config, as `load_config` takes it. `only` selects a part of the grid,
+    `references` name further adapters. Raises ConfigError; writes nothing."""
     if where is Where.SLURM:
         raise ConfigError(
             "--executor slurm: only run has it; each part of it plans on its own node"
         )
     place = f"{config}" if isinstance(config, Path) else CONFIG
     part = parse_shard(shard)
-    experiment = with_networks(load_config(config, settings), place)
-    given = adapter_files(given)
-    files = [*experiment.adapters, *given]
-    experiment, controls = _controlled(experiment)
+    experiment = load_config(config, settings)
+    grid = experiment.grid
+    read_networks(experiment.network, place)
+    references = adapter_files(references)
+    files = [*experiment.adapters, *references]
+    controls = controls_of(grid.framework)
+    grid.framework = [*grid.framework, *parse_variants(controls)]
     executor = _executor(where, experiment, files)
-    behind = parse_variants([text for text in experiment.grid.behind if text != NO_NETWORK])
-    asked_about = (*experiment.grid.framework, *behind)
-    inquiry = Inquiry(frameworks=asked_about, points=tuple(points(experiment, ["cpu", "cuda"])))
+    behind = parse_variants([text for text in grid.behind if text != NO_NETWORK])
+    inquiry = Inquiry(
+        frameworks=(*grid.framework, *behind), points=tuple(points(experiment, ["cpu", "cuda"]))
+    )
     try:
         inventory = take_inventory(files, inquiry, executor)
     except RuntimeError as error:
@@ -138,16 +161,14 @@ def load_plan(
         raise ConfigError(
             f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}"
         ) from None
-    frameworks = experiment.grid.framework
-    asked = {pattern.adapter for pattern in frameworks}
-    # An adapter named on the command line is meant to run.
-    more = [
+    left_out = inventory.left_out(inquiry.points) if VariantPattern(ALL) in grid.framework else []
+    named = {pattern.adapter for pattern in grid.framework}
+    # An adapter named on the command line runs, whatever the grid names.
+    grid.framework = grid.framework + [
         each.pattern
         for each in inventory.adapters.values()
-        if each.reference in given and not asked & {each.name, ALL}
+        if each.reference in references and not named & {each.name, ALL}
     ]
-    grid = experiment.grid.model_copy(update={"framework": frameworks + more})
-    experiment = experiment.model_copy(update={"grid": grid})
 
     def about_text(key: str, text: str) -> str:
         return about(key, text, place, settings)
@@ -166,44 +187,48 @@ def load_plan(
     )
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     planned = [_with_cores(each, experiment.measure) for each in planned]
-    left_out = inventory.left_out(inquiry.points) if VariantPattern(ALL) in frameworks else []
     if not planned:
         if left_out and not only:
             first = inventory.adapters[left_out[0]]
-            raise ConfigError(
-                f"{place}: no framework of it can run here: {first.name}: {first.lacking or first.refusal}"
-            )
+            reason = f"{first.name}: {first.lacking or first.refusal}"
+            raise ConfigError(f"{place}: no framework of it can run here: {reason}")
         raise ConfigError(f"{place}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
-        raise ConfigError(
-            f"{place}: no planned case can run here: {planned[0].case.framework_variant}: {planned[0].reason}"
-        )
-    mine = set(part.of([each.case for each in planned]))
-    ours = [each for each in planned if each.case in mine]
-    return Plan(experiment, planned, part, ours, executor, bool(only), left_out, controls)
+        reason = f"{planned[0].case.framework_variant}: {planned[0].reason}"
+        raise ConfigError(f"{place}: no planned case can run here: {reason}")
+    cases_of_part = set(part.of([each.case for each in planned]))
+    mine = [each for each in planned if each.case in cases_of_part]
+    return Plan(experiment, planned, part, mine, executor, bool(only), left_out, controls)
 
 
-def _controlled(experiment: Experiment) -> tuple[Experiment, list[str]]:
-    """The experiment with what its versions are compared with, and these frameworks. Raises ConfigError."""
-    frameworks = experiment.grid.framework
-    controls = controls_of(frameworks)
-    grid = experiment.grid.model_copy(
-        update={"framework": [*frameworks, *parse_variants(controls)]}
-    )
-    return experiment.model_copy(update={"grid": grid}), controls
+def quick_plan(settings: Sequence[Setting], references: list[str], blocks: int) -> Plan:
+    """Returns the plan of `snnbench quick` for the network in `settings`. Raises ConfigError."""
+    measure = {**QUICK, "blocks": blocks, "most_blocks": blocks}
+    plan = load_plan({"name": "quick", "measure": measure}, settings, "", references)
+    case = plan.cases[0].case
+    sizes = f"N{case.neurons}-T{case.time_steps}-B{case.batch}-L{case.layers}"
+    name = f"quick-{case.neuron_label}-{sizes}-{case.precision}-{case.device}"
+    plan.experiment.name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100]
+    return plan
+
+
+def blocks_for_certainty(records: Sequence[Record], blocks: int) -> int:
+    """Returns how many blocks, more than `blocks`, would show a difference of 5 % from the fastest;
+    0 if no comparison is open."""
+    contrasts = contrasts_with_the_best(record for record in records if not record.beyond)
+    wanted = blocks_to_decide(contrasts, Measure().most_blocks)
+    return max(wanted, blocks + 1) if wanted else 0
 
 
 def left_out_in_words(names: list[str]) -> list[str]:
-    """A sentence on the adapters that `all` does not mean here, if there are any: nothing goes missing silently."""
-    return (
-        [f"cannot run here, so left out: {', '.join(names)} (snnbench adapters says why)"]
-        if names
-        else []
-    )
+    """Returns a sentence on the adapters that `all` omits, if there are any."""
+    if not names:
+        return []
+    return [f"cannot run here, so left out: {', '.join(names)} (snnbench adapters says why)"]
 
 
 def adapter_files(references: list[str]) -> list[str]:
-    """References given on the command line, checked and with absolute paths. Raises ConfigError."""
+    """Checks references of the command line and makes their paths absolute. Raises ConfigError."""
     return [check_reference(reference, Path.cwd(), "--adapter") for reference in references]
 
 
@@ -225,7 +250,8 @@ def _executor(where: Where, experiment: Experiment, files: list[str]) -> Executo
 
 
 def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
-    """A case that is to be timed needs a core for each of its ranks; proved it is without."""
+    """Marks a case as unsupported that is timed with more ranks than cores. A proof needs no
+    cores."""
     ranks, cores = planned.case.ranks or 1, measure.threads or machine_facts()["usable_threads"]
     reason = f"{ranks} ranks need {ranks} cores to be timed, and this run has {cores}"
     if planned.status or not measure.timed or ranks <= cores:
@@ -234,24 +260,22 @@ def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
 
 
 def _lacking_behind(case: Case, inventory: Inventory) -> tuple[str, str] | None:
-    """The status of a case whose network behind it cannot run where the case does, and why."""
+    """Returns status and reason if the network behind a case cannot run in the home of the case."""
     if case.behind in (None, NO_NETWORK):
         return None
-    behind, here = (
-        inventory.adapters[VariantPattern.parse(case.behind).adapter],
-        inventory.adapters[case.framework].home,
-    )
+    behind = inventory.adapters[VariantPattern.parse(case.behind).adapter]
+    here = inventory.adapters[case.framework].home
     if behind.devices and case.device_type not in behind.devices:
         return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
     if behind.home != here:
-        homes = f"batches are delivered in the environment {here}, and {behind.name} is at home in {behind.home}"
-        return "unsupported", f"{case.behind} behind: {homes}"
+        homes = f"in the environment {here}, and {behind.name} is at home in {behind.home}"
+        return "unsupported", f"{case.behind} behind: batches are delivered {homes}"
     return ("env_error", behind.lacking) if behind.lacking else None
 
 
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
-    """Every case with its adapter and its home, and the reason if it is known that it cannot run here. `inventory` must have been
-    asked about these cases."""
+    """Returns every case with its adapter and home, and the reason if it cannot run here.
+    `inventory` must answer an inquiry about these cases."""
     planned = []
     for case in cases:
         adapter, status, reason = inventory.adapters[case.framework], None, None

@@ -1,4 +1,5 @@
-"""`snnbench profile`: a step of each case is taken apart, in a process of its own; a trace of it is kept."""
+"""`snnbench profile`: takes a step of each case apart, in its own process, and keeps a trace of
+it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from .planning import PlannedCase
 
 @dataclass
 class Profiled:
-    """Where a step of a case spends what; `trace` is the file that was written."""
+    """The breakdown of a case's step; `trace` is the written file."""
 
     case: Case
     status: str
@@ -31,7 +32,8 @@ class Profiled:
 
 
 def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
-    """Take a step of a case apart, and write its trace into the folder `out`: JSON that ui.perfetto.dev opens."""
+    """Takes a step of a case apart and writes its trace into the folder `out`: JSON for
+    ui.perfetto.dev."""
     case = planned.case
     if planned.status:
         return Profiled(case, planned.status, planned.reason)
@@ -54,18 +56,15 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
 
         problem = launched("free", LocalExecutor(), "cpu")
         if not (scratch / "problem.npz").is_file():
-            return Profiled(
-                case,
-                "error",
-                f"the oracle of this problem failed: {verdict(problem, 'cpu')['reason']}",
-            )
+            reason = verdict(problem, "cpu")["reason"]
+            return Profiled(case, "error", f"the oracle of this problem failed: {reason}")
         trace = scratch / "trace.json"
         outcome = launched("profile", planned.home.executor, case.device, trace=str(trace))
         ended = verdict(outcome, case.device)
-        found = Profiled(case, ended["status"], ended["reason"], ended.get("breakdown"))
+        profile = Profiled(case, ended["status"], ended["reason"], ended.get("breakdown"))
         if ended["status"] == "ok" and trace.is_file():
-            found.trace = out / f"{case.framework}-{case.construction}-{case.mode}.trace.json"
-            with naming(found.trace):
+            profile.trace = out / f"{case.framework}-{case.construction}-{case.mode}.trace.json"
+            with naming(profile.trace):
                 out.mkdir(parents=True, exist_ok=True)
-                found.trace.write_bytes(trace.read_bytes())
-    return found
+                profile.trace.write_bytes(trace.read_bytes())
+    return profile

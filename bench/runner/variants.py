@@ -1,5 +1,5 @@
-"""`snnbench adapters`: every variant of every adapter, with the neurons that it computes here, or the
-reason why it computes none."""
+"""`snnbench adapters`: lists every variant of every adapter with the neurons that it computes here,
+or the reason why it computes none."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from ..environments.inventory import Inventory
 from .planning import plan_cases
 
 Reasons = dict[str, str | None]
-"""The reason why a neuron is refused, or None, by the neuron's name."""
+"""Reasons why neurons are refused, or None, by the neuron's name."""
 
 
 def twins() -> dict[str, NeuronSpec]:
@@ -26,8 +26,8 @@ def twins() -> dict[str, NeuronSpec]:
 
 @dataclass(frozen=True)
 class SurveyedVariant:
-    """A variant on one device. `refusals` has the reason for each of `twins()` that it refuses, else
-    None. `lacks` is the reason if it refuses all."""
+    """A variant on one device. `refusals` has the reason, or None, for each of `twins()`; `lacks`
+    is the reason if it refuses all."""
 
     variant: Variant
     device: str
@@ -96,8 +96,8 @@ def survey_variants(inventory: Inventory) -> list[SurveyedVariant]:
 
 
 def _lack(variant: Variant, refusals: dict[Variant, Reasons], first: str) -> str | None:
-    """Returns the most telling reason of a variant that refuses every neuron: that for a neuron which
-    the same construction, or else the framework's `first` one, has in eager mode."""
+    """Returns the reason why a variant refuses every neuron, preferably for a neuron that the same
+    construction, or else the framework's `first` one, computes in eager mode."""
     for construction in (variant.construction, first):
         eager = replace(variant, construction=construction, mode=DEFAULT_MODE)
         for name, reason in refusals.get(eager, {}).items():

@@ -10,7 +10,7 @@ from snnbench.cli import quick as quick_module
 from snnbench.experiment.setting import Option
 from snnbench.runner import execute, live_set
 from snnbench.runner.live_set import LEAST_PASSES
-from snnbench.runner.quick import quick_plan
+from snnbench.runner.planning import quick_plan
 
 SLOW = """
 import time

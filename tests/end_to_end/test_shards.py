@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import Case
-from snnbench.experiment.shard import Shard, parse_shard
+from snnbench.experiment.order import Shard, parse_shard
 from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results, write_report
 

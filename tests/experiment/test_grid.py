@@ -13,8 +13,7 @@ from snnbench.core.variant import Variant, VariantPattern
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.config import Experiment, load_config
 from snnbench.experiment.grid import expand, most_groups, points, resolve_variants, select
-from snnbench.experiment.order import comparison_groups, estimate_seconds, shuffled
-from snnbench.experiment.pruning import dominated
+from snnbench.experiment.order import comparison_groups, dominated, estimate_seconds, shuffled
 from snnbench.kernels.spec import NEURONS
 from snnbench.workloads import WORKLOADS, workload_of
 

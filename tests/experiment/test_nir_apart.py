@@ -1,4 +1,4 @@
-"""A NIR file is read by a process of its own, which may hang or die of it."""
+"""A NIR file is read in a separate process, which may hang or crash."""
 
 from random import Random
 
@@ -7,9 +7,8 @@ from support.nir_files import GOLDEN
 from support.slow import representatives
 
 from snnbench.experiment.network import NetworkFault, NetworkTable
-from snnbench.experiment.nir import apart as nir_apart
-from snnbench.experiment.nir.apart import read_apart
-from snnbench.experiment.nir.file import read_nir
+from snnbench.experiment.nir import file as nir_file
+from snnbench.experiment.nir.file import read_apart, read_nir
 from snnbench.experiment.nir.network import network_of
 
 TABLE = NetworkTable(nir="a.nir", dt=1.0, decay="euler", reset="soft")
@@ -17,7 +16,7 @@ TABLE = NetworkTable(nir="a.nir", dt=1.0, decay="euler", reset="soft")
 
 @pytest.mark.parametrize("seed", representatives(range(12), range(3)))
 def test_a_damaged_file_is_a_network_or_a_sentence(tmp_path, seed):
-    """Cut anywhere, or with any bytes changed: no traceback, no second line, and no end of it is waited for in vain."""
+    """Cut anywhere, or with any bytes changed: no traceback, no second line, and no hang."""
     content, random = bytearray((GOLDEN / "sinabs.nir").read_bytes()), Random(seed)
     if seed % 3 == 0:
         del content[random.randrange(len(content)) :]
@@ -38,13 +37,13 @@ def test_a_damaged_file_is_a_network_or_a_sentence(tmp_path, seed):
         ("import os; os.abort()", "it ended the process that read it"),
     ],
 )
-def test_what_hdf5_makes_of_a_damaged_file_is_a_sentence(tmp_path, monkeypatch, does, words):
-    monkeypatch.setattr(nir_apart, "READ", does)
+def test_hdf5_that_hangs_or_crashes_is_one_sentence(tmp_path, monkeypatch, does, words):
+    monkeypatch.setattr(nir_file, "READ", does)
     with pytest.raises(NetworkFault, match=words):
         read_apart(tmp_path / "a.nir", seconds=0.5)
 
 
-def test_read_apart_is_read(tmp_path):
+def test_read_apart_reads_the_same(tmp_path):
     apart, here = (read(GOLDEN / "sinabs.nir") for read in (read_apart, read_nir))
     assert apart.edges == here.edges and apart.nodes.keys() == here.nodes.keys()
     with pytest.raises(NetworkFault, match="is no NIR file that HDF5 can read"):

@@ -1,1 +1,1 @@
-"""NIR files become networks of a config."""
+"""Converts NIR files to networks of a config."""

@@ -1,4 +1,4 @@
-"""The nodes of a NIR graph in the order in which they are computed: a chain from its input to its output."""
+"""Orders the nodes of a NIR graph: a chain from input to output."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ KNOWN = (
     "IF",
     "CubaLIF",
 )
-"""Types of nodes that are imported."""
+"""Types of nodes that can be imported."""
 WHY_NOT = {
     "NIRGraph": "a graph within the graph, such as a recurrent layer, is not imported",
     "LI": "a leaky integrator hands out potentials, which is not imported",
@@ -32,13 +32,13 @@ WHY_NOT = {
 
 
 def chain_of(graph: NirGraph) -> list[NirNode]:
-    """The input, and the nodes up to the one before the output, in order. Raises NetworkFault for a type that
-    is not imported, and for a graph that is no chain; it names the node."""
+    """Returns the nodes in order, from the input to the last before the output. Raises
+    NetworkFault, with the node, for a type that is not imported and for a graph that is no
+    chain."""
     for node in graph.nodes.values():
         if node.type not in KNOWN:
-            raise NetworkFault(
-                f"node {node.name}: {WHY_NOT.get(node.type, f'the type {node.type} is not imported')}"
-            )
+            reason = WHY_NOT.get(node.type, f"the type {node.type} is not imported")
+            raise NetworkFault(f"node {node.name}: {reason}")
     ends = {
         kind: [node.name for node in graph.nodes.values() if node.type == kind]
         for kind in ("Input", "Output")
@@ -61,23 +61,18 @@ def chain_of(graph: NirGraph) -> list[NirNode]:
 
 
 def _check_edges(graph: NirGraph) -> None:
-    """Every node has one before it and one behind it, but for the ends."""
+    """Raises NetworkFault unless every node but the ends has one predecessor and one successor."""
     for edge, count in Counter(graph.edges).items():
         for name in edge:
             if name not in graph.nodes:
                 raise NetworkFault(f"node {name}: an edge names it, and there is no such node")
         if count > 1:
             raise NetworkFault(f"node {edge[1]}: reads {edge[0]} {count} times")
-    reads, read = (
-        Counter(target for _, target in graph.edges),
-        Counter(source for source, _ in graph.edges),
-    )
+    inputs = Counter(target for _, target in graph.edges)
+    readers = Counter(source for source, _ in graph.edges)
+    chains = "only chains are imported, with every edge"
     for node in graph.nodes.values():
-        if (count := reads[node.name]) != (wanted := int(node.type != "Input")):
-            raise NetworkFault(
-                f"node {node.name}: reads {count} nodes, not {wanted}; only chains are imported, with every edge"
-            )
-        if (count := read[node.name]) != (wanted := int(node.type != "Output")):
-            raise NetworkFault(
-                f"node {node.name}: {count} nodes read it, not {wanted}; only chains are imported, with every edge"
-            )
+        if (count := inputs[node.name]) != (wanted := int(node.type != "Input")):
+            raise NetworkFault(f"node {node.name}: reads {count} nodes, not {wanted}; {chains}")
+        if (count := readers[node.name]) != (wanted := int(node.type != "Output")):
+            raise NetworkFault(f"node {node.name}: {count} nodes read it, not {wanted}; {chains}")

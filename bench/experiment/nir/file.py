@@ -1,10 +1,13 @@
-"""A NIR file as it stands: types and arrays of its nodes, and its edges. Read with h5py alone: the versions of the package `nir`
-that frameworks ask for exclude each other.
+"""Reads NIR files: types and arrays of the nodes, and the edges. With h5py alone, because
+frameworks require versions of the package `nir` that exclude each other.
 
-A `.nir` file is HDF5 with the texts `version` and `node/type`, a group `node/nodes/NAME` with the text `type` and arrays for each
-node, and the pairs of names `node/edges`.
+A `.nir` file is HDF5 with the texts `version` and `node/type`, for each node a group
+`node/nodes/NAME` with the text `type` and arrays, and the pairs of names `node/edges`.
 """
 
+import pickle
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +18,18 @@ from ...common.mistakes import shown
 from ..network import NetworkFault
 
 MOST_NODES, MOST_VALUES = 1000, 1 << 24
-"""Of a file: its nodes, and the numbers of all its arrays together."""
+"""Limits of a file: its nodes, and the numbers of all its arrays together."""
+READING_S = 30.0
+READ = (
+    "import pickle, sys; from pathlib import Path; "
+    "from snnbench.experiment.nir.file import answer; "
+    "sys.stdout.buffer.write(pickle.dumps(answer(Path(sys.argv[1]))))"
+)
 
 
 @dataclass(frozen=True)
 class NirNode:
-    """A node: its name, its type (`LIF`), and its arrays by name."""
+    """A node with its type, such as `LIF`, and its arrays by name."""
 
     name: str
     type: str
@@ -29,15 +38,42 @@ class NirNode:
 
 @dataclass(frozen=True)
 class NirGraph:
-    """What a file holds. `version` is that of the package which wrote it."""
+    """The content of a file. `version` is that of the package that wrote it."""
 
     version: str
     nodes: dict[str, NirNode]
     edges: list[tuple[str, str]]
 
 
+def read_apart(path: Path, seconds: float = READING_S) -> NirGraph:
+    """Like `read_nir`, in a separate process: on some damaged files HDF5 hangs or crashes. Raises
+    NetworkFault for these too."""
+    command = [sys.executable, "-P", "-c", READ, str(path)]
+    fault = "is no NIR file that HDF5 can read"
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        raise NetworkFault(f"{fault}: it does not come to an end in {seconds:g} s") from None
+    if done.returncode:
+        raise NetworkFault(f"{fault}: it ended the process that read it")
+    graph = pickle.loads(done.stdout)
+    if isinstance(graph, NirGraph):
+        return graph
+    raise NetworkFault(graph)
+
+
+def answer(path: Path) -> NirGraph | str:
+    """Returns the graph of a file, or the fault."""
+    try:
+        return read_nir(path)
+    except NetworkFault as fault:
+        return str(fault)
+
+
 def read_nir(path: Path) -> NirGraph:
-    """Raises NetworkFault for what is no NIR file."""
+    """Reads a NIR file. Raises NetworkFault for any other file."""
     try:
         import h5py
     except ModuleNotFoundError:
@@ -47,23 +83,17 @@ def read_nir(path: Path) -> NirGraph:
             return _Reader(h5py).graph(file)
     except NetworkFault:
         raise
-    except (
-        OSError,
-        RuntimeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-    ) as error:  # h5py's own for damaged files
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        # h5py raises any of these for damaged files.
         words = " ".join(str(error).split())
         raise NetworkFault(f"is no NIR file that HDF5 can read: {words[:150]}") from None
 
 
 class _Reader:
-    """Takes plain groups and datasets that lie in the file itself, and no more numbers than MOST_VALUES."""
+    """Reads plain groups and datasets of the file itself, and at most MOST_VALUES numbers."""
 
     def __init__(self, h5py: Any):
-        self.h5py, self.left = h5py, MOST_VALUES
+        self.h5py, self.remaining = h5py, MOST_VALUES
 
     def graph(self, file: Any) -> NirGraph:
         version = self._text(file, "version") if "version" in file else "unknown"
@@ -74,8 +104,8 @@ class _Reader:
         nodes = self._group(top, "nodes", "its graph")
         if len(nodes) > MOST_NODES:
             raise NetworkFault(f"has {len(nodes)} nodes; at most {MOST_NODES} are read")
-        found = {name: self._node(name, self._group(nodes, name, "its graph")) for name in nodes}
-        return NirGraph(version, found, self._edges(top))
+        read = {name: self._node(name, self._group(nodes, name, "its graph")) for name in nodes}
+        return NirGraph(version, read, self._edges(top))
 
     def _node(self, name: str, group: Any) -> NirNode:
         kind = self._text(group, "type", f"node {name}")
@@ -89,9 +119,8 @@ class _Reader:
             if dataset.dtype.kind in "fiub":
                 arrays[key] = np.asarray(dataset[()])
             elif dataset.shape == () and self.h5py.check_string_dtype(dataset.dtype):
-                arrays[key] = np.asarray(
-                    self._text(group, key, f"node {name}")
-                )  # such as padding = 'same'
+                # Such as padding = 'same'.
+                arrays[key] = np.asarray(self._text(group, key, f"node {name}"))
         return NirNode(name, kind, arrays)
 
     def _edges(self, top: Any) -> list[tuple[str, str]]:
@@ -121,8 +150,8 @@ class _Reader:
             raise NetworkFault(f"keeps {shown(key)} of {where} in another file")
         if dataset.shape is None:
             raise NetworkFault(f"has nothing in {shown(key)} of {where}")
-        self.left -= dataset.size
-        if self.left < 0:
+        self.remaining -= dataset.size
+        if self.remaining < 0:
             raise NetworkFault(f"has more than {MOST_VALUES:,} numbers")
         return dataset
 
@@ -132,7 +161,7 @@ class _Reader:
             raise NetworkFault(f"lacks the {words} {shown(key)} in {where}")
         if not isinstance(link, self.h5py.HardLink):
             raise NetworkFault(f"has a link to another place in {shown(key)} of {where}")
-        found = group[key]
-        if not isinstance(found, kind):
+        member = group[key]
+        if not isinstance(member, kind):
             raise NetworkFault(f"has in {shown(key)} of {where} something else than a {words}")
-        return found
+        return member

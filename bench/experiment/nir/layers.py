@@ -1,4 +1,5 @@
-"""What the nodes of a NIR graph say of themselves. Raises NetworkFault, naming the node, for what has no equivalent here."""
+"""Reads the arrays of NIR nodes. Raises NetworkFault, with the node, if there is no equivalent
+here."""
 
 from typing import Any
 
@@ -10,7 +11,7 @@ from .file import NirNode
 
 
 def array(node: NirNode, name: str) -> np.ndarray:
-    """Finite numbers in float64."""
+    """Returns an array of finite numbers as float64."""
     if name not in node.arrays:
         raise NetworkFault(f"node {node.name}: {node.type} lacks the array {name!r}")
     values = node.arrays[name]
@@ -20,7 +21,8 @@ def array(node: NirNode, name: str) -> np.ndarray:
 
 
 def over_features(node: NirNode, name: str, shape: Shape) -> np.ndarray:
-    """An array of one number for all features, for each, or for each channel, as one of features."""
+    """Returns an array with one number for all features, for each channel, or for each feature, as
+    one of `shape`."""
     values = array(node, name)
     if values.size == 1:
         return np.full(shape, values.reshape(()))
@@ -33,7 +35,7 @@ def over_features(node: NirNode, name: str, shape: Shape) -> np.ndarray:
 
 
 def uniform(node: NirNode, name: str, shape: Shape) -> float:
-    """An array that is one number for all features."""
+    """Returns the number that is the same for all features."""
     values = over_features(node, name, shape)
     if np.any(values != values.flat[0]):
         raise NetworkFault(
@@ -43,7 +45,8 @@ def uniform(node: NirNode, name: str, shape: Shape) -> float:
 
 
 def input_shape(node: NirNode) -> Shape:
-    """Features (N,) or (C, H, W) of an Input node, without a batch of 1 that some exporters write."""
+    """Returns the features (N,) or (C, H, W) of an Input node, without the batch of 1 that some
+    exporters write."""
     values = array(node, "shape")
     sizes = tuple(int(size) for size in values.reshape(-1))
     sizes = sizes[1:] if len(sizes) in (2, 4) and sizes[0] == 1 else sizes
@@ -61,7 +64,7 @@ def input_shape(node: NirNode) -> Shape:
 
 
 def weights(node: NirNode, inputs: int, dimensions: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Weight (outputs, inputs, …) and the bias, None where the node has none."""
+    """Returns the weight (outputs, inputs, …), and the bias or None."""
     weight = array(node, "weight")
     if weight.ndim != dimensions or weight.shape[1] != inputs or not weight.size:
         raise NetworkFault(
@@ -80,7 +83,7 @@ def weights(node: NirNode, inputs: int, dimensions: int) -> tuple[np.ndarray, np
 
 
 def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
-    """Kernel, stride and padding of a convolution, whose kernel is given, or of a pool."""
+    """Returns kernel, stride and padding of a convolution with a given kernel, or of a pool."""
     if kernel is None:
         kernel = _square(node, "kernel_size")
     stride = _square(node, "stride")
@@ -89,7 +92,8 @@ def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
         padding = {"valid": 0, "same": kernel // 2}.get(str(text), -1)
         if padding < 0 or (str(text) == "same" and (stride != 1 or kernel % 2 == 0)):
             raise NetworkFault(
-                f"node {node.name}: padding {str(text)!r} is imported for odd kernels and a stride of 1 only"
+                f"node {node.name}: padding {str(text)!r} is imported for odd kernels "
+                "and a stride of 1 only"
             )
     else:
         padding = _square(node, "padding", least=0)
@@ -108,11 +112,12 @@ def check_convolution(node: NirNode, weight: np.ndarray) -> None:
 
 
 def _square(node: NirNode, name: str, least: int = 1) -> int:
-    """A number of pixels that is the same in height and width."""
+    """Returns a number of pixels that is the same in height and width."""
     values = array(node, name).reshape(-1)
     if not 1 <= len(values) <= 2 or np.any(values != values[0]):
         raise NetworkFault(
-            f"node {node.name}: {name} = {values.tolist()} is not imported, which differs in height and width"
+            f"node {node.name}: {name} = {values.tolist()} is not imported, "
+            "which differs in height and width"
         )
     if values[0] != round(values[0]) or not least <= values[0] <= 1 << 16:
         raise NetworkFault(

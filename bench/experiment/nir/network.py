@@ -1,10 +1,12 @@
-"""A NIR graph becomes a network. NIR describes continuous time; a step of dt makes of a layer, with g = 1 - decay (of an IF dt),
+"""Converts a NIR graph to a network. NIR describes continuous time. With a step of dt, a layer
+computes
 
-    v = decay · v + W' s + b'      W' = diag(g r / threshold) W      b' = g (r b + v_leak) / threshold      spike at v ≥ 1
+    v = decay · v + W' s + b'      spike at v ≥ 1
+    W' = diag(g r / threshold) W      b' = g (r b + v_leak) / threshold      g = 1 - decay (IF: dt)
 
-and of a CubaLIF the same with a synaptic current of decay 1 - dt/tau_syn, whose w_in · dt/tau_syn is a factor of W' too. All but
-the decays goes into weight and bias, in float64, rounded to float32 once: neurons have the threshold 1 and no scale of their own.
-"""
+A CubaLIF has in addition a synaptic current with decay 1 - dt/tau_syn, and the factor w_in ·
+dt/tau_syn in W'. Weight and bias take all but the decays, in float64, rounded to float32 once:
+neurons have the threshold 1 and no scale."""
 
 from dataclasses import replace
 from math import exp
@@ -30,19 +32,19 @@ ONE = np.ones(())
 
 
 def network_of(graph: NirGraph, table: NetworkTable) -> Network:
-    """The network of a graph, read as `table` says, with its parameters. Raises NetworkFault, naming the node, for what has no
-    equivalent here."""
+    """Returns the network of a graph, read as `table` says, with its parameters. Raises
+    NetworkFault, with the node, if there is no equivalent here."""
     first, *nodes = chain_of(graph)
-    growing = _Growing(table, first)
+    builder = _Builder(table, first)
     for node in nodes:
-        growing.add(node)
-    return growing.finished()
+        builder.add(node)
+    return builder.finish()
 
 
-class _Growing:
-    """A network up to `last`, whose features are `shape`. `factor`, of that shape or one number, is what the value of `last` is
-    still to be multiplied by. `weighted` is the node with weights behind which only the nodes `between`, pools and flattens,
-    stand."""
+class _Builder:
+    """A network up to the node `last` with features `shape`. `factor`, of that shape or one number,
+    still has to multiply the value of `last`. `weighted` is the last node with weights, unless
+    other nodes follow it than `between`, pools and flattens."""
 
     def __init__(self, table: NetworkTable, first: NirNode):
         self.table, self.input = table, input_shape(first)
@@ -63,45 +65,42 @@ class _Growing:
         else:
             self._pool(node)
 
-    def finished(self) -> Network:
-        """The network. Raises NetworkFault for one without neurons, and for weights beyond float32."""
+    def finish(self) -> Network:
+        """Raises NetworkFault for a network without neurons, and for weights beyond float32."""
         if not any(node.kind == "neuron" for node in self.nodes):
             raise NetworkFault("has no neuron, so that nothing spikes")
         if np.any(self.factor != 1):
             self._into_weights(self.last, self.factor, np.zeros(()))
         with np.errstate(over="ignore"):
             given = {
-                name: {key: value.astype(np.float32) for key, value in own.items()}
-                for name, own in self.given.items()
+                name: {key: value.astype(np.float32) for key, value in arrays.items()}
+                for name, arrays in self.given.items()
             }
-        for name, own in given.items():
-            if not all(np.isfinite(value).all() for value in own.values()):
+        for name, arrays in given.items():
+            if not all(np.isfinite(value).all() for value in arrays.values()):
                 raise NetworkFault(f"gives {name} weights that are no finite numbers in float32")
         return Network(self.input, tuple(self.nodes), given)
 
     def _append(self, node: NirNode, kind: str, options: dict[str, object]) -> Node:
-        """Raises NetworkFault where its input has another shape than the node reads."""
-        own = Node(
-            f"{kind}{1 + sum(each.kind == kind for each in self.nodes)}",
-            kind,
-            (self.last,),
-            options,
-        )
+        """Raises NetworkFault if the node cannot read the shape of its input."""
+        name = f"{kind}{1 + sum(each.kind == kind for each in self.nodes)}"
+        added = Node(name, kind, (self.last,), options)
         try:
-            network = Network(self.input, (*self.nodes, own))
+            network = Network(self.input, (*self.nodes, added))
         except ValueError as error:
             raise NetworkFault(f"node {node.name}: {str(error).partition(': ')[2]}") from None
-        self.nodes.append(own)
-        self.last, self.shape = own.name, network.shapes[own.name]
-        return own
+        self.nodes.append(added)
+        self.last, self.shape = name, network.shapes[name]
+        return added
 
     def _weighted(self, node: NirNode) -> None:
         kind = KINDS[node.type]
-        if len(self.shape) != (3 if kind == "conv" else 1):
+        dimensions, features = (3, "(C, H, W)") if kind == "conv" else (1, "(N,)")
+        if len(self.shape) != dimensions:
             raise NetworkFault(
-                f"node {node.name}: {node.type} reads features {'(C, H, W)' if kind == 'conv' else '(N,)'}, not {self.shape}"
+                f"node {node.name}: {node.type} reads features {features}, not {self.shape}"
             )
-        weight, bias = weights(node, self.shape[0], 4 if kind == "conv" else 2)
+        weight, bias = weights(node, self.shape[0], dimensions + 1)
         if kind == "conv":
             check_convolution(node, weight)
             factor = self._by_channel(node.name, self.factor)
@@ -109,11 +108,11 @@ class _Growing:
         else:
             weight = weight * self.factor
         options = {"outputs": weight.shape[0], "bias": bias is not None}
-        own = self._append(
+        name = self._append(
             node, kind, options | (window(node, weight.shape[2]) if kind == "conv" else {})
-        )
-        self.given[own.name] = {"weight": weight, **({} if bias is None else {"bias": bias})}
-        self.factor, self.weighted, self.between = ONE, own.name, []
+        ).name
+        self.given[name] = {"weight": weight, **({} if bias is None else {"bias": bias})}
+        self.factor, self.weighted, self.between = ONE, name, []
 
     def _flatten(self, node: NirNode) -> None:
         if len(self.shape) == 3:
@@ -124,11 +123,13 @@ class _Growing:
         options = window(node)
         if node.type == "AvgPool2d" and options["padding"]:
             raise NetworkFault(
-                f"node {node.name}: NIR does not say whether a mean counts its padding; it is not imported"
+                f"node {node.name}: NIR does not say whether a mean counts its padding; "
+                "it is not imported"
             )
         if np.any(self.factor != self.factor.flat[0]):
             raise NetworkFault(
-                f"node {node.name}: a Scale that is not the same everywhere stands before it, which no weights can take"
+                f"node {node.name}: a Scale that is not the same everywhere stands before it, "
+                "which no weights can take"
             )
         self.factor = (
             ONE * self.factor.flat[0] * (options["kernel"] ** 2 if node.type == "SumPool2d" else 1)
@@ -149,11 +150,8 @@ class _Growing:
         leak = self.table.dt or 1.0 if node.type == "IF" else 1 - decay
         gain = np.ones(self.shape) if unit else leak * r
         if synapse is not None and not unit:
-            gain = (
-                gain
-                * (1 - synapse)
-                * (over_features(node, "w_in", self.shape) if "w_in" in node.arrays else 1)
-            )
+            w_in = over_features(node, "w_in", self.shape) if "w_in" in node.arrays else 1
+            gain = gain * (1 - synapse) * w_in
         resting = (
             over_features(node, "v_leak", self.shape) if node.type != "IF" else np.zeros(self.shape)
         )
@@ -169,7 +167,8 @@ class _Growing:
         self.factor, self.weighted, self.between = ONE, None, []
 
     def _decay(self, node: NirNode, name: str) -> float:
-        """The decay of a step, as float32 has it: the shortest number that stands for that."""
+        """Returns the decay of a step, rounded to float32, as the shortest number that rounds to
+        it."""
         tau, dt = uniform(node, name, self.shape), self.table.dt or 1.0
         if tau <= 0:
             raise NetworkFault(f"node {node.name}: {name} = {tau:g} must be positive")
@@ -178,13 +177,14 @@ class _Growing:
         if not 0 < rounded < 1:
             fits = "below" if rounded >= 1 else "above"
             raise NetworkFault(
-                f"node {node.name}: with dt = {dt:g} a {name} of {tau:g} gives the decay {rounded:g}, which must be {fits} "
-                f"{int(rounded >= 1)}: is dt in the unit of {name}?"
+                f"node {node.name}: with dt = {dt:g} a {name} of {tau:g} gives the decay "
+                f"{rounded:g}, which must be {fits} {int(rounded >= 1)}: "
+                f"is dt in the unit of {name}?"
             )
         return rounded
 
     def _into_weights(self, name: str, factor: np.ndarray, offset: np.ndarray) -> None:
-        """Multiply what the last node hands out by `factor`, and add `offset` to it, by the weights before it."""
+        """Scales the last node's value by `factor` and adds `offset`, in the weights before it."""
         if self.weighted is None:
             raise NetworkFault(f"node {name}: has no weights before it that could take its scale")
         if self.between:
@@ -193,36 +193,33 @@ class _Growing:
                 raise NetworkFault(
                     f"node {name}: v_leak is not 0, and a pool with padding stands before it"
                 )
-        kind, own = (
-            next(node.kind for node in self.nodes if node.name == self.weighted),
-            self.given[self.weighted],
-        )
-        if kind == "conv":
+        index = [node.name for node in self.nodes].index(self.weighted)
+        weighted, arrays = self.nodes[index], self.given[self.weighted]
+        if weighted.kind == "conv":
             factor, offset = (self._by_channel(name, values) for values in (factor, offset))
-        rows = factor.reshape((-1, *[1] * (own["weight"].ndim - 1))) if factor.ndim else factor
-        own["weight"] = own["weight"] * rows
-        bias = own.get("bias", np.zeros(len(own["weight"]))) * factor + offset
-        if "bias" in own or np.any(offset != 0):
-            own["bias"] = bias
-            index = [node.name for node in self.nodes].index(self.weighted)
-            self.nodes[index] = replace(
-                self.nodes[index], options={**self.nodes[index].options, "bias": True}
-            )
+        weight = arrays["weight"]
+        rows = factor.reshape((-1, *[1] * (weight.ndim - 1))) if factor.ndim else factor
+        arrays["weight"] = weight * rows
+        if "bias" in arrays or np.any(offset != 0):
+            arrays["bias"] = arrays.get("bias", np.zeros(len(weight))) * factor + offset
+            self.nodes[index] = replace(weighted, options={**weighted.options, "bias": True})
 
     @staticmethod
     def _everywhere(name: str, values: np.ndarray) -> np.ndarray:
-        """Values that are the same for all features, as one number."""
+        """Returns the one number of values that are the same for all features."""
         if np.any(values != values.flat[0]):
             raise NetworkFault(
-                f"node {name}: its parameters differ, and a pool or flatten stands between it and the weights"
+                f"node {name}: its parameters differ, "
+                "and a pool or flatten stands between it and the weights"
             )
         return np.full((), values.flat[0])
 
     @staticmethod
     def _by_channel(name: str, values: np.ndarray) -> np.ndarray:
-        """Values that are the same all over a channel: one for each, or one number."""
+        """Returns one number, or one per channel, of values that are uniform within channels."""
         if values.ndim and np.any(values != values[:, :1, :1]):
             raise NetworkFault(
-                f"node {name}: its parameters differ within a channel, and a convolution's weights are one for all of it"
+                f"node {name}: its parameters differ within a channel, "
+                "and a convolution's weights are one for all of it"
             )
         return values[:, 0, 0] if values.ndim else values
