@@ -1,10 +1,9 @@
-"""brainpy.state (https://brainpy-state.readthedocs.io), the state-based neurons of BrainPy, in its
-own loop over time.
+"""brainpy.state (https://brainpy-state.readthedocs.io): BrainPy's state-based `LIF` under its own
+loop, `brainstate.transform.for_loop`, with units, at steps of 1 ms.
 
-`LIF` under `brainstate.transform.for_loop`, with its units, at steps of 1 ms. It resets before the
-next step: `soft` subtracts the threshold, `hard` the potential as a constant, which is `{ reset =
-"hard-straight", detach_reset = false }`. Its exponential Euler step multiplies the input by 1 −
-decay.
+It resets before the next step: `soft` subtracts the threshold, `hard` the potential as a constant,
+which is `{ reset = "hard-straight", detach_reset = false }`. Its exponential Euler step multiplies
+the input by 1 − decay.
 """
 
 from math import log
@@ -15,7 +14,7 @@ from snnbench.kernels.surrogates import derivative
 from .base.jax_adapter import JaxAdapter
 
 RESETS = {"soft": "soft", "hard-straight": "hard"}
-"""Our resets and brainpy's `spk_reset`."""
+"""The resets here, each with brainpy's `spk_reset`."""
 
 
 class BrainpyState(JaxAdapter):
@@ -26,7 +25,10 @@ class BrainpyState(JaxAdapter):
     def supports(self, case: Case) -> str | None:
         spec = case.spec
         if spec.reset not in RESETS or spec.detach_reset:
-            return "LIF subtracts its threshold, or its potential as a constant (hard-straight), and never detaches the spike"
+            return (
+                "LIF subtracts its threshold, or its potential as a constant (hard-straight), and "
+                "never detaches the spike"
+            )
         if spec.max_spikes > 1:
             return "brainpy.state's neurons fire once a step"
         return "brainpy.state's LIF always leaks" if spec.decay == 1 else None
@@ -37,12 +39,12 @@ class BrainpyState(JaxAdapter):
     def neuron(self, spec, features):
         import brainunit as u
 
-        own = {
+        options = {
             "tau": -1 / log(spec.decay) * u.ms,
             "V_th": spec.threshold * u.mV,
             "spk_reset": RESETS[spec.reset],
         }
-        return lambda currents: spikes_of(currents, spk_fun=surrogate(spec), **own)
+        return lambda currents: spikes_of(currents, spk_fun=surrogate(spec), **options)
 
     def native(self, features):
         """LIF(tau=5 ms): α = exp(−1/5), input times 1 − α, subtracts θ with gradient, surrogate
@@ -54,7 +56,7 @@ class BrainpyState(JaxAdapter):
 
 
 def spikes_of(currents, **options):
-    """Spikes of `LIF` with these options, from rest."""
+    """Returns the spikes of `LIF` with these options, from rest."""
     import brainpy.state
     import brainstate
     import brainunit as u
@@ -66,8 +68,8 @@ def spikes_of(currents, **options):
 
 
 def surrogate(spec):
-    """σ' of `spec` as brainpy takes it, of the potential's distance in thresholds: its own, or one
-    that it lets users write."""
+    """Returns σ' of `spec` as brainpy takes it, of the potential's distance in thresholds: its own,
+    or a custom one."""
     import braintools
     import jax.numpy as jnp
 

@@ -1,11 +1,11 @@
-"""The project's own kernels (`snnbench.kernels`): one spelling of the neuron a construction,
-`default` the one chosen for the device, and ways to multiply in front of it.
+"""The project's own kernels (`snnbench.kernels`): the neuron by a kernel of one language per
+construction, `default` the one chosen for the device, and variants of the multiplication before it.
 
-`vanilla` computes the layers around the neuron once for each step, and nothing together with it.
-`linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved
-there, not fast), `linear-recompute` keeps bits of the spikes and no currents,
-`linear-split-recompute` does both. `conv-recompute` keeps bits of the spikes in front of a
-convolution.
+- `vanilla` computes the layers around the neuron once for each step, apart from it.
+- `linear-split` multiplies the short operands of the precision's tier (on CPUs in float32: proved
+  there, not fast). `linear-recompute` keeps bits of the spikes and no currents;
+  `linear-split-recompute` does both.
+- `conv-recompute` keeps bits of the spikes in front of a convolution.
 """
 
 from typing import Any
@@ -44,15 +44,24 @@ class Fused(TorchAdapter):
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):
             return f"{case.precision} has short operands already: there is nothing to split"
         if not case.native and case.spec.learned_decay and case.mode != "eager":
-            return "our neuron reads a learned decay on the host at every call, which no compiler or graph can hold"
+            return (
+                "our neuron reads a learned decay on the host at every call, which no compiler or "
+                "graph can hold"
+            )
         if not case.native and case.spec.adaptation is not None and case.mode == "compile":
-            return "our neuron with an adaptive threshold is one compiled call already, which torch.compile cannot look into"
+            return (
+                "our neuron with an adaptive threshold is one compiled call already, which "
+                "torch.compile cannot look into"
+            )
         if (
             case.parallel == "time"
             and not case.native
             and (case.spec.adaptation is not None or case.spec.learned_decay)
         ):
-            return "our neuron with an adaptive threshold or a learned decay starts at rest: ranks cannot share its time steps"
+            return (
+                "our neuron with an adaptive threshold or a learned decay starts at rest: ranks "
+                "cannot share its time steps"
+            )
         if _requested(case.construction) is None:
             return None
         from snnbench.kernels.lif import backends
@@ -61,7 +70,10 @@ class Fused(TorchAdapter):
 
     def refuses(self, case: Case, network: Network) -> str | None:
         if case.construction == RECOMPUTED and not convolutions(network):
-            return f"{RECOMPUTED} is about the convolution in front of a neuron, and this network has none"
+            return (
+                f"{RECOMPUTED} is about the convolution in front of a neuron, and this network has "
+                "none"
+            )
         return super().refuses(case, network)
 
     def lif(self, spec, features, construction):
@@ -70,10 +82,10 @@ class Fused(TorchAdapter):
         return LIF(spec, backend=_requested(construction))
 
     def modules(self, case: Case, network: Network):
-        """Every chain of linears and neurons as one `LinearLIF.stack`, every convolution, its norm
-        and its neuron as a `ConvLIF`, and every other norm and its neuron as a `BatchNormLIF`;
-        every other convolution as `strides` has it. Where ranks share the time steps, layers and
-        neurons are apart: a state is handed on between them."""
+        """Every chain of linears and neurons becomes one `LinearLIF.stack`, every convolution with
+        its norm and neuron a `ConvLIF`, every other norm with its neuron a `BatchNormLIF`; other
+        convolutions come from `strides`. Layers and neurons stay apart where ranks share the time
+        steps, because a state is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.conv_lif import strides
@@ -96,21 +108,28 @@ class Fused(TorchAdapter):
                 network.shapes[first.inputs[0]][0],
                 *(network.node(linear).options["outputs"] for linear, _ in chain),
             ]
-            given = (
+            kind = (
                 None if first.inputs[0] != INPUT else "spikes" if case.input in SPIKES else "dense"
             )
             bias, spec = first.options["bias"], network.node(chain[0][1]).options["neuron"]
             modules |= zip(
-                chain, LinearLIF.stack(widths, bias, spec, input=given, **options), strict=True
+                chain, LinearLIF.stack(widths, bias, spec, input=kind, **options), strict=True
             )
         for run in convolutions(network):
             modules[run] = self._conv_lif(case, network, run)
         for norm, neuron in network.neurons_behind("norm"):
             if not any(norm in run for run in modules):
-                known, spec = network.node(norm).options, network.node(neuron).options["neuron"]
+                norm_options, spec = (
+                    network.node(norm).options,
+                    network.node(neuron).options["neuron"],
+                )
                 channels = network.shapes[norm][0]
                 modules[norm, neuron] = BatchNormLIF(
-                    channels, spec, known["epsilon"], known["momentum"], backend=backend
+                    channels,
+                    spec,
+                    norm_options["epsilon"],
+                    norm_options["momentum"],
+                    backend=backend,
                 )
         for node in network.nodes:
             if node.kind == "conv" and not any(node.name in run for run in modules):
@@ -121,7 +140,7 @@ class Fused(TorchAdapter):
         from snnbench.kernels.conv_lif import ConvLIF
 
         conv, *norm, neuron = (network.node(name) for name in run)
-        known = norm[0].options if norm else {}
+        norm_options = norm[0].options if norm else {}
         inputs, options = network.shapes[conv.inputs[0]][0], conv.options
         return ConvLIF(
             inputs,
@@ -132,15 +151,15 @@ class Fused(TorchAdapter):
             options["bias"],
             neuron.options["neuron"],
             norm=bool(norm),
-            eps=known.get("epsilon", 0.0),
-            momentum=known.get("momentum"),
+            eps=norm_options.get("epsilon", 0.0),
+            momentum=norm_options.get("momentum"),
             recompute=case.construction == RECOMPUTED,
             backend=_requested(case.construction),
         )
 
     def cast_spikes(self, spikes, dtype):
-        """Between layers they have the type that the next multiplies, which is not always that of
-        its weights."""
+        """Spikes between layers have the type that the next layer multiplies, which may differ from
+        that of its weights."""
         return spikes
 
     def facts(self, case: Case) -> dict:
@@ -150,11 +169,8 @@ class Fused(TorchAdapter):
         adapts = not case.native and case.spec.adaptation is not None
         module = adaptive if adapts else backends
         backend = module.choose(*_tensors_of(case), _requested(case.construction))
-        return {
-            "backend": backend,
-            "state_dtype": "float32",
-            **record.facts(),
-        }  # for every storage type, see kernels/lif/contract.py
+        # The state is float32 for every storage type: see kernels/lif/contract.py.
+        return {"backend": backend, "state_dtype": "float32", **record.facts()}
 
     def compile_seconds(self) -> float:
         from snnbench.kernels.build import cache
@@ -163,7 +179,7 @@ class Fused(TorchAdapter):
 
 
 def _is_plain(case: Case) -> bool:
-    """Whether a neuron is one that layers are fused with."""
+    """Returns whether layers can be fused with the case's neuron."""
     return (
         case.spec.current_decay is None
         and case.spec.learned_decay is None
@@ -172,20 +188,20 @@ def _is_plain(case: Case) -> bool:
 
 
 def _requested(construction: str) -> str | None:
-    """The spelling of the neuron that a construction asks for; None: whichever runs."""
+    """Returns the kernel language that a construction asks for; None: any that runs."""
     return construction if construction in SPELLINGS else None
 
 
 def _tensors_of(case: Case):
-    """Device type and dtype of the currents."""
+    """Returns the device type and dtype of the currents."""
     import torch
 
     return case.device_type, getattr(torch, FLOATS.get(case.precision, "float32"))
 
 
 def chains(network: Network) -> list[list[tuple[str, str]]]:
-    """Runs of (linear, neuron) in which each neuron is read by the next linear alone, alike in bias
-    and neuron."""
+    """Returns runs of (linear, neuron) with equal bias and neuron, in which only the next linear
+    reads each neuron."""
     chains: list[list[tuple[str, str]]] = []
     for linear, neuron in network.neurons_behind("linear"):
         if chains and _continues(network, *chains[-1][-1], linear, neuron):
@@ -204,7 +220,7 @@ def _continues(
 
 
 def convolutions(network: Network) -> list[tuple[str, ...]]:
-    """Runs of (conv, neuron) and (conv, norm, neuron) that only read each other."""
+    """Returns runs of (conv, neuron) and (conv, norm, neuron) without other readers."""
     with_norm = (
         (network.only_before(norm, "conv"), norm, neuron)
         for norm, neuron in network.neurons_behind("norm")

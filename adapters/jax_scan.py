@@ -1,7 +1,9 @@
-"""Plain JAX: what a user writes without any framework. The only JAX adapter with recurrent neurons and with potentials.
+"""Plain JAX, as a user writes it without any framework. The only JAX adapter with recurrent neurons
+and with potentials.
 
-`default`            the recurrence under `lax.scan`.
-`associative-scan`   without a reset the recurrence is linear: all potentials by `lax.associative_scan`, then the spikes.
+- `default`: the recurrence under `lax.scan`.
+- `associative-scan`: without a reset the recurrence is linear, so that `lax.associative_scan`
+  computes all potentials, then the spikes.
 """
 
 from snnbench.core.case import Case
@@ -55,7 +57,8 @@ class JaxScan(JaxAdapter):
             return super().lif(spec, features, construction)
 
         def joined(first, then):
-            """Two spans of time steps as one; a span makes factor · v + sum of the potential v before it."""
+            """Joins two spans of time steps; a span maps the potential v before it to factor · v +
+            sum."""
             return then[0] * first[0], then[0] * first[1] + then[1]
 
         def spikes(currents):
@@ -65,10 +68,11 @@ class JaxScan(JaxAdapter):
         return spikes
 
 
-def over_time(spec, shown):
-    """A function from one step's currents to the state at rest, and a function (state, currents, what the decay is made of if it
-    is learned) → (state after, what `shown` makes of the spikes and the potentials before the reset at every step). The state is
-    the synaptic current, None without a synapse, and that of `firing`."""
+def over_time(spec, output):
+    """Returns two functions: from one step's currents to the state at rest, and (state, currents,
+    parameter of a learned decay) → (final state, `output` of the spikes and of the potentials
+    before the reset at every step). The state is the synaptic current, None without a synapse, and
+    the state of `firing`."""
     import jax
     import jax.numpy as jnp
 
@@ -83,16 +87,16 @@ def over_time(spec, shown):
 
         def step(after, current):
             after, both = fire(after, current)
-            return after, shown(*both)
+            return after, output(*both)
 
-        after, found = jax.lax.scan(step, state[1], currents)
-        return (i, after), found
+        after, outputs = jax.lax.scan(step, state[1], currents)
+        return (i, after), outputs
 
     return rest, scan
 
 
 def at_rest(spec):
-    """A function from one step's currents to the state at rest of `firing(spec)`."""
+    """Returns a function from one step's currents to the state at rest of `firing(spec)`."""
     import jax.numpy as jnp
 
     if spec.adaptation is None:
@@ -101,8 +105,9 @@ def at_rest(spec):
 
 
 def firing(spec, decay=None):
-    """One step, (state, currents) → (state after it, (spikes, potentials before the reset)); with another `decay` than the
-    specification's, if given. The state is the potential after the last reset and, if the threshold adapts, its rise."""
+    """Returns one step, (state, currents) → (next state, (spikes, potentials before the reset));
+    `decay` replaces the specification's. The state is the potential after the last reset and, if
+    the threshold adapts, its rise."""
     import jax
 
     spike, decay = jax_spike(spec), spec.decay if decay is None else decay
@@ -123,8 +128,8 @@ def firing(spec, decay=None):
 
 
 def synaptic(spec, i, currents):
-    """The synaptic current after the last step and those of all steps (T, …), from that before them and the neuron's currents;
-    these themselves where it has no synapse."""
+    """Returns the last synaptic current and those of all steps (T, …), from the one before them and
+    the neuron's currents; the currents themselves without a synapse."""
     import jax
 
     if spec.current_decay is None:

@@ -1,8 +1,9 @@
-"""jaxpike (https://pypi.org/project/jaxpike): its neurons under its own loops over time. They scale their input by 1 − α.
+"""jaxpike (https://pypi.org/project/jaxpike): its neurons under its own loops over time. They
+multiply their input by 1 − α.
 
-`default`        `LIF` under `unroll`, one `lax.scan` over the steps.
-`checkpointed`   `LIF` under `unroll_checkpointed`: backward computes chunks of about √T steps again.
-`parallel`       `LinearLIF`, which never resets, under `unroll_parallel`, an associative scan.
+- `default`: `LIF` under `unroll`, one `lax.scan` over the steps.
+- `checkpointed`: `LIF` under `unroll_checkpointed`; backward recomputes chunks of about √T steps.
+- `parallel`: `LinearLIF`, which never resets, under `unroll_parallel`, an associative scan.
 """
 
 from snnbench.core.case import Case
@@ -10,7 +11,7 @@ from snnbench.core.case import Case
 from .base.jax_adapter import JaxAdapter
 
 SLOPES = {"triangle": (1,)}
-"""Those with which jaxpike has a surrogate, where it has not all: its triangle's height is its slope."""
+"""The only slopes of surrogates that have no free slope: the triangle's height is its slope."""
 SURROGATES = ("superspike", "atan", "triangle", "rectangle")
 
 
@@ -28,7 +29,10 @@ class Jaxpike(JaxAdapter):
         if spec.surrogate not in SURROGATES or spec.slope not in SLOPES.get(
             spec.surrogate, (spec.slope,)
         ):
-            return f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: FastSigmoid, ATan, Triangular of width 1, Boxcar"
+            return (
+                f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: FastSigmoid, ATan, "
+                "Triangular of width 1, Boxcar"
+            )
         if spec.max_spikes > 1:
             return "jaxpike's neurons fire once a step"
         return "jaxpike's neurons always leak" if spec.decay == 1 else None
@@ -59,10 +63,11 @@ class Jaxpike(JaxAdapter):
         return lambda currents: run(neuron, currents)[0]
 
     def native(self, features):
-        """LIF(tau=20, FastSigmoid()): α = exp(−1/20), input times 1 − α, subtracts θ with gradient, surrogate of slope 25.
+        """LIF(tau=20, FastSigmoid()): α = exp(−1/20), input times 1 − α, subtracts θ with gradient,
+        surrogate of slope 25.
 
-        Source: jaxpike's README and the defaults of `jaxpike.LIF`. Its time constant, which it lets be trained, is a constant
-        here.
+        Source: jaxpike's README and the defaults of `jaxpike.LIF`. Its time constant, which it lets
+        be trained, is a constant here.
         """
         import jaxpike
 

@@ -1,12 +1,11 @@
-"""jaxsnn (https://github.com/electronicvisions/jaxsnn): its neuron with steps, that of
+"""jaxsnn (https://github.com/electronicvisions/jaxsnn): its neuron in discrete time,
 `jaxsnn.discrete`, under `lax.scan`.
 
-`lif_step`, an Euler step of a neuron with a synaptic current, which drives the potential one step
-later: so it is given one step of no current more, and its first answer is dropped. The current
-decays by 1 − dt/τ_syn, and dt/τ_syn = 1, where there is none, forgets it within a step. Its reset
-is hard and attached, `{ reset = "hard", detach_reset = false }`; the input is multiplied by
-dt/τ_mem = 1 − decay. The scan is ours, as `Topology` has it: that knows neither batches nor
-currents that are given.
+`lif_step` is an Euler step whose synaptic current drives the potential one step later: it gets one
+extra step without current, and its first output is dropped. The current decays by 1 − dt/τ_syn;
+without a synapse dt/τ_syn = 1 forgets it within a step. Its reset is hard and attached, `{ reset =
+"hard", detach_reset = false }`; the input is multiplied by dt/τ_mem = 1 − decay. The scan is
+written here after that of `Topology`, which takes neither batches nor given currents.
 
 The neurons that jaxsnn is known for, those of `jaxsnn.event`, have no steps: spikes at exact times,
 with exact gradients.
@@ -17,7 +16,10 @@ from snnbench.core.network import Network
 
 from .base.jax_adapter import JaxAdapter
 
-HALF = "jaxsnn's spike is one half where a potential is just the threshold, as they are now and then in bf16 and fp16"
+HALF = (
+    "jaxsnn's spike is one half where a potential is just the threshold, as they are now and then "
+    "in bf16 and fp16"
+)
 
 
 class Jaxsnn(JaxAdapter):
@@ -29,7 +31,10 @@ class Jaxsnn(JaxAdapter):
     def supports(self, case: Case) -> str | None:
         spec = case.spec
         if spec.reset != "hard" or spec.detach_reset:
-            return "jaxsnn's LIF with steps only resets to zero, with gradient; its others have exact times and gradients"
+            return (
+                "jaxsnn's LIF with steps only resets to zero, with gradient; its others have exact "
+                "times and gradients"
+            )
         if spec.surrogate != "superspike":
             return f"has no surrogate {spec.surrogate}, only superspike"
         if spec.max_spikes > 1:
@@ -71,13 +76,13 @@ class Jaxsnn(JaxAdapter):
 
 
 def runs(parameters, method, dt):
-    """The function from currents (T, B, *features) to spikes, from rest; the ones of a step are
-    driven by the steps before."""
+    """Returns the function from currents (T, B, *features) to spikes, from rest; the spikes of a
+    step depend on the steps before."""
     import jax
     import jax.numpy as jnp
     from jaxsnn.discrete.functional import LIFState, lif_step
 
-    own = {
+    constants = {
         "v_leak": 0.0,
         "v_th": parameters.v_th,
         "v_reset": 0.0,
@@ -86,7 +91,7 @@ def runs(parameters, method, dt):
     }
 
     def step(state, current):
-        return lif_step({"input": current}, state, None, method, **own, dt=dt)
+        return lif_step({"input": current}, state, None, method, **constants, dt=dt)
 
     def spikes(currents):
         rest = jnp.zeros_like(currents[0])

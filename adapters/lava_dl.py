@@ -1,17 +1,15 @@
 """lava-dl's SLAYER, its CUBA neuron in a Dense block (https://lava-nc.org/lava-lib-dl): integer
 arithmetic, as on Loihi.
 
-State is a whole multiple of 1/(64·scale), the decay one of 1/4096. With a scale of 2¹⁸ and
-`pre_hook_fx=None` nothing of the fixed point is left in float32: construction `default`. Else Dense
-rounds weights to 8 bits, in multiples of 2/scale: `quantised`, where the scale is the one that
-gives these 8 bits to the weights of a layer of that width. The backward is a filter that does not
-see the reset (`hard-straight`). Where the *current* integrates and the voltage passes through,
-nothing is left for the reset to act on: that is `none`.
+The state is a multiple of 1/(64·scale), the decay of 1/4096. Construction `default` uses a scale of
+2¹⁸ and `pre_hook_fx=None`, so that float32 computes without fixed point. In `quantised` Dense
+rounds weights to 8 bits, multiples of 2/scale, with the scale that fits the weights of a layer of
+that width. Backward is a filter that ignores the reset (`hard-straight`). For `none` the *current*
+integrates and the voltage passes it through, so that the reset has no effect.
 
-On a CPU the state is carried from step to step as whole numbers of 64 bits, whatever the precision;
-only what a stage hands on is in the precision asked for. In bf16 the potential that decides the
-spike is therefore another than the one that decides the reset, and where rounding lifts it over the
-threshold the neuron fires without a reset.
+On a CPU steps carry the state as 64-bit integers in every precision; only outputs have the
+requested precision. In bf16 one potential therefore decides the spike and another the reset: where
+rounding lifts the first over the threshold, the neuron fires without a reset.
 """
 
 import math
@@ -58,19 +56,25 @@ class LavaDl(TorchAdapter):
         if (spec.decay * 4096) % 1 or spec.decay == 1:
             return "CUBA's decay is a multiple of 1/4096 below 1"
         if case.construction == "quantised" and case.neurons is None:
-            return "quantised takes the scale of its weights from the width that all layers share, and this network has none"
+            return (
+                "quantised takes the scale of its weights from the width that all layers share, "
+                "and this network has none"
+            )
         scale = EXACT if case.construction == "default" else _scale(case.neurons)
         if (spec.threshold * scale) % 1 or spec.threshold > 32:
             return f"CUBA's threshold is here a multiple of 1/{scale}, at most 32"
         if case.precision == "fp16":
             return "the potential in CUBA's units of 1/(64·scale) is more than fp16 holds"
         if spec.reset == "hard-straight" and case.precision in ("bf16", "amp-bf16"):
-            return "CUBA resets by its whole numbers and fires by what bf16 makes of them: it fires without a reset"
+            return (
+                "CUBA resets by its whole numbers and fires by what bf16 makes of them: it fires "
+                "without a reset"
+            )
         return None
 
     def fixed_point(self, case: Case) -> FixedPoint | None:
-        """Input and decayed state are both cut off at a unit in each step, which sums up to 2/(1 −
-        decay) units at most."""
+        """Input and decayed state are truncated to a unit in each step, at most 2/(1 − decay) units
+        in sum."""
         if case.construction != "quantised":
             return None
         scale = _scale(case.neurons)
@@ -80,7 +84,7 @@ class LavaDl(TorchAdapter):
         )
 
     def parameters_of(self, spec, scale: int = EXACT) -> dict:
-        """What CUBA calls the neuron; decays are the part that is lost in a step."""
+        """Returns the neuron in CUBA's terms; its decays are the part that is lost in a step."""
         lost = 1 - spec.decay
         decays = (lost, 1.0) if spec.reset == "none" else (1.0, lost)
         return {
@@ -91,8 +95,8 @@ class LavaDl(TorchAdapter):
         }
 
     def prepared(self, spec=None):
-        """SLAYER, with the surrogate of `spec` (None: its own) and compiled for the GPU that is
-        there."""
+        """Returns SLAYER with the surrogate of `spec` (None: its own), compiled for the present
+        GPU."""
         import lava.lib.dl.slayer as slayer
         import torch
 
@@ -152,9 +156,9 @@ class LavaDl(TorchAdapter):
 
 
 def _set_surrogate(module, slope_at) -> None:
-    """Put `slope_at`(v − θ) in place of the surrogate that `module` looks up by name, for which
-    there is no argument; None: put SLAYER's own, an exponential, back. What is not put back leaks
-    into what runs next."""
+    """Replaces the surrogate that `module` looks up by name, for which there is no argument, with
+    `slope_at`(v − θ); None restores SLAYER's own, an exponential, so that it does not leak into the
+    next run."""
     own = getattr(module._spike_backward, "own", module._spike_backward)
     if slope_at is None:
         module._spike_backward = own
@@ -168,7 +172,7 @@ def _set_surrogate(module, slope_at) -> None:
 
 
 def _with_bias(block, outputs: int, bias: bool):
-    """A Dense block, which has no bias of its own, with time first."""
+    """Returns a Dense block with a bias, which it lacks, and with time first."""
     import torch
 
     if bias:
@@ -177,14 +181,14 @@ def _with_bias(block, outputs: int, bias: bool):
 
 
 def _scale(inputs: int) -> int:
-    """A power of two for which ±256/scale, the range of 8-bit weights, is about eight of their
-    standard deviations 1/√inputs."""
+    """Returns a power of two for which ±256/scale, the range of 8-bit weights, is about eight of
+    their standard deviations 1/√inputs."""
     return 2 ** round(math.log2(32 * math.sqrt(inputs)))
 
 
 def time_last(lif, change=None):
-    """A module that wants time last, (B, N, T), as one from (T, B, *features) to spikes, flat
-    inside; `change` is done to them before."""
+    """Wraps a module that takes (B, N, T) as one from (T, B, *features) to spikes, flat inside;
+    `change` is applied to them first."""
     from .base.time_loop import Uncut
 
     def spikes(lif, x):

@@ -2,11 +2,10 @@
 TorchScript.
 
 Its input is multiplied by 1/τ = 1 − decay. Its resets are attached: `soft`, and `{ reset = "hard",
-detach_reset = false }`. Of a surrogate it takes no more than the name, whatever its parameter, and
-for a name that it does not know a Gaussian; superspike is none of them. So `soft` is proved with
-another one, `{ reset = "soft", surrogate = "rectangle" }`. Its sigmoid divides infinity by infinity
-where a potential is 22 or more below the threshold. torch.compile did not end within two minutes on
-31 of its steps.
+detach_reset = false }`. It takes only a surrogate's name and ignores the parameter; an unknown name
+gives a Gaussian. Superspike is not among them, so `soft` is proved with `{ reset = "soft",
+surrogate = "rectangle" }`. Its sigmoid divides infinity by infinity where a potential is 22 or more
+below the threshold. torch.compile did not end within two minutes on 31 steps.
 """
 
 from snnbench.core.case import Case
@@ -14,8 +13,7 @@ from snnbench.core.case import Case
 from .base.torch_adapter import TorchAdapter
 
 FIRING = {("rectangle", 1): "Rectangular", ("triangle", 1): "Polynomial"}
-"""Our surrogates, each with the only slope that Matterhorn's `LIF` has it with, and its name
-there."""
+"""Surrogates here, each with its only slope in Matterhorn's `LIF`, and their names there."""
 
 
 class Matterhorn(TorchAdapter):
@@ -29,8 +27,14 @@ class Matterhorn(TorchAdapter):
             return "LIF subtracts or resets to zero, never detached"
         if (spec.surrogate, spec.slope) not in FIRING:
             if (spec.surrogate, spec.slope) == ("sigmoid", 4):
-                return "its sigmoid's gradient is not finite where a potential is far below the threshold"
-            return f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: rectangle and triangle of 1, Gaussian"
+                return (
+                    "its sigmoid's gradient is not finite where a potential is far below the "
+                    "threshold"
+                )
+            return (
+                f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: rectangle and "
+                "triangle of 1, Gaussian"
+            )
         if spec.max_spikes > 1:
             return "Matterhorn's LIF has no surrogate of ours with counts of spikes"
         return "Matterhorn's LIF always leaks" if spec.decay == 1 else None
@@ -57,7 +61,7 @@ class Matterhorn(TorchAdapter):
 
 
 def loop(lif):
-    """Matterhorn's module, whose state goes in and comes out."""
+    """Returns Matterhorn's module as a TimeLoop."""
     from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):

@@ -1,17 +1,19 @@
-"""Norse (https://norse.github.io): `LIFBox`, which has no synapse, and `LIF`, whose synapse is switched off.
+"""Norse (https://norse.github.io): `LIFBox`, which has no synapse, and `LIF`, whose synapse is
+switched off.
 
-`default`, `stepwise`   the step function of `LIFBox`, lifted over time by `SNN`, from a state of our own.
-`lif-box-cell`          `Lift(LIFBoxCell(...))`, as users write it.
-`lif`                   `LIF(...)`, as users write it: its synaptic current decays by 1 − dt/τ_syn, and dt/τ_syn = 1, where there
-                        is none, forgets it within a step; without a leak `IAF(...)`. Their reset is hard and attached,
-                        `{ reset = "hard", detach_reset = false }`.
-`lsnn`                  `SNN(lsnn_feed_forward_step, …)`: an adaptive threshold, and a hard, attached reset. Its synaptic current
-                        is forgotten within a step as above, and drives the potential one step later: so it is given one step
-                        of no current more, and its first answer is dropped.
-`layers`                `Lift(SequentialState(...))` of torch's layers and `LIFBoxCell`, as users write it.
+- `default`, `stepwise`: the step function of `LIFBox`, lifted over time by `SNN`, from a state made
+  here.
+- `lif-box-cell`: `Lift(LIFBoxCell(...))`, as users write it.
+- `lif`: `LIF(...)`, as users write it; without a leak `IAF(...)`. Its synaptic current decays by 1
+  − dt/τ_syn; without a synapse dt/τ_syn = 1 forgets it within a step. The reset is hard and
+  attached, `{ reset = "hard", detach_reset = false }`.
+- `lsnn`: `SNN(lsnn_feed_forward_step, …)`, an adaptive threshold with a hard, attached reset. Its
+  synaptic current is forgotten within a step as above, and drives the potential one step later: it
+  gets one extra step without current, and its first output is dropped.
+- `layers`: `Lift(SequentialState(...))` of torch's layers and `LIFBoxCell`, as users write it.
 
-All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the inverse. The alpha of `super`
-is passed although these versions ignore it: the slope is 1 either way.
+All but `IAF` multiply their input by dt/τ_mem = 1 − decay, so the currents are scaled by the
+inverse. `super` gets an alpha although these versions ignore it: the slope is 1 either way.
 """
 
 from snnbench.core.case import Case
@@ -24,7 +26,8 @@ METHODS = {
     ("triangle", 1): ("triangle", 1.0),
     ("sigmoid", 4): ("tanh", 2.0),
 }
-"""Our surrogates, each with the only slope that Norse has it with, and Norse's method and alpha: sech²(2u) is the last one."""
+"""Surrogates here, each with its only slope in Norse, and Norse's method and alpha. The last one is
+sech²(2u)."""
 
 
 class Norse(TorchAdapter):
@@ -46,7 +49,8 @@ class Norse(TorchAdapter):
             return f"LIFBox has no reset {spec.reset!r}"
         if (spec.surrogate, spec.slope) not in METHODS:
             return (
-                "Norse's superspike ignores its slope (alpha), its triangle scales the height by it: both are offered with slope "
+                "Norse's superspike ignores its slope (alpha), its triangle scales the height by "
+                "it: both are offered with slope "
                 "1; its tanh is the sigmoid of slope 4, and others differ"
             )
         if spec.max_spikes > 1:
@@ -135,11 +139,13 @@ class Norse(TorchAdapter):
         }
 
     def native(self, features):
-        """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, to zero with gradient, surrogate superspike.
+        """LIF(): synapse of 5 ms and membrane of 10 ms at steps of 1 ms, to zero with gradient,
+        surrogate superspike.
 
-        Source: the spiking classifier in Norse's README, from its MNIST tutorial (norse.github.io/notebooks), whose `LIFCell()`
-        is applied to every time step by `norse.torch.LIF()`, and the defaults of `LIFParameters`. Their `alpha` of 100 is
-        ignored by Norse 1.1.
+        Source: the spiking classifier in Norse's README, from its MNIST tutorial
+        (norse.github.io/notebooks), whose `LIFCell()` is applied to every time step by
+        `norse.torch.LIF()`, and the defaults of `LIFParameters`. Their `alpha` of 100 is ignored by
+        Norse 1.1.
         """
         from norse.torch import LIF
 
@@ -157,7 +163,8 @@ class Norse(TorchAdapter):
 
 
 def lsnn(spec):
-    """Norse's neuron with an adaptive threshold, from currents (T, B, …) to spikes, from rest."""
+    """Returns Norse's neuron with an adaptive threshold, from currents (T, B, …) to spikes, from
+    rest."""
     import torch
     from norse.torch.functional.lsnn import (
         LSNNFeedForwardState,
@@ -192,7 +199,7 @@ def lsnn(spec):
 
 
 def common_parameters(spec):
-    """What `LIF`, `IAF` and `LIFBox` call the same."""
+    """Returns the parameters that `LIF`, `IAF` and `LIFBox` share."""
     import torch
 
     method, alpha = METHODS[spec.surrogate, spec.slope]

@@ -1,12 +1,12 @@
-"""Rockpool on torch (https://rockpool.ai), batch first. Time constants, threshold and bias are trainable by default; here they
-are constants, but for a decay that is learned as a time constant. Its time loops cannot be cut: `compile` unrolls all of a
-sequence, however many steps there are.
+"""Rockpool on torch (https://rockpool.ai), batch first. Time constants, threshold and bias,
+trainable by default, are constants here, except a decay that is learned as a time constant. Its
+time loops cannot be cut: `compile` unrolls the whole sequence.
 
-`default`                        `LIFNeuronTorch`: no synapse, no recurrence.
-`lif-torch`                      `LIFTorch` as shipped, with the N × N matrix of zero recurrent weights that it multiplies by at
-                                 every step. Its synapse, which decays the input before use, is switched off: by a decay so small
-                                 that nothing of one step's current is left at the next, and currents as much larger.
-`lif-torch-without-recurrence`   the same with that matrix deleted, which `LIFTorch` allows for.
+- `default`: `LIFNeuronTorch`, without synapse and recurrence.
+- `lif-torch`: `LIFTorch` as shipped, which multiplies by an N × N matrix of zero recurrent weights
+  at every step. Its synapse, which decays the input before use, is switched off by a tiny decay and
+  currents scaled by its inverse.
+- `lif-torch-without-recurrence`: the same with that matrix deleted, which `LIFTorch` allows.
 """
 
 from math import log, prod
@@ -19,7 +19,7 @@ from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter
 
 SYNAPSE_OFF = 2.0**-40
-"""A synaptic decay: a power of two, so that currents can be scaled by its inverse exactly."""
+"""A synaptic decay: a power of two, so that its inverse scales currents exactly."""
 
 
 class Rockpool(TorchAdapter):
@@ -39,11 +39,20 @@ class Rockpool(TorchAdapter):
         if spec.decay == 1 and not synaptic:
             return "LIFNeuronTorch always leaks"
         if case.construction == "stepwise":
-            return "LIFNeuronTorch keeps the state of the first batch item only, detached: its time loop cannot be cut"
+            return (
+                "LIFNeuronTorch keeps the state of the first batch item only, detached: its time "
+                "loop cannot be cut"
+            )
         if synaptic and case.precision == "fp16":
-            return "switching LIFTorch's synapse off takes currents 2⁴⁰ times as large, which fp16 cannot hold"
+            return (
+                "switching LIFTorch's synapse off takes currents 2⁴⁰ times as large, which fp16 "
+                "cannot hold"
+            )
         if case.construction == "lif-torch" and case.precision == "bf16":
-            return "LIFTorch's recurrent weights stay float32 in a bf16 module, and torch does not multiply the two"
+            return (
+                "LIFTorch's recurrent weights stay float32 in a bf16 module, and torch does not "
+                "multiply the two"
+            )
         return None
 
     def scale_of(self, case: Case) -> float:
@@ -73,11 +82,13 @@ class Rockpool(TorchAdapter):
         return from_rest(lif)
 
     def native(self, features):
-        """LIFTorch(N): synapse and membrane of 20 ms at steps of 1 ms, many spikes a step, surrogate StepPWL.
+        """LIFTorch(N): synapse and membrane of 20 ms at steps of 1 ms, many spikes a step,
+        surrogate StepPWL.
 
-        Source: the class that Rockpool's tutorial "Training a spiking network with Torch" is about, with the defaults of
-        `rockpool.nn.modules.LIFTorch`. A spike subtracts θ; each step also multiplies by the (N, N) matrix of zeros that the
-        class keeps where it is not recurrent. Time constants, thresholds and biases are trained along.
+        Source: the class that Rockpool's tutorial "Training a spiking network with Torch" is about,
+        with the defaults of `rockpool.nn.modules.LIFTorch`. A spike subtracts θ; each step also
+        multiplies by the (N, N) matrix of zeros that the class keeps where it is not recurrent.
+        Time constants, thresholds and biases are trained along.
         """
         import torch
         from rockpool.nn.modules import LIFTorch
@@ -85,7 +96,8 @@ class Rockpool(TorchAdapter):
         def refuse_short_formats(module, inputs):
             if module.lif.threshold.dtype != torch.float32:
                 raise Unsupported(
-                    "LIFTorch makes its spikes float32 and then fails to multiply them by its recurrent weights"
+                    "LIFTorch makes its spikes float32 and then fails to multiply them by its "
+                    "recurrent weights"
                 )
 
         spikes = from_rest(LIFTorch(prod(features)))
@@ -101,7 +113,7 @@ def constant(value):
 
 
 def options(spec) -> dict:
-    """What Rockpool's two neurons are given alike."""
+    """Returns the options that Rockpool's two neurons share."""
     import torch
 
     spike = torch_spike(spec).apply
@@ -109,16 +121,15 @@ def options(spec) -> dict:
         "threshold": constant(spec.threshold),
         "bias": constant(0.0),
         "dt": 1.0,
-        "spike_generation_fn": SimpleNamespace(
-            apply=lambda v, *_: spike(v)
-        ),  # counts by itself, as the spec says
+        # Counts by itself, as the specification says.
+        "spike_generation_fn": SimpleNamespace(apply=lambda v, *_: spike(v)),
         "max_spikes_per_dt": torch.tensor(float(spec.max_spikes)),
     }
 
 
 def from_rest(lif):
-    """Currents (T, B, *features), flat inside, → spikes: after a call Rockpool keeps the state of the first batch item, for all
-    items."""
+    """Wraps a neuron as currents (T, B, *features), flat inside, → spikes. It is reset before each
+    call: Rockpool keeps the state of the first batch item, for all items."""
     from .base.time_loop import Uncut
 
     def spikes(lif, currents):

@@ -1,7 +1,7 @@
 """Rockpool's `LIFExodus` (https://rockpool.ai): its LIF neuron on the EXODUS kernels, CUDA only.
 
-It has a synapse, which decays its input before the neuron sees it. A synaptic decay of about 2⁻⁴⁰,
-and weights times its inverse, leave nothing of it: the residue of the step before is 10⁻¹².
+Its synapse, which decays the input before the neuron, is switched off: a synaptic decay of about
+2⁻⁴⁰ and weights times its inverse leave a residue of 10⁻¹² from the step before.
 """
 
 from math import log, prod
@@ -48,6 +48,6 @@ class RockpoolExodus(TorchAdapter):
             dt=1.0,
             max_spikes_per_dt=torch.tensor(1.0),
         )
-        # The constructor puts its own there, whatever it is given.
+        # The constructor ignores its argument for this.
         lif.spike_generation_fn = lambda v, threshold: slope_at(v - threshold)
         return from_rest(lif)

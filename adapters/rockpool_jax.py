@@ -2,9 +2,8 @@
 batch first.
 
 As shipped it multiplies by an N × N matrix of zero recurrent weights at every step and adds noise
-of strength 0. Its synapse, which decays the input before use, is switched off as in
-`rockpool:lif-torch`. It has no argument for a surrogate: the function `step_pwl` of its module is
-replaced while the network is traced, and put back.
+of strength 0. Its synapse is switched off as in `rockpool:lif-torch`. It has no argument for a
+surrogate: `step_pwl` of its module is replaced while the network is traced.
 """
 
 import math
@@ -17,12 +16,12 @@ from .base.jax_adapter import JaxAdapter
 from .base.spikes import jax_spike
 
 SYNAPSE_OFF = -44
-"""Exponent of two of the synaptic decay. Rockpool computes it as exp(−1/τ) in float32, where this
-one comes out right to the last bit; most others are off by 1e-6."""
+"""Exponent of two of the synaptic decay. Rockpool computes exp(−1/τ) in float32, which is exact for
+this one; most others are off by 1e-6."""
 
 
 MODULE = "rockpool.nn.modules.jax.lif_jax"
-"""Where `LIFJax` looks its surrogate up."""
+"""The module where `LIFJax` looks up its surrogate."""
 
 
 class RockpoolJax(JaxAdapter):
@@ -37,7 +36,10 @@ class RockpoolJax(JaxAdapter):
         if spec.decay == 1:
             return "LIFJax always leaks"
         if case.precision == "fp16":
-            return "switching LIFJax's synapse off takes currents 2⁴⁴ times as large, which fp16 cannot hold"
+            return (
+                "switching LIFJax's synapse off takes currents 2⁴⁴ times as large, which fp16 "
+                "cannot hold"
+            )
         return None
 
     def current_scale(self, spec) -> float:
@@ -58,9 +60,8 @@ class RockpoolJax(JaxAdapter):
         )
 
         def spikes(currents):
-            with patch.object(
-                import_module(MODULE), "step_pwl", lambda v, *_: spike(v)
-            ):  # counts by itself, as the spec says
+            # `spike` counts by itself, as the specification says.
+            with patch.object(import_module(MODULE), "step_pwl", lambda v, *_: spike(v)):
                 flat = currents.reshape(*currents.shape[:2], -1).swapaxes(0, 1)
                 return lif(flat)[0].swapaxes(0, 1).reshape(currents.shape)
 

@@ -1,9 +1,12 @@
 """Sinabs' `LIF`, batch first, the time loop inside (https://sinabs.readthedocs.io).
 
-`default`, `stepwise`   `LIF` with its time constant, of which it makes the decay at every call; without a leak `IAF`.
-`alphas`                `LIF` with the decay itself (`train_alphas=True`), trained only where the decay is learned; then all are.
-                        `ALIF` where the threshold adapts, with a spike function of ours, which hands it a gradient too.
-`layers`                `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …), `Merge` for sums.
+- `default`, `stepwise`: `LIF` with its time constant, from which it computes the decay at every
+  call; without a leak `IAF`.
+- `alphas`: `LIF` with the decay itself (`train_alphas=True`), trained only where the decay is
+  learned. With an adaptive threshold `ALIF`, whose spike function, written here, gives the
+  threshold a gradient too.
+- `layers`: `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …),
+  `Merge` for sums.
 """
 
 import math
@@ -47,11 +50,15 @@ class Sinabs(TorchAdapter):
         if spec.adaptation is not None and spec.reset == "soft-undecayed":
             return "ALIF subtracts its threshold, or a constant"
         if case.construction == "layers" and case.precision in ("bf16", "fp16"):
-            return f"Sinabs' spikes are float32, and layers behind them, here in {case.precision}, take them unconverted"
+            return (
+                f"Sinabs' spikes are float32, and layers behind them, here in {case.precision}, "
+                "take them unconverted"
+            )
         return None
 
     def current_scale(self, spec) -> float:
-        """A synaptic current is what is left of it and of the new input together: the input decays before it is used."""
+        """The synaptic input decays before it is used: the current is the decayed sum of old and
+        new."""
         return 1.0 if spec.current_decay is None else 1 / spec.current_decay
 
     def modules(self, case: Case, network: Network):
@@ -70,22 +77,20 @@ class Sinabs(TorchAdapter):
         return loop(self.made(spec, construction))
 
     def made(self, spec, construction, **squeezed):
-        """Sinabs' `LIF` or `IAF` of `spec`; given a `batch_size`, the one that takes batch and time merged."""
+        """Returns Sinabs' `LIF` or `IAF` of `spec`; with a `batch_size` the one that takes batch
+        and time merged."""
         import torch
         from sinabs import activation
 
         slope_at = derivative(spec, torch)
-        subtracted = {
-            "soft": None,
-            "soft-undecayed": spec.subtracted,
-            "none": 0.0,
-        }  # None: the threshold
+        # None subtracts the threshold.
+        subtracted = {"soft": None, "soft-undecayed": spec.subtracted, "none": 0.0}
         reset = (
             activation.MembraneReset()
             if spec.reset == "hard"
             else activation.MembraneSubtract(subtracted[spec.reset])
         )
-        # The default, MultiSpike, knows no bound.
+        # The default, MultiSpike, has no upper bound.
         spikes = (
             activation.SingleSpike if spec.max_spikes == 1 else activation.MaxSpike(spec.max_spikes)
         )
@@ -132,10 +137,11 @@ class Sinabs(TorchAdapter):
         return lif
 
     def native(self, features):
-        """LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each, surrogate exponential.
+        """LIF(tau_mem=40, norm_input=False): β = exp(−1/40), many spikes a step, subtracts θ each,
+        surrogate exponential.
 
-        Source: Sinabs' tutorial "Choosing a neuron model" (docs/tutorials/neuron_models.ipynb) and the defaults of
-        `sinabs.layers.LIF`. Its time constant is trained along.
+        Source: Sinabs' tutorial "Choosing a neuron model" (docs/tutorials/neuron_models.ipynb) and
+        the defaults of `sinabs.layers.LIF`. Its time constant is trained along.
         """
         return loop(import_module(self.layers).LIF(tau_mem=40.0, norm_input=False))
 
@@ -144,7 +150,8 @@ STATES = ("v_mem", "i_syn", "b")
 
 
 def loop(layer):
-    """The TimeLoop of a layer of Sinabs, batch first, that keeps its states itself: `v_mem`, and others where it has them."""
+    """Returns the TimeLoop of a layer of Sinabs, batch first, that keeps its states itself:
+    `v_mem`, and others if it has them."""
     from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):
@@ -166,7 +173,7 @@ def loop(layer):
 
 
 def spike_at_threshold():
-    """A spike function as Sinabs lets users bring one: SingleSpike, whose gradient goes to the threshold too."""
+    """Returns SingleSpike with a gradient for the threshold too, as a custom spike function."""
     import torch
 
     class SpikeAtThreshold(torch.autograd.Function):
@@ -187,7 +194,7 @@ def spike_at_threshold():
 
 
 def squeezed(network, own):
-    """The Container of modules that take batch and time merged, batch first."""
+    """Returns the Container of modules that take batch and time merged, batch first."""
     import torch
     from sinabs import reset_states
 

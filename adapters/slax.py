@@ -1,10 +1,10 @@
-"""slax (https://pypi.org/project/slax), on Flax's linen: `LIF` under its own `RNN`. Its decay is the sigmoid of `init_tau`.
+"""slax (https://pypi.org/project/slax), on Flax's linen: `LIF` under its own `RNN`. Its decay is
+the sigmoid of `init_tau`.
 
-`default`    `RNN(lif, unroll=1)`, a scan over the steps.
-`unrolled`   `RNN(lif)`, as slax has it if nothing else is said: the scan unrolled from the first step to the last, which takes
-             XLA long to compile.
+- `default`: `RNN(lif, unroll=1)`, a scan over the steps.
+- `unrolled`: `RNN(lif)`, slax's default: the scan fully unrolled, which XLA compiles slowly.
 
-What `init` hands out as the state is the one after a first step, so the state at rest is made here, of zeros.
+`init` returns the state after a first step, so the state at rest is made here, of zeros.
 """
 
 from math import log
@@ -26,7 +26,10 @@ class Slax(JaxAdapter):
         if spec.surrogate not in ("superspike", "atan") or (
             spec.surrogate == "atan" and spec.slope != 1
         ):
-            return f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: fast_sigmoid, atan of 1, for its height is its slope"
+            return (
+                f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: fast_sigmoid, atan of "
+                "1, for its height is its slope"
+            )
         if spec.max_spikes > 1:
             return "slax's LIF fires once a step"
         return "slax's LIF always leaks" if spec.decay == 1 else None
@@ -44,7 +47,8 @@ class Slax(JaxAdapter):
         return spikes_of(slax.RNN(lif) if construction == "unrolled" else slax.RNN(lif, unroll=1))
 
     def native(self, features):
-        """LIF(init_tau=2): β = σ(2) = 0.88, subtracts θ with gradient, surrogate superspike of slope 25.
+        """LIF(init_tau=2): β = σ(2) = 0.88, subtracts θ with gradient, surrogate superspike of
+        slope 25.
 
         Source: the defaults of `slax.LIF` and `slax.fast_sigmoid`.
         """
@@ -54,7 +58,8 @@ class Slax(JaxAdapter):
 
 
 def spikes_of(model):
-    """The function from currents (T, B, *features) to the spikes of a model with states, from rest."""
+    """Returns the function from currents (T, B, *features) to the spikes of a model with states,
+    from rest."""
     import jax
     import jax.numpy as jnp
 

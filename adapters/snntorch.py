@@ -1,15 +1,16 @@
-"""snnTorch (https://snntorch.readthedocs.io): `Leaky`, one call per step, and its two neurons without a loop.
+"""snnTorch (https://snntorch.readthedocs.io): `Leaky`, one call per step, and its two neurons
+without a loop.
 
-`default`, `stepwise`   `Leaky`. Its own `subtract` reset takes θ off *after* the decay and detached, which is one of the neurons
-                        of `soft-undecayed`; for `soft` the reset is applied here to the membrane that `Leaky` hands out, as its
-                        `reset_mechanism="none"` is meant for.
-                        With a synaptic current `Synaptic`, which adds a step's input before it uses the current: the reset is
-                        applied here, for its own clears the current too.
-`lapicque`              `Lapicque`, given the resistance and capacitance of the decay.
-`state-leaky`           `StateLeaky`: a convolution over time, no reset.
-`linear-leaky`          `LinearLeaky`: the same with the linear layer inside.
-`layers`                torch's layers and `Leaky(init_hidden=True)` in a `Sequential` that is called once for each step, behind
-                        `utils.reset`, as tutorials write it.
+- `default`, `stepwise`: `Leaky`. Its own `subtract` reset takes θ off *after* the decay and
+  detached, one of the neurons of `soft-undecayed`; for `soft` the reset is applied here to the
+  membrane that `Leaky` returns, the purpose of its `reset_mechanism="none"`. With a synaptic
+  current `Synaptic`, which adds a step's input before it uses the current; the reset is applied
+  here, for its own clears the current too.
+- `lapicque`: `Lapicque`, with the resistance and capacitance of the decay.
+- `state-leaky`: `StateLeaky`, a convolution over time, no reset.
+- `linear-leaky`: `LinearLeaky`, the same with the linear layer inside.
+- `layers`: torch's layers and `Leaky(init_hidden=True)` in a `Sequential` that is called once for
+  each step after `utils.reset`, as tutorials write it.
 """
 
 from math import log, prod
@@ -24,13 +25,24 @@ from .base.spikes import reset
 from .base.torch_adapter import TorchAdapter
 
 OTHER_FAMILIES = {
-    "alpha": "Alpha's membrane is the difference of two currents that decay, which is no neuron of the equations here",
-    "rleaky": "RLeaky feeds spikes back by a layer of its own; the network recurrent-lif is offered with Leaky and torch's layer",
-    "rsynaptic": "RSynaptic feeds spikes back by a layer of its own; no recurrent neuron with a synaptic current is offered here",
+    "alpha": (
+        "Alpha's membrane is the difference of two currents that decay, which is no neuron of the "
+        "equations here"
+    ),
+    "rleaky": (
+        "RLeaky feeds spikes back by a layer of its own; the network recurrent-lif is offered with "
+        "Leaky and torch's layer"
+    ),
+    "rsynaptic": (
+        "RSynaptic feeds spikes back by a layer of its own; no recurrent neuron with a synaptic "
+        "current is offered here"
+    ),
     "slstm": "SLSTM has the gates of an LSTM, and no membrane that decays by a constant",
-    "sconv2dlstm": "SConv2dLSTM has the gates of an LSTM, and no membrane that decays by a constant",
+    "sconv2dlstm": (
+        "SConv2dLSTM has the gates of an LSTM, and no membrane that decays by a constant"
+    ),
 }
-"""Why snnTorch's other neurons are no construction of a network here."""
+"""Reasons why snnTorch's other neurons are not offered."""
 PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 
 
@@ -66,9 +78,15 @@ class SnnTorch(TorchAdapter):
         if spec.reset == "hard" and not spec.detach_reset:
             return "Leaky's hard reset is always detached"
         if case.construction == "layers" and spec.reset == "soft":
-            return "Leaky's own subtraction is soft-undecayed, and a Leaky that keeps its membrane itself takes no other"
+            return (
+                "Leaky's own subtraction is soft-undecayed, and a Leaky that keeps its membrane "
+                "itself takes no other"
+            )
         if case.construction == "layers" and case.precision in ("bf16", "fp16"):
-            return f"Leaky's spikes are float32, and layers behind them, here in {case.precision}, take them unconverted"
+            return (
+                f"Leaky's spikes are float32, and layers behind them, here in {case.precision}, "
+                "take them unconverted"
+            )
         return None
 
     def neuron(self, spec, features):
@@ -114,8 +132,9 @@ class SnnTorch(TorchAdapter):
     def native(self, features):
         """Leaky(beta=0.95): β = 0.95, subtracts θ undecayed and detached, surrogate atan(2).
 
-        Source: snnTorch's tutorial 5, "Training Spiking Neural Networks with snntorch" (docs/tutorials/tutorial_5.rst), and
-        the defaults of `snntorch.Leaky`. The linear layer stands before the loop over time, not in it as in the tutorial.
+        Source: snnTorch's tutorial 5, "Training Spiking Neural Networks with snntorch"
+        (docs/tutorials/tutorial_5.rst), and the defaults of `snntorch.Leaky`. The linear layer
+        stands before the loop over time, not in it as in the tutorial.
         """
         from snntorch import Leaky
 
@@ -135,7 +154,7 @@ def leaky_of(spec, **how):
 
 
 def resetting(spec) -> dict:
-    """`options`, and the neuron's own reset."""
+    """Returns `options`, and the neuron's own reset."""
     return {
         "reset_mechanism": {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none"),
         **options(spec),
@@ -143,7 +162,7 @@ def resetting(spec) -> dict:
 
 
 def each_step(net, x):
-    """What `net`, from rest, computes of every step."""
+    """Applies `net`, from rest, to every step."""
     import torch
     from snntorch import utils
 
@@ -152,7 +171,8 @@ def each_step(net, x):
 
 
 def loop(leaky, spec=None):
-    """The TimeLoop of a `Leaky`; the reset of `spec`, if given, is applied here to the membrane that it hands out."""
+    """Returns the TimeLoop of a `Leaky`; the reset of `spec`, if given, is applied here to the
+    membrane."""
     import torch
 
     from .base.time_loop import TimeLoop
@@ -170,7 +190,7 @@ def loop(leaky, spec=None):
 
 
 def synaptic_loop(spec):
-    """The TimeLoop of a `Synaptic`, whose resets are those of `spec`, applied here to the membrane that it hands out."""
+    """Returns the TimeLoop of a `Synaptic`; the reset of `spec` is applied here to the membrane."""
     import torch
     from snntorch import Synaptic
 
@@ -192,8 +212,9 @@ def synaptic_loop(spec):
 
 
 def options(spec) -> dict:
-    """What its neurons are given alike: threshold, and snnTorch's surrogate for σ' of `spec`, one that it lets users write where
-    it has none. Its own sigmoid overflows: exp(−k·u) is infinite where k·u is below −88."""
+    """Returns the options that its neurons share: the threshold, and snnTorch's surrogate for σ' of
+    `spec`, or a custom one where it has none. Its own sigmoid overflows: exp(−k·u) is infinite
+    where k·u is below −88."""
     import torch
     from snntorch import surrogate
 
@@ -211,14 +232,14 @@ def options(spec) -> dict:
 
 
 def beta_of(spec):
-    """What `StateLeaky` must be given: it decays by exp(−(1 − beta)) per step, whatever beta is called."""
+    """Returns the `beta` of `StateLeaky`, which decays by exp(−(1 − beta)) per step."""
     import torch
 
     return torch.tensor(1 + log(spec.decay))
 
 
 def spikes_only(kind, *arguments, **options):
-    """A neuron of `kind`, which hands out spikes and membrane, handing out its spikes."""
+    """Returns a neuron of `kind`, which returns spikes and membrane, reduced to its spikes."""
 
     class Spikes(kind):
         def forward(self, x):

@@ -1,5 +1,5 @@
-"""snnTorch on Graphcore's IPUs (https://snntorch.readthedocs.io): a row without figures, for what
-it runs on cannot be had.
+"""snnTorch on Graphcore's IPUs (https://snntorch.readthedocs.io): a row without figures, because
+the hardware and its SDK are not available.
 
 The package `snntorch-ipu` 0.5.18, of 2023 and the last, imports `poptorch` with its surrogates and
 compiles them for IPUs when first imported. `poptorch` is not on PyPI: it comes with Graphcore's

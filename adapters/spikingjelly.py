@@ -1,18 +1,19 @@
 """SpikingJelly 2 (https://spikingjelly.readthedocs.io): `LIFNode` and its relatives.
 
-`default`, `stepwise`       `LIFNode` in multi-step mode, `IFNode` where there is no leak. On a CUDA device the
-                            package chooses a provider; the record names it.
-                            With a synaptic current `CUBALIFNode`, called once per step.
-`cuda`, `triton`, `torch`   the same by this one of its providers; on a CPU there is only `torch`.
-`single-step`               `LIFNode` called once per step.
-                            Where the decay is learned, `ParametricLIFNode`.
-`parametric`                `ParametricLIFNode`, its time constant trained only where the decay is learned.
-`layers`                    `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in multi-step mode.
-`flexsn`                    `FlexSN` around one step written here, with the reset `none` too: on a CUDA device the package makes
-                            a kernel of it, where it can.
-`memopt`                    a Linear and `LIFNode` in `memopt.checkpoint_module`: backward computes them again. Their inputs are
-                            kept as bits where all of the network are spikes.
-`sliding-psn`               `SlidingPSN` of order T, its weights the powers of the decay: one product over time, no reset.
+- `default`, `stepwise`: `LIFNode` in multi-step mode, without a leak `IFNode`, with a synaptic
+  current `CUBALIFNode`, called once per step. On a CUDA device the package chooses a provider; the
+  record names it.
+- `cuda`, `triton`, `torch`: the same by this provider; on a CPU there is only `torch`.
+- `single-step`: `LIFNode` called once per step; with a learned decay `ParametricLIFNode`.
+- `parametric`: `ParametricLIFNode`, its time constant trained only where the decay is learned.
+- `layers`: `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in
+  multi-step mode.
+- `flexsn`: `FlexSN` around one step written here, with the reset `none` too; on a CUDA device the
+  package makes a kernel of it where it can.
+- `memopt`: a Linear and `LIFNode` in `memopt.checkpoint_module`: backward recomputes them. Inputs
+  are kept as bits where all inputs of the network are spikes.
+- `sliding-psn`: `SlidingPSN` of order T, its weights the powers of the decay: one product over
+  time, no reset.
 """
 
 import os
@@ -29,7 +30,7 @@ from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter
 
 PROVIDERS = ("cuda", "triton", "torch")
-"""Who may compute SpikingJelly's neurons on a CUDA device."""
+"""SpikingJelly's implementations of its neurons on a CUDA device."""
 
 OWN = ("flexsn", "memopt", "sliding-psn")
 """Constructions whose neuron is no TimeLoop."""
@@ -37,7 +38,7 @@ OWN = ("flexsn", "memopt", "sliding-psn")
 SHORT = ("bf16", "fp16", "amp-bf16")
 
 SLOPES = {"superspike": (1, 2), "triangle": (1,)}
-"""Those with which SpikingJelly has a surrogate, where it has not all. SoftSign(α) is (α/2)/(1 + α|u|)²."""
+"""The only slopes of surrogates that have no free slope. SoftSign(α) is (α/2)/(1 + α|u|)²."""
 
 
 class SpikingJelly(TorchAdapter):
@@ -72,7 +73,8 @@ class SpikingJelly(TorchAdapter):
             return "SpikingJelly's neurons fire once a step"
         if spec.slope not in SLOPES.get(spec.surrogate, (spec.slope,)):
             return (
-                "SuperSpike and PiecewiseQuadratic scale the height with the slope: only slope 1 is the same; SoftSign is "
+                "SuperSpike and PiecewiseQuadratic scale the height with the slope: only slope 1 "
+                "is the same; SoftSign is "
                 "superspike of slope 2"
             )
         if spec.decay == 1 and case.construction in ("parametric", "sliding-psn"):
@@ -84,7 +86,7 @@ class SpikingJelly(TorchAdapter):
         return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
 
     def program(self, case: Case, network: Network):
-        self.time_steps = case.time_steps  # SlidingPSN's order, which it needs when it is made
+        self.time_steps = case.time_steps  # the order of SlidingPSN
         # Whether the layers of construction memopt, linears and neurons, read spikes only.
         self.of_spikes = case.input in SPIKES and not {"avg_pool", "add"} & {
             node.kind for node in network.nodes
@@ -94,7 +96,7 @@ class SpikingJelly(TorchAdapter):
         return super().program(case, network)
 
     def facts(self, case: Case) -> dict:
-        """`backend`: the provider that computed the neuron."""
+        """`backend` is the provider that computed the neuron."""
         if case.construction in ("stepwise", "single-step", *OWN):
             return {"backend": "torch"}
         parametric = case.construction == "parametric" or (
@@ -154,7 +156,7 @@ class SpikingJelly(TorchAdapter):
         return made
 
     def surrogate(self, spec):
-        """SpikingJelly's surrogate for σ' of `spec`."""
+        """Returns SpikingJelly's surrogate for σ' of `spec`."""
         from spikingjelly.activation_based import surrogate
 
         return {
@@ -170,7 +172,7 @@ class SpikingJelly(TorchAdapter):
         }[spec.surrogate]()
 
     def loop(self, node, states=("v",)):
-        """The module of a neuron that keeps its `states` itself, by these names: a TimeLoop."""
+        """Returns the TimeLoop of a neuron that keeps `states` in attributes of these names."""
         import torch
 
         from .base.time_loop import TimeLoop
@@ -205,9 +207,10 @@ class SpikingJelly(TorchAdapter):
     def native(self, features):
         """LIFNode(tau=2, ATan()): v + (x − v)/2, to zero with gradient, surrogate atan(2).
 
-        Source: SpikingJelly's tutorial "Single Fully Connected Layer SNN to Classify MNIST" and its code
-        (spikingjelly/activation_based/examples/lif_fc_mnist.py), and the defaults of `LIFNode`. All steps are given at once
-        (`step_mode="m"`), which its documentation recommends.
+        Source: SpikingJelly's tutorial "Single Fully Connected Layer SNN to Classify MNIST" and its
+        code (spikingjelly/activation_based/examples/lif_fc_mnist.py), and the defaults of
+        `LIFNode`. All steps are given at once (`step_mode="m"`), which its documentation
+        recommends.
         """
         from spikingjelly.activation_based import neuron, surrogate
 
@@ -217,7 +220,7 @@ class SpikingJelly(TorchAdapter):
 
 
 def superspike(spec):
-    """1/(1 + |u|)². SuperSpike came with version 2; before that it is one of ours, as the package lets users write it."""
+    """Returns 1/(1 + |u|)²: the package's own since version 2, before that a custom one."""
     from spikingjelly.activation_based import surrogate
 
     if hasattr(surrogate, "SuperSpike"):
@@ -227,7 +230,8 @@ def superspike(spec):
 
 
 def provider_refusal(provider: str, case: Case) -> str | None:
-    """Why `provider` cannot be forced here. Looks at files only: importing the package would fix its choice."""
+    """Returns the reason why `provider` cannot be forced, or None. Looks at files only: importing
+    the package would fix its choice."""
     if case.device == "cpu":
         return (
             None
@@ -235,7 +239,10 @@ def provider_refusal(provider: str, case: Case) -> str | None:
             else f"SpikingJelly's provider {provider} runs on CUDA devices only"
         )
     if case.precision in SHORT:
-        return f"SpikingJelly refuses a forced provider where the state is not float32, as in {case.precision}"
+        return (
+            "SpikingJelly refuses a forced provider where the state is not float32, as in "
+            f"{case.precision}"
+        )
     if provider == "triton" and find_spec("triton") is None:
         return "SpikingJelly's provider triton needs Triton, which is not installed"
     package = find_spec("spikingjelly")
@@ -245,12 +252,16 @@ def provider_refusal(provider: str, case: Case) -> str | None:
         and package.origin
         and not list(Path(package.origin).parent.glob("_ops/lif/_C*"))
     ):
-        return "this SpikingJelly was installed without its CUDA kernels (SJ_BUILD_NATIVE_CUDA=1 at a build from source)"
+        return (
+            "this SpikingJelly was installed without its CUDA kernels (SJ_BUILD_NATIVE_CUDA=1 at a "
+            "build from source)"
+        )
     return None
 
 
 def force_provider(provider: str) -> None:
-    """Bind `LIFNode` to one provider. The package reads the variable once, when its operator is first imported."""
+    """Binds `LIFNode` to one provider. The package reads the variable once, when its operator is
+    first imported."""
     os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = provider
     from spikingjelly._ops.lif import _selection
 
@@ -261,25 +272,23 @@ def force_provider(provider: str) -> None:
 
 
 def provider_of(kind: str, case: Case) -> str:
-    """Who computes the neuron `kind`, "lif" or "plif", in multi-step mode."""
+    """Returns the provider of the neuron `kind`, "lif" or "plif", in multi-step mode."""
     import torch
     from spikingjelly.activation_based import functional
 
-    if not hasattr(
-        functional, "neuron_implementation"
-    ):  # before version 2 whoever makes a neuron chooses: here nobody does
-        return "torch"
+    if not hasattr(functional, "neuron_implementation"):
+        return "torch"  # before version 2 a neuron's argument chooses; torch is its default
     execution = "compile" if case.mode.startswith("compile") else "eager"
     chosen = functional.neuron_implementation(kind, torch.device(case.device), execution=execution)[
         "implementation"
     ]
-    # A state in a short format leaves the fused kernels, and `neuron_implementation` does not know of it.
+    # A state in a short format leaves the fused kernels, which `neuron_implementation` ignores.
     return "torch-reference" if case.precision in SHORT else chosen
 
 
 def flexible(spec):
-    """One step of a neuron (current, potential) → (spikes, potential), as `FlexSN` takes it: a function that holds neither
-    tensors nor modules, such as SpikingJelly's surrogates."""
+    """Returns one step (current, potential) → (spikes, potential) as `FlexSN` takes it: a function
+    without tensors and modules, such as SpikingJelly's surrogates."""
     import torch
 
     from .base.spikes import reset, torch_spike
@@ -295,7 +304,8 @@ def flexible(spec):
 
 
 def checkpointed(layer, of_spikes):
-    """A Linear and its neuron, computed again in backward from their input, which is kept as bits if it is `of_spikes`."""
+    """Returns a Linear and its neuron that backward recomputes from their input, kept as bits if it
+    is `of_spikes`."""
     from spikingjelly.activation_based import memopt
     from torch import nn
 

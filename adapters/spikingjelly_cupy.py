@@ -1,8 +1,8 @@
 """SpikingJelly 0.0.0.0.14, the last version with CuPy kernels
 (https://spikingjelly.readthedocs.io), in multi-step mode.
 
-On CUDA the backend is `cupy`, on a CPU `torch`: there are no CuPy kernels for it. This version has
-no SuperSpike; its kernels take any surrogate that tells its CUDA code.
+On CUDA the backend is `cupy`, on a CPU `torch`. This version has no SuperSpike; its kernels take
+any surrogate with CUDA code.
 """
 
 from dataclasses import replace

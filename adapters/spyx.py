@@ -1,12 +1,15 @@
 """Spyx (https://spyx.readthedocs.io), its decay a constant unless it is learned.
 
-`default`        `PSU_LIF`, one step after the other under `spyx.nn.run`. It never resets; for `soft` and `hard` the reset is
-                 applied here to the potential that it hands out.
-`psu-parallel`   `PSU_LIF.parallel`: all steps at once by an associative scan, no reset.
-`lif`            `nn.LIF`. It fires on the potential of the step before, after which it subtracts: that is `soft-undecayed`, its
-                 spikes one step late. So it is given one step of no current more, and its first answer is dropped.
-`alif`           `nn.ALIF`: `lif` with an adaptive threshold, to which a spike adds 1 − adaptation_decay, no more and no less.
-`cuba-lif`       `nn.CuBaLIF`: a synaptic current, and spikes one step late likewise; it subtracts before the decay, as `soft`.
+- `default`: `PSU_LIF`, step by step under `spyx.nn.run`. It never resets; for `soft` and `hard` the
+  reset is applied here to the potential that it returns.
+- `psu-parallel`: `PSU_LIF.parallel`, all steps at once by an associative scan, no reset.
+- `lif`: `nn.LIF`. It fires on the potential of the step before and then subtracts:
+  `soft-undecayed`, its spikes one step late. It gets one extra step without current, and its first
+  output is dropped.
+- `alif`: `nn.ALIF`, `lif` with an adaptive threshold, to which a spike adds exactly 1 −
+  adaptation_decay.
+- `cuba-lif`: `nn.CuBaLIF`, a synaptic current, its spikes one step late too; it subtracts before
+  the decay, as `soft`.
 """
 
 from math import isclose, prod
@@ -110,10 +113,12 @@ class Spyx(JaxAdapter):
         return self.neuron(spec, features)
 
     def native(self, features):
-        """nn.LIF(triangular): β by neuron about 0.5, subtracts θ undecayed, spikes one step late, surrogate triangular.
+        """nn.LIF(triangular): β by neuron about 0.5, subtracts θ undecayed, spikes one step late,
+        surrogate triangular.
 
-        Source: Spyx's tutorial "Your first SNN" (docs/tutorials/first-snn.md) and the defaults of `spyx.nn.LIF`. Its β, drawn
-        with seed 0 here, is trained in the tutorial and a constant here.
+        Source: Spyx's tutorial "Your first SNN" (docs/tutorials/first-snn.md) and the defaults of
+        `spyx.nn.LIF`. Its β, drawn with seed 0 here, is trained in the tutorial and a constant
+        here.
         """
         import spyx
         from flax import nnx
@@ -123,7 +128,8 @@ class Spyx(JaxAdapter):
 
 
 def made(kind, spec, features, **more):
-    """A neuron with Spyx's surrogate for σ' of `spec`, one that it lets users write where it has none."""
+    """Returns a neuron with Spyx's surrogate for σ' of `spec`, or a custom one where it has
+    none."""
     import jax.numpy as jnp
     import spyx
     from flax import nnx

@@ -1,5 +1,5 @@
-"""A plain PyTorch loop: what a user writes without any framework. The reference that other adapters
-are compared with, and the only torch adapter that hands out potentials."""
+"""A plain PyTorch loop, as a user writes it without any framework: the baseline of other adapters,
+and the only torch adapter with potentials."""
 
 from snnbench.kernels.spec import LEARNED, decay_of, parameter_of_decay
 

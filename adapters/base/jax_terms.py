@@ -14,7 +14,7 @@ from snnbench.core.case import ABSENT, Case
 from snnbench.core.contract import Parameters
 from snnbench.core.result import Array
 
-from ..ranks.timed import mean_of, numbers, timed
+from ..ranks.terms import mean_of, numbers, timed
 from .jax_network import JaxNetwork, NodeArrays, Value
 from .jax_parts import RANKS
 from .jax_program import JaxProgram

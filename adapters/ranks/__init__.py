@@ -1,7 +1,6 @@
-"""Several processes that compute one case of torch together: each a rank with its part of the batch
-or of the time steps.
+"""Several processes that compute one torch case together. Each rank has its part of the batch or of
+the time steps.
 
-Who is asked is a program like any other, in the worker; it has no arrays of its own: what it is
-given goes to the ranks in parts, and what they hold is read, part by part, when the harness reads
-it.
+The worker drives a program like any other. That program has no arrays of its own: it sends inputs
+to the ranks in parts, and reads results part by part when the harness reads them.
 """

@@ -1,5 +1,5 @@
-"""The program of one rank: an adapter's own, of its part of the case, in which what all must have
-alike is reduced over all."""
+"""The program of one rank: an adapter's own program of its part of the case, with sums over all
+ranks where all must be alike."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -22,15 +22,14 @@ from .time import Post, hand_on
 
 @dataclass
 class Member:
-    """A rank's program, and which items of the whole are its own."""
+    """A rank's program, and the items of the whole that it computes."""
 
     program: Any
-    own: slice
+    items: slice
     post: Post | None = None
 
     def waited(self) -> float | None:
-        """Seconds of waiting for states since this was asked last; None where none are handed
-        on."""
+        """Seconds of waiting for states since the last call; None where none are handed on."""
         if self.post is None:
             return None
         seconds, self.post.waited = self.post.waited, 0.0
@@ -38,32 +37,29 @@ class Member:
 
 
 def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Member:
-    """The part of a rank of `case`, which has `ranks`."""
+    """Returns a rank's part of `case`, which has `ranks`."""
     size = SIZE[case.parallel]
     count = getattr(case, size)
-    own = parts(count, case.ranks)[rank]
-    steps = own.stop - own.start
-    alone: Any = {
-        "ranks": ABSENT,
-        size: steps,
-    }  # `parallel` stays: a fused layer may have no place for a state
-    program = adapter.program(replace(case, **alone), network)
+    items = parts(count, case.ranks)[rank]
+    size_of_part = items.stop - items.start
+    # `parallel` stays: a fused layer may have no place for a state.
+    part: Any = {"ranks": ABSENT, size: size_of_part}
+    program = adapter.program(replace(case, **part), network)
     if not isinstance(program, TorchProgram):
         raise Unsupported(f"{adapter.name} has a program of its own, which ranks cannot share")
     post = hand_on(program.network, rank, case.ranks, count) if case.parallel == "time" else None
-    share(program, steps / count if case.parallel == "data" else 1 / case.ranks)
-    return Member(program, own, post)
+    share(program, size_of_part / count if case.parallel == "data" else 1 / case.ranks)
+    return Member(program, items, post)
 
 
 def share(program: TorchProgram, share: float) -> None:
-    """Make `program` a part of the whole: statistics of norms are of all ranks, and gradients of
-    parameters are summed. The loss of a rank, of its own items or, behind a mean over time, the
-    same in all, counts by its `share`."""
+    """Makes `program` a part of the whole: statistics of norms are over all ranks, and gradients of
+    parameters are summed. The loss of a rank, of its own items or, after a mean over time, the same
+    in all, counts by its `share`."""
     synchronise(program.network, dist.group.WORLD)
     if program.leaves:
-        with warnings.catch_warnings(
-            action="ignore", category=FutureWarning
-        ):  # of what replaces broadcast_buffers, not yet
+        # torch announces a successor of broadcast_buffers.
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             wrapped = DistributedDataParallel(program.network, broadcast_buffers=False)
         wrapped.register_comm_hook(None, summed)
         program.called = wrapped
@@ -72,7 +68,7 @@ def share(program: TorchProgram, share: float) -> None:
 
 
 def summed(state: None, bucket: dist.GradBucket) -> Future[Tensor]:
-    """In place of DistributedDataParallel's average, in which parts of any size would count
-    alike."""
+    """Sums gradients in place of DistributedDataParallel's average, which would weight parts of any
+    size alike."""
     work = dist.all_reduce(bucket.buffer(), async_op=True)
     return work.get_future().then(lambda future: future.value()[0])

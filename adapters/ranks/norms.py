@@ -12,8 +12,8 @@ PLAIN = (nn.BatchNorm1d, nn.BatchNorm2d)
 
 
 class _Normalised(torch.autograd.Function):
-    """(x − μ)·r of items (M, C, …) of all ranks, with μ and r = 1/√(variance + ε) of all: gradients
-    by x are of the whole."""
+    """(x − μ)·r of items (M, C, …), with μ and r = 1/√(variance + ε) over all ranks; gradients by x
+    are those of the whole."""
 
     @staticmethod
     def forward(
@@ -41,9 +41,9 @@ class _Normalised(torch.autograd.Function):
 
 
 class SynchronisedNorm(nn.modules.batchnorm._BatchNorm):
-    """`nn.BatchNorm` in training, over the items of all ranks: one all_gather in forward, one
-    all_reduce in backward. It takes parameters and running statistics of `norm`. (torch's own
-    SyncBatchNorm takes no tensors of CPUs.)"""
+    """`nn.BatchNorm` in training over the items of all ranks: one all_gather in forward, one
+    all_reduce in backward. It shares parameters and running statistics with `norm`. torch's own
+    SyncBatchNorm takes no CPU tensors."""
 
     def __init__(self, norm: nn.modules.batchnorm._BatchNorm, group: Group) -> None:
         super().__init__(
@@ -64,8 +64,8 @@ class SynchronisedNorm(nn.modules.batchnorm._BatchNorm):
 
 
 def synchronise(network: nn.Module, group: Group) -> None:
-    """Have every batch norm within take the statistics of all ranks. Raises Unsupported for one of
-    a framework's own."""
+    """Gives every batch norm in `network` the statistics of all ranks. Raises Unsupported for a
+    framework's own norm."""
     for parent in list(network.modules()):
         for name, child in list(parent.named_children()):
             if type(child) in PLAIN:

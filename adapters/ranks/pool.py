@@ -1,8 +1,8 @@
-"""Starts the ranks of a case, asks them, and says which of them died or did not come.
+"""Starts the ranks of a case, calls them, and reports which of them died or did not answer.
 
 torchrun's elastic agent starts them and ends all when one dies; it runs in a thread of the worker.
-A rank whose agent dies would live on: each has the kernel kill it with its parent
-(`Start.confine`).
+The kernel kills each rank together with its parent (`Start.confine`), because a rank would outlive
+its agent.
 """
 
 import logging
@@ -20,21 +20,20 @@ from typing import Any
 
 from snnbench.core.contract import ACROSS, RankAbsent, RankDied
 
-from .rank import serve
-from .start import Start
+from .rank import Start, serve
 
 GRACE_S = 3.0
-"""That other ranks have to answer when one has failed: they may wait for it in vain."""
+"""Seconds for the other ranks to answer after one has failed: they may wait for it in vain."""
 LONGEST_START, LONGEST_END_S = 3, 10.0
-"""Times its patience that ranks may take to import and meet; seconds that they may take to end."""
+"""Multiple of `patience` for ranks to import and meet; seconds for them to end."""
 
 
 class Ranks:
-    """So many processes, started at the first question. `ask` raises RankDied and RankAbsent, after
-    which all have ended.
+    """Processes that start at the first call. `ask` raises RankDied and RankAbsent, after which all
+    have ended.
 
-    with Ranks(start) as ranks:
-        ranks.ask("prepare", case)     # [None, None]
+        with Ranks(start) as ranks:
+            ranks.ask("prepare", case)  # [None, None]
     """
 
     def __init__(self, start: Start) -> None:
@@ -43,8 +42,8 @@ class Ranks:
         self.lost: Exception | None = None
         self.failed: BaseException | None = None
         self.dropped: list[tuple[str, int]] = []
-        """What nobody here holds any more, `results`, `arrays` or `programs`, by number: the next
-        question tells the ranks."""
+        """Kind (`results`, `arrays` or `programs`) and number of released objects: the next call tells
+        the ranks."""
 
     def __enter__(self) -> "Ranks":
         return self
@@ -53,8 +52,8 @@ class Ranks:
         self.close()
 
     def ask(self, method: str, *common: Any, each: Sequence[tuple[Any, ...]] = ()) -> list[Any]:
-        """What `method` of every rank gives, for arguments that all are given, and then for those
-        of `each` its own. Raises what the first of them raised."""
+        """Returns the result of `method` on every rank, for the common arguments followed by the
+        rank's own from `each`. Raises the first exception of a rank."""
         if self.lost:
             raise self.lost
         if not self.connections:
@@ -62,25 +61,25 @@ class Ranks:
         dropped, self.dropped = self.dropped, []
         answers: dict[int, tuple[str, Any]] = {}
         for rank, connection in enumerate(self.connections):
-            with suppress(OSError):  # it has ended, which is seen below
+            with suppress(OSError):  # the rank has ended, which is detected below
                 connection.send((method, dropped, (*common, *(each[rank] if each else ()))))
         until = time.monotonic() + self.start.patience * (LONGEST_START if method == "start" else 1)
         while len(answers) < self.start.count:
             waiting = {
                 one: rank for rank, one in enumerate(self.connections) if rank not in answers
             }
-            heard = wait(list(waiting), max(until - time.monotonic(), 0.0))
-            if not heard:
+            ready = wait(list(waiting), max(until - time.monotonic(), 0.0))
+            if not ready:
                 break
-            for rank in (rank for one, rank in waiting.items() if one in heard):
-                answers[rank] = self._heard(rank)
-                if answers[rank][0] != "given":
+            for rank in (rank for one, rank in waiting.items() if one in ready):
+                answers[rank] = self._receive(rank)
+                if answers[rank][0] != "returned":
                     until = min(until, time.monotonic() + GRACE_S)
-        self._raise_what_failed(answers, method)
+        self._raise_failure(answers, method)
         return [answers[rank][1] for rank in range(self.start.count)]
 
     def close(self) -> None:
-        """Have all ranks end, and wait until they have."""
+        """Ends all ranks, and waits for them."""
         if not self.connections:
             return
         for connection in self.connections:
@@ -93,9 +92,8 @@ class Ranks:
     def _begin(self) -> None:
         from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-        logging.getLogger("torch.distributed.elastic").setLevel(
-            logging.CRITICAL
-        )  # it is known that its thread hears no signals
+        # It warns that its thread gets no signals.
+        logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         pairs = [multiprocessing.get_context("spawn").Pipe() for _ in range(self.start.count)]
         self.folder = tempfile.mkdtemp(prefix="ranks-")
@@ -112,30 +110,30 @@ class Ranks:
             monitor_interval=0.1,
             start_method="spawn",
         )
-        theirs, met = [one for _, one in pairs], f"file://{self.folder}/ranks"
+        rank_ends, rendezvous = [one for _, one in pairs], f"file://{self.folder}/ranks"
 
         def run() -> None:
             try:
-                elastic_launch(config, serve)(self.start, theirs, met, os.getpid())
+                elastic_launch(config, serve)(self.start, rank_ends, rendezvous, os.getpid())
             except BaseException as error:  # it raises SystemExit too
                 self.failed = error
             finally:
-                for connection in theirs:
+                for connection in rank_ends:
                     connection.close()
 
         self.agent = threading.Thread(target=run, name="elastic agent", daemon=True)
-        self.connections = [own for own, _ in pairs]
+        self.connections = [one for one, _ in pairs]
         self.agent.start()
         self.ask("start")
 
-    def _heard(self, rank: int) -> tuple[str, Any]:
+    def _receive(self, rank: int) -> tuple[str, Any]:
         try:
             kind, value = self.connections[rank].recv()
             return kind, value
         except (EOFError, OSError):
             return "died", None
 
-    def _raise_what_failed(self, answers: dict[int, tuple[str, Any]], method: str) -> None:
+    def _raise_failure(self, answers: dict[int, tuple[str, Any]], method: str) -> None:
         died = [rank for rank, (kind, _) in answers.items() if kind == "died"]
         raised = [(rank, value) for rank, (kind, value) in answers.items() if kind == "raised"]
         absent = [rank for rank in range(self.start.count) if rank not in answers]
@@ -169,8 +167,8 @@ class Ranks:
             raise self.lost
 
     def _joined(self) -> dict[int, str]:
-        """How ranks ended that ended badly, those first that did so by themselves, once the agent
-        has ended all."""
+        """Returns how failed ranks ended, once the agent has ended all; ranks that the agent
+        terminated come last."""
         self.agent.join(LONGEST_END_S)
         failures = getattr(self.failed, "failures", {})
         codes = {one.local_rank: one.exitcode for one in failures.values()}
@@ -182,7 +180,7 @@ class Ranks:
         }
 
     def _kill(self) -> None:
-        """End who is left, without asking: who waits for somebody else hears nothing."""
+        """Kills the remaining ranks: a rank that waits for another receives nothing."""
         for child in multiprocessing.active_children():
             child.kill()
         self._joined()

@@ -1,4 +1,4 @@
-"""A program whose calls several ranks make together, as worker and judge drive it."""
+"""A program that several ranks compute together, driven by worker and judge like any other."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,12 +19,12 @@ from ..base.torch_program import DTYPES
 from .pool import Ranks
 
 ALIKE = ("gradients", "updated", "states", "running")
-"""Fields of a result that all ranks must have to the bit; of others each has its part."""
+"""Fields of a result that are bitwise equal in all ranks; of the others each rank has its part."""
 NUMBERS = count()
 
 
 class RankedResult(Result):
-    """A result of all ranks. They drop theirs when nobody holds this one any more."""
+    """A result of all ranks, which drop theirs when this one is deleted."""
 
     number: int
     ranks: Ranks
@@ -34,7 +34,7 @@ class RankedResult(Result):
 
 
 class RankedProgram(Program):
-    """`case` has ranks. Nothing is computed here."""
+    """The program of a case with ranks. It computes nothing itself."""
 
     device_clock = "ranks"
 
@@ -50,21 +50,20 @@ class RankedProgram(Program):
     def __del__(self) -> None:
         self.ranks.dropped.append(("programs", self.number))
 
-    def _of_all(self, method: str, *given: Any) -> list[Any]:
-        return self.ranks.ask("do", self.number, method, *given)
+    def _of_all(self, method: str, *arguments: Any) -> list[Any]:
+        return self.ranks.ask("do", self.number, method, *arguments)
 
-    def _own(self, array: Array, axis: int | None) -> list[Array]:
-        """The part of every rank, along an axis of what is shared; without one each has all."""
+    def _parts(self, array: Array, axis: int | None) -> list[Array]:
+        """Returns every rank's part along a shared axis; without an axis each has the whole."""
         if axis is None:
             return [array] * self.case.ranks
         before: tuple[slice, ...] = (slice(None),) * axis
         return [
-            np.ascontiguousarray(array[(*before, own)])
-            for own in parts(array.shape[axis], self.case.ranks)
+            np.ascontiguousarray(array[(*before, part)])
+            for part in parts(array.shape[axis], self.case.ranks)
         ]
 
     # -- data
-    # ------------------------------------------------------------------------------------------------
 
     def load(self, parameters: Parameters) -> None:
         self._of_all("load", parameters)
@@ -90,19 +89,17 @@ class RankedProgram(Program):
         key = next(NUMBERS)
 
         def send(array: Array, like: int | None = None) -> None:
-            if (
-                axis is None and self.case.loss is None
-            ):  # all go back from the same output, each for its share
+            if axis is None and self.case.loss is None:
+                # All ranks have the same output; each takes its share of the gradient.
                 array = array / np.float32(self.case.ranks)
-            own = [(part,) for part in self._own(array, axis)]
-            self.ranks.ask(method, self.number, key, like, *of, each=own)
+            each = [(part,) for part in self._parts(array, axis)]
+            self.ranks.ask(method, self.number, key, like, *of, each=each)
 
         send(array, like)
         again = partial(self._spread, method, of, axis, key)
         return Spread(key, array, send, again, partial(self.ranks.dropped.append, ("arrays", key)))
 
     # -- calls
-    # -----------------------------------------------------------------------------------------------
 
     def forward(self, x: Any) -> RankedResult:
         return self._call("forward", None, x)
@@ -120,8 +117,8 @@ class RankedProgram(Program):
         return self._call("optimize", result)
 
     def features(self, x: Any) -> dict[str, Shape]:
-        found: dict[str, Shape] = self.ranks.ask("features", self.number, x.key)[0]
-        return found
+        shapes: dict[str, Shape] = self.ranks.ask("features", self.number, x.key)[0]
+        return shapes
 
     def _call(self, method: str, of: RankedResult | None, *arrays: Any) -> RankedResult:
         number = next(NUMBERS)
@@ -137,48 +134,53 @@ class RankedProgram(Program):
         result.number, result.ranks = number, self.ranks
         return result
 
-    def _gathered(self, number: int, path: tuple[str, ...], there: Any) -> Any:
-        if isinstance(there, dict):
+    def _gathered(self, number: int, path: tuple[str, ...], form: Any) -> Any:
+        if isinstance(form, dict):
             return {
-                name: self._gathered(number, (*path, name), item) for name, item in there.items()
+                name: self._gathered(number, (*path, name), item) for name, item in form.items()
             }
-        return None if there is None else Gathered(partial(self._read, number, path))
+        return None if form is None else Gathered(partial(self._read, number, path))
 
     # -- reading
-    # ---------------------------------------------------------------------------------------------
 
     def _read(self, number: int, path: tuple[str, ...]) -> Array | None:
-        """An array of all ranks. Raises OtherNetwork if they should have it alike, and do not."""
+        """Returns an array of all ranks. Raises OtherNetwork if it should be alike in all, and is
+        not."""
         alike = path[0] in ALIKE or (path[0] == "output" and self.output_is_whole)
-        given = self.ranks.ask(
+        arrays = self.ranks.ask(
             "read", number, path, each=[(not rank or not alike,) for rank in range(self.case.ranks)]
         )
         if alike:
-            return self._same(path, given)
-        if any(part is None for part in given):
+            return self._same(path, arrays)
+        if any(part is None for part in arrays):
             return None
         if path[0] == "loss":
-            return np.asarray(sum(given), np.float32)
-        return np.concatenate(given, AXIS[self.case.parallel])
+            return np.asarray(sum(arrays), np.float32)
+        return np.concatenate(arrays, AXIS[self.case.parallel])
 
-    def _same(self, path: tuple[str, ...], given: list[Any]) -> Array | None:
+    def _same(self, path: tuple[str, ...], arrays: list[Any]) -> Array | None:
         from hashlib import sha256
 
-        first: Array | None = given[0]
-        own = None if first is None else sha256(first.tobytes()).hexdigest()
-        for rank, other in enumerate(given[1:], 1):
-            if other != own:
+        first: Array | None = arrays[0]
+        digest = None if first is None else sha256(first.tobytes()).hexdigest()
+        for rank, other in enumerate(arrays[1:], 1):
+            if other != digest:
                 node, name = ("the network", "output") if path[0] == "output" else path[-2:]
-                what = {
-                    "running": f"the running {name} of {node} is of its own items, not of those of all ranks",
-                    "gradients": f"the gradient of the {name} of {node} is not that of rank 0: it was not reduced over all ranks",
+                sentences = {
+                    "running": (
+                        f"the running {name} of {node} is of its own items, not of those of all "
+                        "ranks"
+                    ),
+                    "gradients": (
+                        f"the gradient of the {name} of {node} is not that of rank 0: it was not "
+                        "reduced over all ranks"
+                    ),
                 }
-                words = what.get(path[0], f"the {name} of {node} is not that of rank 0")
-                raise OtherNetwork(f"rank {rank} of {self.case.ranks}: {words}")
+                message = sentences.get(path[0], f"the {name} of {node} is not that of rank 0")
+                raise OtherNetwork(f"rank {rank} of {self.case.ranks}: {message}")
         return first
 
     # -- sizes, memory
-    # ---------------------------------------------------------------------------------------
 
     @property
     def holds_borders(self) -> bool:
@@ -198,14 +200,14 @@ class RankedProgram(Program):
         return mean(self.ranks.ask("of_result", self.number, "result_bytes", result.number))
 
     def facts(self, result: RankedResult) -> dict[str, Any]:
-        told: list[dict[str, Any]] = self.ranks.ask(
+        facts: list[dict[str, Any]] = self.ranks.ask(
             "of_result", self.number, "facts", result.number
         )
-        return told[0]
+        return facts[0]
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
-        """What is known of the ranks, outside the clock: see `snnbench.schema.distributed`. A step
-        is made for it."""
+        """Returns facts about the ranks, measured outside the clock in a step of their own: see
+        `snnbench.schema.distributed`."""
         x = self.put_input(array)
         back = self.put_upstream(upstream, self.forward(x))
         self.ranks.ask("waited", self.number)
@@ -216,22 +218,21 @@ class RankedProgram(Program):
             known | {"wait_s": wait}
             for known, wait in zip(self.ranks.ask("used"), waits, strict=True)
         ]
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "launcher": "torch.distributed.elastic",
             "backend": "gloo",
             "ranks": used,
         }
         if self.case.parallel == "time":
-            given = self.case, self.network
-            told["terms"] = (
-                self.ranks.ask("between", *given)[0]
-                | self.ranks.ask("alone", *given, parameters, array, upstream)[0]
+            facts["terms"] = (
+                self.ranks.ask("between", self.case, self.network)[0]
+                | self.ranks.ask("alone", self.case, self.network, parameters, array, upstream)[0]
             )
-            told["terms"]["layers"] = len(self.network.neurons)
-        return told
+            facts["terms"]["layers"] = len(self.network.neurons)
+        return facts
 
     def cpu_seconds(self) -> float:
-        """Of all ranks."""
+        """CPU seconds of all ranks."""
         return float(sum(self.ranks.ask("cpu_seconds")))
 
     def memory_probe(self) -> MemoryProbe | None:
@@ -250,7 +251,7 @@ class RankedProgram(Program):
 
 
 class OfRanks:
-    """The memory of a rank: the mean of all, each at its own peak."""
+    """The memory of one rank: the mean over all, each at its own peak."""
 
     def __init__(self, ranks: Ranks, meaning: str) -> None:
         self.ranks, self.meaning, self.before = ranks, f"{meaning}, of one rank", 0
@@ -274,11 +275,11 @@ class OfRanks:
         return mean(self._ask("in_use"))
 
     def peak(self) -> tuple[int, int, None]:
-        found = self._ask("peak")
-        return mean(before for before, _, _ in found), mean(peak for _, peak, _ in found), None
+        peaks = self._ask("peak")
+        return mean(before for before, _, _ in peaks), mean(peak for _, peak, _ in peaks), None
 
 
 def mean(values: Iterable[int]) -> int:
-    """Of whole numbers, rounded down."""
+    """Returns the mean of whole numbers, rounded down."""
     each = list(values)
     return sum(each) // len(each)

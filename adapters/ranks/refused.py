@@ -1,4 +1,4 @@
-"""Why the ranks of a case cannot compute it together, of whatever library they are."""
+"""Reasons why ranks, of torch or JAX, cannot compute a case together."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from snnbench.core.network import Network
 
 
 def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str]) -> str | None:
-    """The reason, of the adapter `name`, to whose constructions `handed` a state is handed; None if
-    they can."""
+    """Returns the reason why ranks cannot share a case of the adapter `name`, or None. `handed` are
+    its constructions whose state goes in and out."""
     shared, count = (
         ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
     )
@@ -24,7 +24,10 @@ def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str])
         return None
     if case.construction not in handed:
         place = f"in construction {case.construction!r}"
-        return f"{name}'s neurons {place} hand no state in and out: ranks cannot share their time steps"
+        return (
+            f"{name}'s neurons {place} hand no state in and out: ranks cannot share their time "
+            "steps"
+        )
     if any(network.node(neuron).options["potentials"] for neuron in network.neurons):
         return "a neuron that hands out potentials is offered to ranks with all its time steps"
     if any(

@@ -1,21 +1,53 @@
-"""What ranks are told of themselves outside the clock: where they run, what they use, and the terms
-from which `measure.pipeline` predicts more of them."""
+"""Times the terms from which `measure.pipeline` predicts more ranks, of torch ranks and JAX
+devices. torch is imported late: JAX times with this file too."""
 
 import resource
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from time import perf_counter
 from typing import Any
 
-import torch
-import torch.distributed as dist
+import numpy as np
 
 from snnbench.core.case import ABSENT, Case
 from snnbench.core.contract import Adapter, Parameters
 from snnbench.core.network import Network
 from snnbench.core.sharded import Array
 
-from .timed import CALLS, mean_of, numbers, quartiles, timed
+FEWEST_CALLS, LONGEST_S = 5, 1.0
+"""Calls of a term, and seconds after which there are no more."""
+CALLS = 15
+
+
+def timed(call: Callable[[], object]) -> list[float]:
+    """Returns the quartiles of the seconds of a call, without the first one."""
+    call()
+    seconds: list[float] = []
+    while len(seconds) < FEWEST_CALLS or (len(seconds) < CALLS and sum(seconds) < LONGEST_S):
+        start = perf_counter()
+        call()
+        seconds.append(perf_counter() - start)
+    return quartiles(seconds)
+
+
+def quartiles(seconds: list[float]) -> list[float]:
+    return [float(value) for value in np.quantile(seconds, [0.25, 0.5, 0.75])]
+
+
+def mean_of(neurons: list[list[float]]) -> list[float]:
+    """Returns the quartiles of the seconds of one layer's neurons, from those of all layers."""
+    return [sum(ends) / len(neurons) for ends in zip(*neurons, strict=True)]
+
+
+def numbers(case: Case, network: Network) -> tuple[int, int]:
+    """Returns the number of values in a state of a layer's mean size, and in the gradients of all
+    parameters."""
+    layers = [prod(network.shapes[name]) for name in network.neurons]
+    gradients = sum(
+        prod(shape) for named in network.parameters.values() for shape in named.values()
+    )
+    return case.batch * sum(layers) // len(layers), gradients
 
 
 def alone(
@@ -26,24 +58,26 @@ def alone(
     x: Array,
     upstream: Array,
 ) -> dict[str, Any]:
-    """The terms of one rank: seconds of a whole forward and backward of all time steps, and of one
-    layer's neurons alone."""
-    own = replace(case, ranks=ABSENT)
-    program: Any = adapter.program(own, network)
+    """Returns the terms of one rank: seconds of a whole forward and backward of all time steps, and
+    of one layer's neurons alone."""
+    one_rank = replace(case, ranks=ABSENT)
+    program: Any = adapter.program(one_rank, network)
     program.load(parameters)
-    given = program.put_input(x)
-    back = program.put_upstream(upstream, program.forward(given))
+    device_x = program.put_input(x)
+    device_upstream = program.put_upstream(upstream, program.forward(device_x))
 
     def whole() -> None:
         program.release()
-        program.backward(program.forward(given), back)
+        program.backward(program.forward(device_x), device_upstream)
 
-    neurons = [timed(_neuron(adapter, own, network, name)) for name in network.neurons]
+    neurons = [timed(_neuron(adapter, one_rank, network, name)) for name in network.neurons]
     return {"whole": timed(whole), "neurons": mean_of(neurons)}
 
 
 def _neuron(adapter: Adapter, case: Case, network: Network, name: str) -> Callable[[], None]:
-    """A forward and a backward of a neuron's own part of a layer."""
+    """Returns a call of forward and backward of a layer's neurons alone."""
+    import torch
+
     features = network.shapes[name]
     neuron = adapter.neuron_of(case, network.node(name), features)
     currents = torch.randn(case.time_steps, case.batch, *features, requires_grad=True)
@@ -57,8 +91,11 @@ def _neuron(adapter: Adapter, case: Case, network: Network, name: str) -> Callab
 
 
 def between(rank: int, case: Case, network: Network) -> dict[str, Any]:
-    """The terms of several ranks, all of which call this: a state of a layer's mean size from rank
-    0 to 1 and its gradient back, and the sum of all parameters' gradients."""
+    """Returns the terms of several ranks, all of which call this: a state of a layer's mean size
+    from rank 0 to 1 and its gradient back, and the sum of all parameters' gradients."""
+    import torch
+    import torch.distributed as dist
+
     state, gradients = (torch.zeros(count) for count in numbers(case, network))
 
     def over_and_back() -> None:
@@ -69,7 +106,7 @@ def between(rank: int, case: Case, network: Network) -> dict[str, Any]:
             dist.recv(state, 0)
             dist.send(state, 0)
 
-    found: dict[str, Any] = {"state_bytes": state.nbytes, "gradient_bytes": gradients.nbytes}
+    terms: dict[str, Any] = {"state_bytes": state.nbytes, "gradient_bytes": gradients.nbytes}
     for name, call in (
         ("handover", over_and_back),
         ("reduction", lambda: dist.all_reduce(gradients)),
@@ -80,10 +117,10 @@ def between(rank: int, case: Case, network: Network) -> dict[str, Any]:
             start = perf_counter()
             call()
             seconds.append(perf_counter() - start)
-        found[name] = quartiles(seconds[1:])
-    return found
+        terms[name] = quartiles(seconds[1:])
+    return terms
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had, with all that it imported."""
+    """Returns the peak memory of this process, imports included."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

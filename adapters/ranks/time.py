@@ -1,10 +1,10 @@
-"""Time steps shared by ranks: each has all layers and its steps. The state of every neuron is
-handed to the next rank as soon as it is there, its gradient back; while the next rank computes a
-layer, this one computes the layer behind it.
+"""Time steps shared by ranks: each has all layers and its own steps. The state of every neuron goes
+to the next rank as soon as it is computed, and its gradient comes back; while the next rank
+computes a layer, this one computes the layer after it.
 
-Autograd runs the youngest node first, so that the backward is the same wavefront mirrored: a
-layer's `Send` waits for the gradient of its state, its `Receive` hands one back before the layer in
-front is gone through.
+Autograd runs the youngest node first, so that backward is the same wavefront mirrored: a layer's
+`Send` waits for the gradient of its state, and its `Receive` returns one before autograd reaches
+the layer before it.
 """
 
 from collections.abc import Callable
@@ -24,13 +24,12 @@ from ..base.time_loop import TimeLoop
 from ..base.torch_network import TorchNetwork
 
 Scan = Callable[[Tensor, Any], tuple[Tensor, Any]]
-"""Spikes and final state of currents and a state, None at rest."""
+"""A function from currents and a state, None at rest, to spikes and the final state."""
 
 
 @dataclass
 class Post:
-    """What is still on its way from a rank to others, and the seconds that it has waited for what
-    comes from them."""
+    """Messages on their way to other ranks, and the seconds spent waiting for theirs."""
 
     sent: list[tuple[Any, Tensor]] = field(default_factory=list)
     waited: float = 0.0
@@ -38,7 +37,7 @@ class Post:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The rank before or after this one, for the states of the layer that `tag` numbers."""
+    """The rank before or after this one, for the states of the layer with number `tag`."""
 
     post: Post
     rank: int
@@ -52,13 +51,15 @@ class Neighbour:
 
     def send(self, values: Tensor) -> None:
         values = values.detach().contiguous()
-        self.post.sent = [(work, kept) for work, kept in self.post.sent if not work.is_completed()]
+        self.post.sent = [
+            (work, tensor) for work, tensor in self.post.sent if not work.is_completed()
+        ]
         self.post.sent.append((dist.isend(values, self.rank, tag=self.tag), values))
 
 
 class Receive(torch.autograd.Function):
-    """A state of the rank before; backward hands its gradient there. `anchor` has autograd come
-    here."""
+    """The state of the rank before; backward sends its gradient there. Autograd gets here through
+    `anchor`."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, like: Tensor, before: Neighbour) -> Tensor:
@@ -72,8 +73,8 @@ class Receive(torch.autograd.Function):
 
 
 class Send(torch.autograd.Function):
-    """Spikes as they are, and the state behind them to the rank after; in backward its gradient
-    comes from there."""
+    """Passes spikes through and sends the final state to the rank after, which sends its gradient
+    back."""
 
     @staticmethod
     def forward(ctx: Any, spikes: Tensor, state: Tensor, after: Neighbour) -> Tensor:
@@ -87,23 +88,23 @@ class Send(torch.autograd.Function):
 
 
 class HandedOn(nn.Module):
-    """A neuron that begins with the state of the rank before, at rest without one, and hands its
-    own to the rank after."""
+    """A neuron that starts from the state of the rank before, at rest without one, and sends its
+    final state to the rank after."""
 
     def __init__(
         self, neuron: nn.Module, before: Neighbour | None, after: Neighbour | None
     ) -> None:
         super().__init__()
         self.neuron, self.before, self.after = neuron, before, after
-        self.scan, self.seen = scan_of(neuron), dict[Any, tuple[Tensor, Any]]()
+        self.scan, self.forms = scan_of(neuron), dict[Any, tuple[Tensor, Any]]()
 
     def forward(self, currents: Tensor) -> Tensor:
         state = None
         if self.before is not None:
             like, form = self._form(currents)
             anchor = torch.zeros((), requires_grad=torch.is_grad_enabled())
-            given = Receive.apply(anchor, like, self.before)
-            state = tree_unflatten(list(given.unbind(0)), form)
+            received = Receive.apply(anchor, like, self.before)
+            state = tree_unflatten(list(received.unbind(0)), form)
         spikes, after = self.scan(currents, state)
         if self.after is None:
             return spikes
@@ -111,19 +112,19 @@ class HandedOn(nn.Module):
         return handed
 
     def _form(self, currents: Tensor) -> tuple[Tensor, Any]:
-        """A state behind such currents, as one tensor, and what it is made of: seen once, in that
-        of a step."""
+        """Returns a state for such currents as one tensor, and its tree, taken once from a call of
+        one step."""
         kind = currents.shape[1:], currents.dtype
-        if kind not in self.seen:
+        if kind not in self.forms:
             with torch.no_grad():
                 leaves, form = tree_flatten(self.scan(currents[:1].detach(), None)[1])
-            self.seen[kind] = torch.stack(leaves), form
-        return self.seen[kind]
+            self.forms[kind] = torch.stack(leaves), form
+        return self.forms[kind]
 
 
 class MeanOfAll(nn.Module):
-    """The mean over the time steps of all ranks. What stands behind it all compute alike, each for
-    its share of the loss."""
+    """The mean over the time steps of all ranks. All ranks compute the nodes after it alike, each
+    for its share of the loss."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -149,19 +150,19 @@ class _SumOfAll(torch.autograd.Function):
 
 
 def scan_of(neuron: nn.Module) -> Scan:
-    """Raises Unsupported for a neuron into which no state goes."""
+    """Returns the scan of a neuron. Raises Unsupported if it takes no state."""
     if isinstance(neuron, TimeLoop):
         return lambda currents, state: neuron.scan(currents, state)
     if isinstance(neuron, LIF) and not neuron.kind:
-        own = LIF(neuron.spec, return_state=True, backend=neuron.backend)
-        return lambda currents, state: own(currents, state)[:2]
+        stateful = LIF(neuron.spec, return_state=True, backend=neuron.backend)
+        return lambda currents, state: stateful(currents, state)[:2]
     raise Unsupported(
         "its neuron starts at rest: no state goes in, so that ranks cannot share its time steps"
     )
 
 
 def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
-    """Have every neuron begin where the rank before has ended, and means over time be those of all
+    """Makes every neuron start where the rank before ended, and means over time cover all
     `steps`."""
     post = Post()
 

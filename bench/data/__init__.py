@@ -1,1 +1,1 @@
-"""Recordings of events, and the ways in which they become batches of frames."""
+"""Recordings of events, and strategies that deliver them as batches of frames."""

@@ -1,25 +1,24 @@
-"""What an epoch asks of a strategy."""
+"""The order of recordings in an epoch, and their shifts."""
 
 from dataclasses import dataclass
 from random import Random
 
 LARGEST_SHIFT = 5
-"""Channels (of cameras: pixels along x) by which augmentation shifts a recording at most, up or
-down."""
+"""Channels (of cameras: pixels along x) by which augmentation shifts a recording at most."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Numbers of recordings from 0 on, in the order in which they are delivered. With augmentation
-    `shifts` has as many whole numbers: a recording's counts at place c of a row of the frame go to
-    c + shift, and what leaves the row is lost."""
+    """Numbers of recordings from 0 on, in the order of delivery. With augmentation `shifts` has one
+    integer for each: a recording's counts at place c of a row of the frame move to c + shift; those
+    that leave the row are lost."""
 
     numbers: list[int]
     shifts: list[int] | None = None
 
     @classmethod
     def drawn(cls, samples: int, augmented: bool, seed: int) -> "Epoch":
-        """Every recording once."""
+        """Draws every recording once."""
         random = Random(seed)
         numbers = random.sample(range(samples), samples)
         return cls(
@@ -28,10 +27,10 @@ class Epoch:
         )
 
     def first(self, count: int) -> "Epoch":
-        """Its first recordings."""
+        """Returns the first `count` recordings."""
         return Epoch(self.numbers[:count], self.shifts and self.shifts[:count])
 
     def part(self, number: int, batch: int) -> "Epoch":
-        """The recordings of a batch, counted from 0."""
+        """Returns the recordings of batch `number`, counted from 0."""
         here = slice(number * batch, (number + 1) * batch)
         return Epoch(self.numbers[here], self.shifts and self.shifts[here])

@@ -1,5 +1,4 @@
-"""Reads recordings of cameras, each in a file of its own, as tonic's archives have them: ours and
-real ones."""
+"""Reads recordings of cameras, one file each, as in tonic's archives: synthetic and real ones."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -11,12 +10,12 @@ from ..core.datasets import DataSet
 from .recordings import Events, Recordings
 
 OVERFLOW_Y, OVERFLOW_US = 240, 1 << 13
-"""In N-MNIST's files an event in this row tells that all later ones are so much later."""
+"""An event in this row of N-MNIST's files delays all later ones by so many microseconds."""
 
 
 class EventFiles(Recordings):
-    """The files of one folder. Their order is that of `place`, wherever they were found first: that
-    of a folder is anybody's."""
+    """The files of one folder, in the order of `place`: a folder's own order depends on the
+    system."""
 
     suffix: str
 
@@ -34,7 +33,7 @@ class EventFiles(Recordings):
     @staticmethod
     @abstractmethod
     def place(path: Path) -> tuple[str, str]:
-        """By which files are sorted: parts of the file's path."""
+        """Returns the sort key of a file: parts of its path."""
 
     def files(self, count: int) -> list[Path]:
         return self.paths[:count]
@@ -49,12 +48,12 @@ class EventFiles(Recordings):
 
     @abstractmethod
     def _class_name(self, path: Path) -> str:
-        """The part of the path that is the class."""
+        """Returns the part of the path that is the class."""
 
 
 class Saccades(EventFiles):
-    """N-MNIST: `CLASS/NUMBER.bin`, five bytes for each event. In the order of the numbers, which
-    are MNIST's: by class the first thousands were zeros."""
+    """N-MNIST: `CLASS/NUMBER.bin`, five bytes for each event. They are in the order of MNIST's
+    numbers; by class the first thousands would be zeros."""
 
     suffix = ".bin"
 
@@ -70,13 +69,14 @@ class Saccades(EventFiles):
         content = np.fromfile(path, np.uint8).astype(np.int64)
         if len(content) % 5:
             raise ConfigError(
-                f"{path}: is damaged: {len(content):,} bytes are no whole number of events, five bytes each"
+                f"{path}: is damaged: {len(content):,} bytes are no whole number of events, five "
+                "bytes each"
             )
         x, y, high, middle, low = content.reshape(-1, 5).T
         t = (high & 127) << 16 | middle << 8 | low
-        told = y == OVERFLOW_Y
-        t += OVERFLOW_US * np.cumsum(told)
-        events = Events(*(each[~told] for each in (t.astype(np.float64), x, y, high >> 7)))
+        overflow = y == OVERFLOW_Y
+        t += OVERFLOW_US * np.cumsum(overflow)
+        events = Events(*(each[~overflow] for each in (t.astype(np.float64), x, y, high >> 7)))
         return self._checked(events, str(path))
 
 
@@ -110,7 +110,8 @@ class Gestures(EventFiles):
                 else "an archive"
             )
             raise ConfigError(
-                f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and milliseconds"
+                f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and "
+                "milliseconds"
             )
         x, y, p, t = content.T
         events = Events(

@@ -1,4 +1,4 @@
-"""Reads recordings of sounds from HDF5 files as zenkelab.org has them, ours and real ones."""
+"""Reads recordings of sounds from HDF5 files in zenkelab.org's format, synthetic and real ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +16,13 @@ FORMS = {
     UNITS: "lists of whole numbers (channels)",
     LABELS: "whole numbers",
 }
-"""The data sets of a file, and what each holds for every recording."""
+"""The data sets of a file, each with its content for every recording."""
 CHUNK = 256
 """Recordings that are read at once."""
 
 
 class Sounds(Recordings):
-    """One file, which is open as long as this is there."""
+    """One file, open as long as this object exists."""
 
     def __init__(self, data: DataSet, path: Path) -> None:
         super().__init__(data, path)
@@ -67,7 +67,8 @@ class Sounds(Recordings):
         for number, (t, x) in enumerate(zip(times, units, strict=True), start=first):
             if len(t) != len(x):
                 raise ConfigError(
-                    f"{self.path}: {TIMES} of recording {number} has {len(t)} events, {UNITS} {len(x)}"
+                    f"{self.path}: {TIMES} of recording {number} has {len(t)} events, {UNITS} "
+                    f"{len(x)}"
                 )
             events = Events(t.astype(np.float64) * 1e6, x.astype(np.int64))
             yield self._checked(events, f"{self.path}: {UNITS} of recording {number}")
@@ -83,26 +84,26 @@ class Sounds(Recordings):
     def _list(self, name: str, kinds: str) -> Any:
         import h5py
 
-        data = self._found(name)
+        data = self._dataset(name)
         base = h5py.check_vlen_dtype(data.dtype) if isinstance(data, h5py.Dataset) else None
         if base is None or np.dtype(base).kind not in kinds or data.ndim != 1:
             raise self._foreign(name)
         return data
 
     def _labels(self) -> np.ndarray:
-        data = self._found(LABELS)
+        data = self._dataset(LABELS)
         if getattr(data, "ndim", None) != 1 or data.dtype.kind not in "iu":
             raise self._foreign(LABELS)
         return np.asarray(self._read(LABELS, data, 0, len(data)), np.int64)
 
-    def _found(self, name: str) -> Any:
+    def _dataset(self, name: str) -> Any:
         try:
             return self.file.get(name)
-        except (OSError, KeyError, RuntimeError) as error:  # of a damaged header
+        except (OSError, KeyError, RuntimeError) as error:  # the header is damaged
             raise ConfigError(f"{self.path}: {name} is damaged: {error}") from None
 
     def _foreign(self, name: str) -> ConfigError:
-        what = "is missing" if name not in self.file else "has another form"
+        fault = "is missing" if name not in self.file else "has another form"
         return ConfigError(
-            f"{self.path}: {name} {what}: it must hold {FORMS[name]} for every recording"
+            f"{self.path}: {name} {fault}: it must hold {FORMS[name]} for every recording"
         )

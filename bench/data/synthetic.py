@@ -1,9 +1,9 @@
 """Synthetic recordings with the statistics of real ones: numbers, lengths, and how many events
 share a bin.
 
-Every recording has a random generator of its own, from the seed, the split and its number: the same
-seed gives the same files, and the first recordings of a larger file are those of a smaller one. A
-class has a pattern of its own, which a small network can learn.
+Every recording has its own random generator, from the seed, the split and its number: the same seed
+gives the same files, and a larger file begins with the recordings of a smaller one. A class has its
+own pattern, which a small network can learn.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ import numpy as np
 from ..core.datasets import DataSet
 
 NOISE = 0.1
-"""The share of events that belong to no pattern."""
+"""Share of events outside the pattern."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Events in the order of time: `t` in seconds, coordinates `x` and `y`, polarities `p`, each
-    (events,); and its class."""
+    """A class, and events in order of time: `t` in seconds, coordinates `x` and `y`, polarities
+    `p`, each (events,)."""
 
     t: np.ndarray
     x: np.ndarray
@@ -29,7 +29,7 @@ class Recording:
 
 
 def recording(data: DataSet, split: str, number: int, seed: int) -> Recording:
-    """Recording `number` of a split."""
+    """Returns recording `number` of a split."""
     random = np.random.default_rng([seed, [*data.splits].index(split), number])
     label = int(random.integers(data.classes))
     count = int(
@@ -38,7 +38,7 @@ def recording(data: DataSet, split: str, number: int, seed: int) -> Recording:
         )
     )
     duration = random.uniform(*data.seconds)
-    # Syllables, or movements: events come in waves.
+    # Events come in waves: syllables, or movements.
     beats = random.uniform(0.0, 1.0, 12)
     t = np.sort(
         (beats[random.integers(len(beats), size=count)] + random.normal(0, 0.07, count)) % 1.0
@@ -58,7 +58,7 @@ def recording(data: DataSet, split: str, number: int, seed: int) -> Recording:
 def _sound(
     data: DataSet, label: int, t: np.ndarray, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Five formants of a class, each rising or falling over the recording."""
+    """Draws five formants of a class, each rising or falling over the recording."""
     of_class = np.random.default_rng([label, data.classes])
     start, end = of_class.uniform(0.05, 0.95, (2, 5)) * data.sensor[0]
     formant = random.integers(5, size=len(t))
@@ -71,7 +71,7 @@ def _sound(
 def _movement(
     data: DataSet, label: int, t: np.ndarray, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The outline of a class's shape, moving as its own."""
+    """Draws the outline of a class's shape in motion."""
     of_class = np.random.default_rng([label, data.classes])
     radius, petals, turns = (
         of_class.uniform(0.15, 0.35),

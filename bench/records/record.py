@@ -23,7 +23,7 @@ from ..core.status import worst
 from ..experiment.config import Grid
 from ..schema.distributed import Distributed
 from ..schema.facts import Facts
-from ..workloads.own import REFERENCE
+from ..workloads.user_network import REFERENCE
 
 SCHEMA: Literal[2] = 2
 COMMIT = r"^[0-9a-f]{40,64}(-dirty)?$"

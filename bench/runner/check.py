@@ -11,7 +11,7 @@ from ..common.mistakes import ConfigError
 from ..core.case import DATA, Case
 from ..core.jobs import Inquiry
 from ..core.variant import ALL, VariantPattern, parse_variants
-from ..data.shelf import Shelf
+from ..data.files import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
 from ..executors.launch import Launched, Surroundings, not_started, scratch_apart

@@ -18,7 +18,7 @@ from .. import __version__
 from ..common.files import node_folder, own_folder
 from ..common.texts import unplaced
 from ..core.case import Case, full_name
-from ..data.shelf import Shelf
+from ..data.files import Shelf
 from ..executors.events import SENSELESS
 from ..executors.variables import worker_environment
 from ..experiment.adapter_info import without_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.case import DATA
-from ..data.shelf import Shelf
+from ..data.files import Shelf
 from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, Surroundings, launch
 from ..executors.variables import compiler_caches, worker_environment

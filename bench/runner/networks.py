@@ -10,7 +10,7 @@ from ..executors.variables import worker_environment
 from ..experiment.network import NetworkFault, NetworkTable
 from ..experiment.nir.file import read_apart
 from ..experiment.nir.network import network_of
-from ..workloads.own import as_text, learn, reference_of
+from ..workloads.user_network import as_text, learn, reference_of
 
 TIMEOUT_S = 60.0
 

@@ -48,7 +48,7 @@ def main() -> None:
 def learn_networks(networks: dict[str, str]) -> None:
     """Registers the networks of a config."""
     if networks:
-        from ..workloads.own import learn  # imports NumPy: the limits must be set
+        from ..workloads.user_network import learn  # imports NumPy: the limits must be set
 
         for reference, text in networks.items():
             learn(reference, text)
@@ -174,9 +174,9 @@ def describe(job: Job, emit: Emit) -> None:
 
 
 def network(job: Job, emit: Emit) -> None:
-    from ..workloads.own import called
+    from ..workloads.user_network import build_from
 
-    made = called(job["function"])
+    made = build_from(job["function"])
     with harness_writing():
         Path(job["made"]).write_text(json.dumps(made))
 

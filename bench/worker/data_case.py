@@ -22,13 +22,13 @@ from ..core.jobs import Task
 from ..core.result import settled
 from ..core.variant import VariantPattern
 from ..data.epoch import Epoch
-from ..data.faults import faults_told
+from ..data.reading import explained_faults
 from ..data.strategies.loading import Loading
 from ..measure.epochs import Delivered, Epochs, batches_of
 from ..measure.memory import host_peak_bytes
 from ..measure.slots import Sampler
 from ..proof.problem import draw_parameters
-from ..workloads.frames_mlp import trained_on
+from ..workloads.perceptrons import trained_on
 from .measured import Measured
 from .parts import CaseEnded
 
@@ -95,7 +95,10 @@ class DataWorker(Measured):
         with suppress(CaseEnded):
             delivery = self._built()
             epochs = Epochs(self.case, delivery.epoch, getrandbits(62))
-            with self._part("first_call", "error"), faults_told(self.case, self.task.recordings):
+            with (
+                self._part("first_call", "error"),
+                explained_faults(self.case, self.task.recordings),
+            ):
                 epochs.phase.call(epochs.phase.prepare(0))
             self.emit({"part": "memory", "host_peak_bytes": host_peak_bytes()})
             if self.first_block:
@@ -124,7 +127,7 @@ class DataWorker(Measured):
             adapter.prepare(self.case, self.threads)
             self.task.cache.mkdir(parents=True, exist_ok=True)
             strategy = adapter.strategy(self.case, self.task.recordings, self.task.cache)
-            with faults_told(self.case, self.task.recordings):
+            with explained_faults(self.case, self.task.recordings):
                 strategy.build()
             network = (
                 NetworkBehind(self.case, self.threads) if self.case.behind != NO_NETWORK else None

@@ -38,7 +38,7 @@ def shared_by_ranks(
         yield adapter
         return
     from snnbench.adapters.ranks.pool import Ranks
-    from snnbench.adapters.ranks.start import Start
+    from snnbench.adapters.ranks.rank import Start
 
     count = task.case.ranks
     confine = partial(confined, memory_bytes // count)

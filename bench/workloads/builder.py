@@ -1,5 +1,4 @@
-"""Writes down a network node by node, so that the function of a workload reads like the paper's
-figure."""
+"""Writes a network node by node, so that a workload's function reads like the paper's figure."""
 
 from typing import Any
 
@@ -8,14 +7,14 @@ from ..core.network import INPUT, Network, Node, Shape
 
 
 class Builder:
-    """Every method adds a node behind the last one, or behind the node `after`, and gives its name:
+    """Every method adds a node after the last one, or after the node `after`, and returns its name:
     the kind and a number.
 
-    net = Builder(case, (3, 32, 32))
-    net.conv(16, bias=False)
-    net.norm()
-    net.neuron()
-    net.network  # of conv1, norm1, neuron1
+        net = Builder(case, (3, 32, 32))
+        net.conv(16, bias=False)
+        net.norm()
+        net.neuron()
+        net.network  # of conv1, norm1, neuron1
     """
 
     def __init__(self, case: Case, features: Shape):
@@ -23,7 +22,7 @@ class Builder:
 
     @property
     def network(self) -> Network:
-        """What was added so far. Raises ValueError as `Network` does."""
+        """The network so far. Raises ValueError as `Network` does."""
         return Network(self.features, tuple(self.nodes))
 
     def conv(
@@ -34,7 +33,7 @@ class Builder:
         bias: bool = False,
         after: str | None = None,
     ) -> str:
-        """Padded so that a stride of 1 keeps an odd kernel's (H, W)."""
+        """Adds a convolution, padded so that a stride of 1 keeps an odd kernel's (H, W)."""
         options = {
             "outputs": outputs,
             "kernel": kernel,
@@ -51,7 +50,7 @@ class Builder:
         return self._add("norm", None)
 
     def neuron(self, recurrent: bool = False, potentials: bool = False) -> str:
-        """Of the case's neurons, as many as there are features."""
+        """Adds the case's neuron, one for each feature."""
         return self._add(
             "neuron", None, neuron=self.spec, recurrent=recurrent, potentials=potentials
         )
@@ -60,7 +59,8 @@ class Builder:
         return self._add("max_pool", None, kernel=kernel, stride=stride, padding=padding)
 
     def mean_of_image(self) -> str:
-        """The mean over all of (H, W), which must be equal, and a flatten: (C, H, W) → (C,)."""
+        """Adds the mean over all of (H, W), which must be equal, and a flatten: (C, H, W) →
+        (C,)."""
         side = self.network.shapes[self.last][1]
         self._add("avg_pool", None, kernel=side, stride=side)
         return self.flatten()
@@ -72,7 +72,7 @@ class Builder:
         return self._add("mean_time", None)
 
     def add(self, other: str) -> str:
-        """The sum of the last node and `other`."""
+        """Adds the sum of the last node and `other`."""
         return self._append(Node(self._name("add"), "add", (self.last, other)))
 
     def _add(self, kind: str, after: str | None, **options: Any) -> str:

@@ -2,8 +2,8 @@
 `sew-resnet18`.
 
 `resnet34` is that of Liang et al., DATE 2022 (`snnlib/example/models.py`): neurons stand before the
-convolutions, what is added are potentials, and a projection heads every stage. The spiking ones are
-SpikingJelly's (`spiking_resnet.py`), on which temporal fusion was published: currents are added,
+convolutions, sums are of potentials, and a projection heads every stage. The spiking ones are
+SpikingJelly's (`spiking_resnet.py`), on which temporal fusion was published: sums are of currents,
 and a neuron follows. The SEW network (Fang et al., NeurIPS 2021, `sew_resnet.py`) adds spikes.
 Published sizes are width = 64 and image = 224, with T = 6, B = 16 for the first.
 """
@@ -49,9 +49,8 @@ def spiking_resnet(
     bottleneck: bool = False,
     adds_spikes: bool = False,
 ) -> Network:
-    """A stem, so many blocks in each of four stages, and a classifier at every step, whose mean
-    over time is handed out. `adds_spikes`: a block's neuron stands before the sum, not behind
-    it."""
+    """Builds a stem, four stages of `blocks`, and a classifier at every step, averaged over time.
+    `adds_spikes`: a block's neuron stands before the sum, not after it."""
     net = Builder(case, (3, case.image, case.image))
     _layer(net, case.width, 7, 2)
     net.max_pool(3, 2, 1)

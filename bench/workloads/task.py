@@ -1,5 +1,5 @@
-"""A synthetic task that every network with a loss can learn: samples of classes that differ in
-where they are bright."""
+"""A synthetic task that every network with a loss can learn: classes differ in the places where
+samples are bright."""
 
 import numpy as np
 
@@ -7,22 +7,22 @@ from ..core.case import SPIKE_SHARE, Case
 from ..core.network import Network
 
 TASK = 7
-"""The stream of random numbers, beside those of a problem."""
+"""The stream of random numbers, apart from those of a problem."""
 CELLS = 4
-"""A pattern of an image has so many patches a side, as large as an image allows: convolutions see
-no single pixels."""
+"""Patches per side of an image's pattern, as far as the image allows: convolutions see no single
+pixels."""
 BRIGHT, DARK = 2.5, 0.5
-"""Times the usual share of ones, in the quarter of the input that is bright for a class and
-elsewhere: the mean stays."""
+"""Multiples of the usual share of ones, in the bright quarter of the input and elsewhere: the mean
+stays."""
 SHARES = {"events": 0.03, "rate": 0.3, "images": SPIKE_SHARE, "dense": SPIKE_SHARE}
-"""Of ones on average, by kind of input; of spikes it is the case's own."""
+"""Mean share of ones by kind of input; of spikes it is the case's own."""
 NOISE = 0.5
-"""Standard deviation around what a pixel of an image is, 1 where it is bright and 0 elsewhere."""
+"""Standard deviation of a pixel around its mean: 1 where the image is bright and 0 elsewhere."""
 
 
 def batch_of(case: Case, network: Network, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Batch `number` of the task: float32 input (T, B, *features) of the case's kind, and labels
-    (B,). Of a case whatever its framework the same. Spikes are Bernoulli with a share that depends
+    """Returns batch `number` of the task: float32 input (T, B, *features) of the case's kind, and
+    labels (B,). It is the same for every framework. Spikes are Bernoulli with a share that depends
     on class and place; images are the same at every step."""
     random = np.random.Generator(
         np.random.PCG64(np.random.SeedSequence([case.seed, TASK, 1, number]))
@@ -41,8 +41,8 @@ def batch_of(case: Case, network: Network, number: int) -> tuple[np.ndarray, np.
 
 
 def _patterns(case: Case, network: Network) -> np.ndarray:
-    """Where a class is bright, bool (K, *features): a quarter of the features, or of the patches of
-    every channel."""
+    """Returns the bright places of each class, bool (K, *features): a quarter of the features, or
+    of the patches of every channel."""
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([case.seed, TASK, 0])))
     classes, shape = network.shapes[network.output.name][-1], network.input
     if len(shape) == 1:

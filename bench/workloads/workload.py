@@ -1,4 +1,5 @@
-"""A named network: a function from a case to its network, and the axes of a case that mean something for it."""
+"""A named network: a function from a case to its network, and the axes of a case on which it
+depends."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,12 @@ Build = Callable[[Case], Network]
 
 @dataclass(frozen=True)
 class Workload:
-    """What a case's `workload` names.
+    """A named network.
 
-    `network` builds the network of a case, and `axes` are the fields of the case that it depends on. `fixed` are fields that
-    have one value in every case of this workload. `small` are the odd sizes at which every proof begins, time steps and batch
-    among them. `samples` are those of an epoch of the data set that a network was published with.
+    `network` builds the network of a case, and `axes` are the fields of the case on which it
+    depends. `fixed` are fields with one value in every case of this workload. `small` are the odd
+    sizes at which every proof begins, time steps and batch among them. `samples` is the size of an
+    epoch of the data set that a network was published with.
     """
 
     name: str
@@ -29,12 +31,12 @@ class Workload:
 
     @property
     def summary(self) -> str:
-        """What the network is, in a sentence: the first paragraph of the function's docstring."""
+        """A description of the network: the first paragraph of the function's docstring."""
         return " ".join((self.network.__doc__ or "").partition("\n\n")[0].split())
 
     def canonical(self, case: Case) -> Case:
-        """`case` with what this workload fixes, and None for axes that it or its input does not have, and for the usual `firing`:
-        no case is measured twice under two names."""
+        """Returns `case` with the fixed fields, and None for absent axes and the usual `firing`: no
+        case is measured twice under two names."""
         values: dict[str, Any] = {axis: None for axis in WORKLOAD_AXES if axis not in self.axes} | {
             **self.fixed
         }
@@ -46,13 +48,14 @@ class Workload:
         return replace(case, **values)
 
     def ignores(self, axis: str, values: Sequence[Any]) -> bool:
-        """Whether these values of a case's field come to nothing here: the field means nothing, or is always another."""
+        """Returns whether `values` of a case's field have no effect: the field is absent, or fixed
+        to another value."""
         absent = axis in WORKLOAD_AXES and axis not in self.axes
         return (absent or axis in self.fixed) and list(values) != [self.fixed.get(axis)]
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
-        """`case` at the small odd sizes, with another kind of input, in which enough spikes are to show something. Ranks have
-        uneven parts of what they share, none of them empty."""
+        """Returns `case` at the small odd sizes, with another kind of input and enough spikes for a
+        proof. Ranks get uneven parts, none of them empty."""
         sizes: dict[str, Any] = {**self.small, "input": input, "firing": None}
         if case.ranks:
             shared = {"data": "batch", "time": "time_steps"}[case.parallel]
@@ -61,10 +64,11 @@ class Workload:
 
 
 def workload(name: str, **facts: Any) -> Callable[[Build], Workload]:
-    """Makes a function from a case to its network the workload `name`; `facts` are the other fields of `Workload`.
+    """Decorates a function from a case to its network as the workload `name`; `facts` are the other
+    fields of `Workload`.
 
-    @workload("linear-lif", axes=("layers", "neurons", "bias"), small={"time_steps": 37, "batch": 3, "neurons": 97})
-    def linear_lif(case):
-        return Network((case.neurons,), …)
+        @workload("linear-lif", axes=("layers", "neurons"), small={"time_steps": 37, "batch": 3, …})
+        def linear_lif(case):
+            return Network((case.neurons,), …)
     """
     return lambda network: Workload(name, network, **facts)

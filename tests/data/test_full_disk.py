@@ -14,7 +14,7 @@ from support.recordings import data_case, made
 from snnbench.adapters import registry
 from snnbench.common.mistakes import ConfigError
 from snnbench.data import full_disk
-from snnbench.data.faults import faults_told
+from snnbench.data.reading import explained_faults
 
 
 def test_while_a_cache_is_built(tmp_path):
@@ -26,7 +26,7 @@ def test_while_a_cache_is_built(tmp_path):
         tmp_path / "cache",
     )
     cache.mkdir()
-    with pytest.raises(ConfigError) as raised, small_files(4000), faults_told(case, folder):
+    with pytest.raises(ConfigError) as raised, small_files(4000), explained_faults(case, folder):
         registry.load(registry.LOADING["frames"]).strategy(case, folder, cache).build()
     words = "File too large: what frames:memmap keeps is written where the run's scratch is"
     assert str(raised.value).startswith(words) and list(cache.iterdir()) == []
@@ -46,8 +46,8 @@ def test_while_recordings_are_made(tmp_path, name):
 def test_what_hdf5_says_is_told_as_what_the_system_said(number):
     words = f"Can't synchronously write data (file write failed: errno = {number}, error message = '{os.strerror(number)}')"
     for error in (OSError(words), RuntimeError(words), OSError(number, words)):
-        assert full_disk.said_by(error).errno == number
+        assert full_disk.cause_of(error).errno == number
     assert (
-        full_disk.said_by(OSError(errno.ENOENT, "nothing")) is None
-        and full_disk.said_by(KeyError("labels")) is None
+        full_disk.cause_of(OSError(errno.ENOENT, "nothing")) is None
+        and full_disk.cause_of(KeyError("labels")) is None
     )

@@ -10,7 +10,7 @@ from snnbench.experiment.network import NetworkFault, NetworkTable
 from snnbench.experiment.nir.file import MOST_VALUES, read_nir
 from snnbench.experiment.nir.network import network_of
 from snnbench.proof import oracle
-from snnbench.workloads.own import as_text, of_text
+from snnbench.workloads.user_network import as_text, of_text
 
 DT = 1e-4
 

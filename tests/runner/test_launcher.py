@@ -3,7 +3,7 @@
 import pytest
 from support.workers import Planned
 
-from snnbench.data.shelf import Shelf
+from snnbench.data.files import Shelf
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.measure import Measure
 from snnbench.runner import launcher as module

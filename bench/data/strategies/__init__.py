@@ -1,2 +1,1 @@
-"""The ways in which recordings become batches of frames, one file each, and the adapters that offer
-them."""
+"""Strategies that deliver recordings as batches of frames, and the adapters that offer them."""

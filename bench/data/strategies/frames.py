@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Frames(Loading):
-    """Counts of events, packed or as bytes."""
+    """Counts of events, packed, as bytes, or in a mapped file."""
 
     name = "frames"
     requires = ("torch", "h5py")
@@ -22,9 +22,7 @@ class Frames(Loading):
     through_loader = ("memmap",)
 
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
-        from .memmap import Memmap
-        from .packed import Packed
-        from .uint8 import Uint8
+        from .counts import Memmap, Packed, Uint8
 
         named: dict[str, type[Strategy]] = {"packed": Packed, "uint8": Uint8, "memmap": Memmap}
         return named[case.construction](case, folder, cache)

@@ -1,4 +1,5 @@
-"""The adapters that load data. Their strategies are imported when one is made: describing an adapter needs no framework."""
+"""The base of adapters that load data. Strategies are imported when one is made: describing an
+adapter needs no framework."""
 
 from __future__ import annotations
 
@@ -15,20 +16,23 @@ if TYPE_CHECKING:
 
 
 class Loading(Adapter):
-    """An adapter whose constructions are strategies, of which `through_loader` go through torch's DataLoader: it has processes
-    and pinned memory."""
+    """An adapter whose constructions are strategies. Those in `through_loader` use torch's
+    DataLoader, with its processes and pinned memory."""
 
     loads_data = True
     through_loader: tuple[str, ...] = ()
 
     def refuses(self, case: Case, network: Network) -> str | None:
-        """Why a case cannot be measured; None if it can."""
+        """Returns the reason why a case cannot be measured, or None."""
         if case.workload != DATA:
             return f"{self.name} loads data (workload {DATA}); it computes no networks"
         if missing := self.refuses_variant(case):
             return missing
         if (case.loaders or case.pinned) and case.construction not in self.through_loader:
-            return f"{case.construction} keeps the frames on the device: it has no use for loaders and pinned memory"
+            return (
+                f"{case.construction} keeps the frames on the device: it has no use for loaders "
+                "and pinned memory"
+            )
         if case.pinned and case.device == "cpu":
             return "pinned memory is for copies to a GPU"
         if case.batch > case.samples:
@@ -37,7 +41,8 @@ class Loading(Adapter):
 
     @abstractmethod
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
-        """The strategy that a case names, with the recordings below `folder` and a `cache` of the case's own."""
+        """Returns the strategy that a case names, with the recordings below `folder` and the case's
+        own `cache`."""
 
     def prepare(self, case: Case, threads: int) -> None:
         import torch

@@ -1,5 +1,5 @@
-"""The augmentation of frames: each recording is shifted by some places, and what leaves the frame
-is lost."""
+"""The augmentation of frames: each recording is shifted by some places; counts that leave the frame
+are lost."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..epoch import LARGEST_SHIFT, Epoch
 
 
 def shifted(frames: Tensor, by: Tensor, width: int) -> Tensor:
-    """Frames (B, T, channels), each shifted by its number of places of `by` (B,) in each row of
+    """Shifts frames (B, T, channels), each by its number of places in `by` (B,), in each row of
     `width` channels."""
     rows = frames.reshape(len(frames), -1, width)
     wide = torch.nn.functional.pad(rows, (LARGEST_SHIFT, LARGEST_SHIFT))
@@ -21,7 +21,7 @@ def shifted(frames: Tensor, by: Tensor, width: int) -> Tensor:
 
 
 def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
-    """Frames (..., width) of one recording, shifted."""
+    """Shifts the frames (..., width) of one recording."""
     moved = np.zeros_like(frames)
     width = frames.shape[-1]
     moved[..., max(by, 0) : width + min(by, 0)] = frames[..., max(-by, 0) : width - max(by, 0)]
@@ -29,8 +29,8 @@ def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
 
 
 class Augmented(Dataset[tuple[np.ndarray, Any]]):
-    """A data set whose keys are pairs of a recording's number and its shift: each is shifted when
-    it is taken out, as the second transform behind tonic's caches does."""
+    """A data set whose keys are pairs of a recording's number and its shift. Each recording is
+    shifted on access, as by the second transform behind tonic's caches."""
 
     def __init__(self, items: Any) -> None:
         self.items = items
@@ -44,5 +44,5 @@ class Augmented(Dataset[tuple[np.ndarray, Any]]):
 
 
 def keys(epoch: Epoch) -> list[Any]:
-    """What a DataLoader's sampler gives: numbers, or pairs of numbers and shifts."""
+    """Returns the keys for a DataLoader's sampler: numbers, or pairs of numbers and shifts."""
     return list(zip(epoch.numbers, epoch.shifts, strict=True)) if epoch.shifts else epoch.numbers

@@ -1,4 +1,4 @@
-"""What every strategy does."""
+"""The base class of strategies."""
 
 import os
 import shutil
@@ -20,9 +20,9 @@ device."""
 
 
 class Strategy(ABC):
-    """A way to deliver the first `case.samples` recordings of the training split below `folder` as
-    batches. `cache` is a folder of this case alone. Blocks of a run share it, so that a later one
-    may find what an earlier one has built."""
+    """Delivers the first `case.samples` recordings of the training split below `folder` as batches.
+    `cache` is a folder for this case, shared by the blocks of a run: a later block may find what an
+    earlier one has built."""
 
     def __init__(self, case: Case, folder: Path, cache: Path) -> None:
         self.case, self.folder, self.cache = case, folder, cache
@@ -31,36 +31,35 @@ class Strategy(ABC):
         self.device = torch.device(case.device)
 
     def build(self) -> None:
-        """Make what is kept from epoch to epoch."""
+        """Builds whatever stays from epoch to epoch."""
         return
 
     @abstractmethod
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:
-        """Batches of `case.batch` recordings; what is left at the epoch's end is in none."""
+        """Yields batches of `case.batch` recordings; an incomplete last batch is dropped."""
 
     def disk_bytes(self) -> int:
         """Bytes of the files that an epoch reads."""
         return 0
 
     def host_bytes(self) -> int:
-        """Bytes of what is kept in the host's memory from epoch to epoch, without frames on their
-        way."""
+        """Bytes kept in host memory from epoch to epoch, without frames in transit."""
         return 0
 
     def device_bytes(self) -> int:
-        """Bytes of what is kept in the device's memory, which on a CPU is the host's."""
+        """Bytes kept in the device's memory, which on a CPU is the host's."""
         return 0
 
     def filled(self, frames: Tensor) -> Tensor:
-        """Frames (B, t, …) as (B, T, channels): t is at most T, and zeros follow."""
+        """Returns frames (B, t, …) as (B, T, channels), padded with zeros from t to T."""
         flat = frames.reshape(len(frames), frames.shape[1], self.shape[1])
         return torch.nn.functional.pad(flat, (0, 0, 0, self.shape[0] - frames.shape[1]))
 
     def resident(
         self, epoch: Epoch, batch: Callable[[Tensor, Tensor | None], Batch]
     ) -> Iterator[Batch]:
-        """The batches of a strategy that keeps everything on the device: `batch` makes one of the
-        numbers (B,) of its recordings and their shifts (B,), None without augmentation."""
+        """Yields the batches of a strategy that keeps everything on the device. `batch` makes one
+        from the numbers (B,) of its recordings and their shifts (B,), None without augmentation."""
         size = self.case.batch
         numbers = torch.tensor(epoch.numbers, device=self.device).split(size)
         shifts = (
@@ -73,9 +72,8 @@ class Strategy(ABC):
                 yield batch(chosen, by)
 
     def built_once(self, name: str, write: Callable[[Path], Any]) -> Path:
-        """The folder `name` in the cache, made by `write` unless it is there. It appears whole or
-        not at all: who fails while he writes leaves nothing, and who is killed nothing under that
-        name."""
+        """Returns the folder `name` in the cache, made by `write` unless it exists. It appears
+        whole or not at all: neither an error nor a kill leaves a partial folder of that name."""
         path, unfinished = self.cache / name, self.cache / f"{name}.unfinished"
         if not path.exists():
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -89,7 +87,7 @@ class Strategy(ABC):
 
 
 def bytes_below(path: Path) -> int:
-    """Bytes of a file, or of all files below a folder."""
+    """Returns the bytes of a file, or of all files below a folder."""
     return sum(
         each.stat().st_size
         for each in ([path] if path.is_file() else path.rglob("*"))

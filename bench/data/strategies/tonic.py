@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Tonic(Loading):
-    """What users of tonic choose from."""
+    """The strategies that tonic offers its users."""
 
     name = "tonic"
     requires = ("torch", "h5py", "tonic")
@@ -21,10 +21,7 @@ class Tonic(Loading):
     through_loader = ("naive", "disk", "memory")
 
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
-        from .coo import Coo
-        from .disk_cache import DiskCache
-        from .memory_cache import MemoryCache
-        from .naive import Naive
+        from .caches import Coo, DiskCache, MemoryCache, Naive
 
         named: dict[str, type[Strategy]] = {
             "naive": Naive,

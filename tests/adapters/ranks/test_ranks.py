@@ -46,7 +46,7 @@ def of_rank(rank, count, case):
     member.program.load(problem.parameters)
     before = (slice(None),) * axis
     x, upstream = (
-        np.ascontiguousarray(array[(*before, member.own)])
+        np.ascontiguousarray(array[(*before, member.items)])
         for array in (problem.input, problem.upstream)
     )
     return gradients(member.program, problem, x, upstream)

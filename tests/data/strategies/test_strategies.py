@@ -12,7 +12,7 @@ from support.slow import representatives
 from snnbench.adapters import registry
 from snnbench.core.contract import Unsupported
 from snnbench.core.datasets import form_of
-from snnbench.data import shelf
+from snnbench.data import files
 from snnbench.data.epoch import Epoch
 from snnbench.data.files import make
 from snnbench.data.strategies.strategy import Strategy
@@ -228,7 +228,7 @@ def test_ours_are_as_leanly_kept_as_promised(tmp_path):
 def test_making_recordings_is_all_or_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("SNNBENCH_CACHE", str(tmp_path))
     told = []
-    one = shelf.Shelf(None, told.append)
+    one = files.Shelf(None, told.append)
 
     def interrupted(data, counts, seed, out):
         for number, step in enumerate(make(data, counts, seed, out)):
@@ -236,19 +236,19 @@ def test_making_recordings_is_all_or_nothing(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             yield step
 
-    monkeypatch.setattr(shelf, "make", interrupted)
+    monkeypatch.setattr(files, "make", interrupted)
     case = data_case("frames", "packed")
     with pytest.raises(KeyboardInterrupt):
         one.of(case)
     assert not list(tmp_path.rglob("*.h5"))
-    monkeypatch.setattr(shelf, "make", make)
+    monkeypatch.setattr(files, "make", make)
     folder = one.of(case)
     assert (
         (folder / "SSC" / "ssc_train.h5").is_file()
         and one.folders == [folder]
         and told[-1].endswith("9 of 9 recordings made")
     )
-    assert shelf.Shelf(None).of(case) == folder
+    assert files.Shelf(None).of(case) == folder
 
 
 def test_bytes_that_are_read_of_a_folder_are_those_of_its_first_files(recordings, tmp_path):

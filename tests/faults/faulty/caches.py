@@ -7,7 +7,7 @@ import signal
 from functools import cached_property
 from pathlib import Path
 
-from snnbench.data.strategies import disk_cache, memmap
+from snnbench.data.strategies import caches, counts
 from snnbench.data.strategies.loading import Loading
 
 WHEN = 5
@@ -37,13 +37,13 @@ class Held:
         return self.items[number]
 
 
-class _HeldDisk(disk_cache.DiskCache):
+class _HeldDisk(caches.DiskCache):
     @cached_property
     def recordings(self):
         return Held(super().recordings)
 
 
-class _HeldMemmap(memmap.Memmap):
+class _HeldMemmap(counts.Memmap):
     def counts(self):
         for number, one in enumerate(super().counts()):
             stand_still(number)
@@ -83,8 +83,8 @@ class HeldMemmap(Cached):
 
 
 class FullDisk(Cached):
-    name, of = "full-disk", full(disk_cache.DiskCache)
+    name, of = "full-disk", full(caches.DiskCache)
 
 
 class FullMemmap(Cached):
-    name, of = "full-memmap", full(memmap.Memmap)
+    name, of = "full-memmap", full(counts.Memmap)

@@ -1,5 +1,5 @@
-"""`network`: a network that the config brings, a NIR file or a Python function. Other processes are
-told it as text."""
+"""`network`: a network that the config brings, a NIR file or a Python function. Other processes
+receive it as text."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ from ..core.network import TEXTS, Network, Node
 from .workload import Workload
 
 REFERENCE = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}@[0-9a-f]{16}$"
-"""What a case calls such a network: a name, and the hash of all that it is."""
+"""A case's reference to such a network: a name, and a hash of its text."""
 
 _KNOWN: dict[str, Network] = {}
 
@@ -31,8 +31,8 @@ def reference_of(name: str, text: str) -> str:
 
 
 def learn(reference: str, text: str) -> Network:
-    """Know the network of a text, which `as_text` wrote, by that reference in this process. Raises
-    ValueError for another text."""
+    """Registers the network of a text, which `as_text` wrote, under its reference in this process.
+    Raises ValueError for another text."""
     name, _, digest = reference.partition("@")
     if not re.match(REFERENCE, reference) or reference_of(name, text).partition("@")[2] != digest:
         raise ValueError(f"the network {reference} is not the one with this hash")
@@ -42,8 +42,8 @@ def learn(reference: str, text: str) -> Network:
 
 
 def as_text(network: Network) -> str:
-    """A network with all its options and the parameters that come with it, as JSON: of equal
-    networks the same text."""
+    """Returns a network with all its options and parameters as JSON: equal networks give the same
+    text."""
     nodes = [
         {
             "name": node.name,
@@ -53,12 +53,12 @@ def as_text(network: Network) -> str:
         }
         for node in network.nodes
     ]
-    given = {
-        node: {key: _written(array) for key, array in arrays.items()}
-        for node, arrays in network.given.items()
+    arrays = {
+        node: {key: _encoded(array) for key, array in named.items()}
+        for node, named in network.given.items()
     }
     return json.dumps(
-        {"input": list(network.input), "nodes": nodes, "given": given}, sort_keys=True
+        {"input": list(network.input), "nodes": nodes, "given": arrays}, sort_keys=True
     )
 
 
@@ -69,15 +69,15 @@ def of_text(text: str) -> Network:
         Node(each["name"], each["kind"], tuple(each["inputs"]), _typed(each["options"]))
         for each in values["nodes"]
     )
-    given = {
-        node: {key: _read(array) for key, array in arrays.items()}
-        for node, arrays in values["given"].items()
+    arrays = {
+        node: {key: _decoded(array) for key, array in named.items()}
+        for node, named in values["given"].items()
     }
-    return Network(tuple(values["input"]), nodes, given)
+    return Network(tuple(values["input"]), nodes, arrays)
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for JSON. Raises TypeError for a neuron that is none of the specification's."""
+    """Returns options for JSON. Raises TypeError for a neuron that is no NeuronSpec."""
     neuron = options.get("neuron")
     if "neuron" in options and not isinstance(neuron, NeuronSpec):
         raise TypeError(f"neuron = {neuron!r} must be a NeuronSpec")
@@ -91,12 +91,12 @@ def _typed(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _written(array: np.ndarray) -> dict[str, Any]:
+def _encoded(array: np.ndarray) -> dict[str, Any]:
     data = base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()
     return {"shape": list(array.shape), "float32": data}
 
 
-def _read(stored: dict[str, Any]) -> np.ndarray:
+def _decoded(stored: dict[str, Any]) -> np.ndarray:
     return (
         np.frombuffer(base64.b64decode(stored["float32"]), "<f4")
         .reshape(stored["shape"])
@@ -109,15 +109,15 @@ def _network_of(case: Case) -> Network:
     return _KNOWN[case.network]
 
 
-class Own(Workload):
-    """The workload of all networks that configs bring. They have neurons and sizes of their own."""
+class UserNetwork(Workload):
+    """The workload of all networks that configs bring. They have their own neurons and sizes."""
 
     def canonical(self, case: Case) -> Case:
         return replace(super().canonical(case), neuron=_network_of(case).specs[0])
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
-        """With the network's own sizes: of few last neurons so many more steps that enough of their
-        spikes are seen."""
+        """Keeps the network's sizes; the fewer neurons the last layer has, the more steps, so that
+        enough of its spikes occur."""
         network = _network_of(case)
         last = prod(network.shapes[network.neurons[-1]])
         return replace(
@@ -128,17 +128,17 @@ class Own(Workload):
         return axis == "neuron" or super().ignores(axis, values)
 
 
-own = Own(NETWORK, _network_of, axes=(), small={"time_steps": 11, "batch": 3})
+user_network = UserNetwork(NETWORK, _network_of, axes=(), small={"time_steps": 11, "batch": 3})
 
 
-def called(reference: str) -> dict[str, Any]:
+def build_from(reference: str) -> dict[str, Any]:
     """Calls `file.py:function` and returns the `text` of its network, or a sentence in `fault`.
 
     Runs the user's code: only workers call it.
     """
     source, _, name = reference.rpartition(":")
     try:
-        spec = importlib.util.spec_from_file_location("own_network", source)
+        spec = importlib.util.spec_from_file_location("user_network", source)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -1,0 +1,101 @@
+"""Perceptrons: `mnist-mlp`, `frames-mlp`, and `data`, which delivers the frames that the second
+learns from.
+
+`mnist-mlp` is 784-1000-10, the network of snnTorch's tutorial for IPUs, which has batches of 128
+and 25 steps. `frames-mlp` is 100-128-128-128-35 on frames of sounds, the network of the known
+comparison of caches for event data.
+"""
+
+from snnbench.kernels.spec import NeuronSpec
+
+from ..core.case import DATA, DATA_AXES, NETWORK_FIELDS, Case
+from ..core.datasets import SOUND_FRAMES, form_of
+from ..core.network import INPUT, Network, Node
+from ..core.variant import Variant
+from .builder import Builder
+from .workload import workload
+
+
+@workload(
+    "mnist-mlp",
+    axes=("neurons", "image", "classes"),
+    small={"time_steps": 25, "batch": 3, "neurons": 97, "image": 9, "classes": 7},
+    samples=60_000,
+)
+def mnist_mlp(case: Case) -> Network:
+    """Two layers of a linear map and neurons: image² inputs, `neurons` hidden, a neuron a class.
+
+    With loss `membrane` the last neurons hand out their potentials, as in the tutorial.
+    """
+    net = Builder(case, (case.image * case.image,))
+    net.linear(case.neurons)
+    net.neuron()
+    net.linear(case.classes)
+    net.neuron(potentials=case.loss == "membrane")
+    return net.network
+
+
+INTEGRATE = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0)
+"""The comparison's neuron: no leak, and a surrogate with a width of half a threshold."""
+
+
+@workload(
+    "frames-mlp",
+    axes=("neurons", "classes"),
+    small={"time_steps": 37, "batch": 3, "neurons": 31, "classes": 7},
+    samples=75_466,
+)
+def frames_mlp(case: Case) -> Network:
+    """Three layers of a linear map and neurons behind 100 channels of sound, and a linear map to
+    the classes."""
+    return _layers(case, *SOUND_FRAMES)
+
+
+def _layers(case: Case, channels: int) -> Network:
+    net = Builder(case, (channels,))
+    for _ in range(3):
+        net.linear(case.neurons)
+        net.neuron()
+    net.linear(case.classes)
+    return net.network
+
+
+def trained_on(case: Case, variant: Variant) -> tuple[Case, Network]:
+    """Returns the case and the network that train on the batches of `case`: the same network, for
+    the channels of its frames."""
+    recordings = form_of(case.dataset)
+    training_case = frames_mlp.canonical(
+        Case(
+            variant.adapter,
+            variant.construction,
+            variant.mode,
+            case.device,
+            frames_mlp.name,
+            INTEGRATE,
+            neurons=128,
+            time_steps=case.time_steps,
+            batch=case.batch,
+            input="dense",
+            input_grad=False,
+            seed=case.seed,
+            classes=recordings.classes,
+            loss="cross-entropy",
+        )
+    )
+    return training_case, _layers(training_case, recordings.channels)
+
+
+NO_NETWORK_FIELDS = {
+    **dict.fromkeys(NETWORK_FIELDS),
+    "firing": None,
+    "loss": None,
+    "optimizer": None,
+    "precision": "fp32",
+}
+NO_NETWORK_FIELDS |= {"parallel": None, "ranks": None}
+
+
+@workload(DATA, axes=DATA_AXES, small={"time_steps": 37, "batch": 3}, fixed=NO_NETWORK_FIELDS)
+def data(case: Case) -> Network:
+    """No network: an epoch of recordings, delivered as batches of frames."""
+    return Network(form_of(case.dataset).features, (Node("frames", "flatten", (INPUT,)),))
