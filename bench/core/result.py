@@ -148,9 +148,9 @@ class ReadByHarness(Protocol):
         """Returns once everything in `result` is computed."""
         settled(result)
 
-    def roll_input(self, buffer: Any, given: Any, turn: int) -> Any:
-        """Returns an input on the device, `given` by `put_input`, rolled as by `rolling.rolled`."""
-        return rolled(given, turn, buffer)
+    def roll_input(self, buffer: Any, source: Any, turn: int) -> Any:
+        """Returns `source`, an input from `put_input`, rolled by `rolling.rolled`."""
+        return rolled(source, turn, buffer)
 
     def device_queue(self) -> CudaQueue | None:
         """Returns the queue of a device with events; None: calls take CPU time of the process."""
@@ -173,7 +173,7 @@ class ReadByHarness(Protocol):
 
     def gradients(self, result: Any) -> Gradients:
         """Returns gradients of `backward` or `step` as new arrays, scale factors undone."""
-        given, by_input, updated = (
+        parameters, by_input, updated = (
             held(result, name) for name in ("gradients", "input_gradient", "updated")
         )
         scales, shapes = self.scales, self.shapes
@@ -192,7 +192,7 @@ class ReadByHarness(Protocol):
             )
 
         return Gradients(
-            unscaled(given, 1),
+            unscaled(parameters, 1),
             scaled(by_input, INPUT, 1),
             None if updated is None else unscaled(updated, -1),
             {kind: unscaled(named, POWERS[kind]) for kind, named in held(result, "states").items()},

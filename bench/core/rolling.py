@@ -24,9 +24,9 @@ def shifts(turn: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(digits)
 
 
-def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
-    """Returns `given`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. It is
-    written over `buffer`, which is like `given`, and over nothing else, so that caches hold the
+def rolled(source: Any, turn: int, buffer: Any = None) -> Any:
+    """Returns `source`, an array of NumPy, torch or JAX, rolled by `shifts`, and computed. It is
+    written over `buffer`, which is like `source`, and over nothing else, so that caches hold the
     arrays of a timed call. JAX returns a new array in the same memory; arrays spread over ranks are
     changed there. Raises TypeError for any other array.
 
@@ -34,29 +34,31 @@ def rolled(given: Any, turn: int, buffer: Any = None) -> Any:
     array([3, 4, 0, 1, 2])
     """
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
-    if isinstance(given, Spread):
-        moved = rolled(given.array, turn)
-        return given.again(moved) if buffer is None else buffer.changed(moved)
-    by = shifts(turn, tuple(given.shape))
-    if jax and isinstance(given, jax.Array):
-        moved = _roll_of_jax()(jax.numpy.empty_like(given) if buffer is None else buffer, given, by)
+    if isinstance(source, Spread):
+        moved = rolled(source.array, turn)
+        return source.again(moved) if buffer is None else buffer.changed(moved)
+    by = shifts(turn, tuple(source.shape))
+    if jax and isinstance(source, jax.Array):
+        moved = _roll_of_jax()(
+            jax.numpy.empty_like(source) if buffer is None else buffer, source, by
+        )
         # On the same devices: several may share it.
-        return jax.device_put(moved, given.sharding).block_until_ready()
-    if torch and isinstance(given, torch.Tensor):
-        buffer = torch.empty_like(given) if buffer is None else buffer
-    elif isinstance(given, np.ndarray):
-        buffer = np.empty_like(given) if buffer is None else buffer
+        return jax.device_put(moved, source.sharding).block_until_ready()
+    if torch and isinstance(source, torch.Tensor):
+        buffer = torch.empty_like(source) if buffer is None else buffer
+    elif isinstance(source, np.ndarray):
+        buffer = np.empty_like(source) if buffer is None else buffer
     else:
         raise TypeError(
             "an input on the device must be an array of NumPy, torch or JAX, "
-            f"not a {type(given).__name__}"
+            f"not a {type(source).__name__}"
         )
     pieces = [
         ((slice(shift, None), slice(size - shift)), (slice(shift), slice(size - shift, None)))
-        for shift, size in zip(by, given.shape, strict=True)
+        for shift, size in zip(by, source.shape, strict=True)
     ]
     for piece in product(*pieces):
-        buffer[tuple(to for to, _ in piece)] = given[tuple(start for _, start in piece)]
+        buffer[tuple(to for to, _ in piece)] = source[tuple(start for _, start in piece)]
     return buffer
 
 

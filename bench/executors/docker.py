@@ -22,7 +22,7 @@ from .local import kernel_kills
 ENVIRONMENTS = "/opt/environments"
 """The folder of environments in the image."""
 NOT_FOUND = 127
-"""Exit code of a container whose program is not in its image."""
+"""Exit code of a container if its program is not in its image."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,7 @@ def docker_executor(
     """
     engine = Engine()
     reads = sorted({path for reference in adapters for path in sources_of(reference)})
-    found = find_image(engine, image)
-    return DockerExecutor(engine, found, tuple(cores), pids, tuple(reads), gpus)
+    return DockerExecutor(engine, find_image(engine, image), tuple(cores), pids, tuple(reads), gpus)
 
 
 def sources_of(reference: str) -> set[Path]:

@@ -1,4 +1,4 @@
-"""Connects to the container engine and removes containers whose command was killed."""
+"""Connects to the container engine and removes containers of killed commands."""
 
 import atexit
 import os

@@ -78,7 +78,7 @@ class Executor(Protocol):
 
     @property
     def parent(self) -> int | None:
-        """The process at whose death a worker ends; None if the worker cannot see it."""
+        """The process that a worker must not outlive; None if the worker cannot see it."""
 
     def start(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int

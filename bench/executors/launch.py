@@ -253,7 +253,7 @@ class Launched:
 
 
 def not_started(error: CannotStart) -> Outcome:
-    """The outcome of a worker whose environment, image or engine vanished during a run."""
+    """The outcome of a worker if its environment, image or engine vanished during a run."""
     failed: dict[str, Any] = {"part": "import", "status": "env_error", "reason": str(error)}
     return Outcome(
         exit_code=127, events=[failed, {"part": "end", "cpu_seconds": 0.0}], output_tail=str(error)

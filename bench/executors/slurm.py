@@ -200,8 +200,11 @@ def call(*command: str) -> str:
 
     Raises SlurmError with its message, ConfigError if the command does not exist.
     """
-    kept = [name for name in os.environ if name[:6] != "SLURM_" or name in USER_VARIABLES]
-    variables = {name: os.environ[name] for name in kept}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name[:6] != "SLURM_" or name in USER_VARIABLES
+    }
     try:
         ended = subprocess.run(
             command, capture_output=True, env=variables, timeout=COMMAND_TIMEOUT_S

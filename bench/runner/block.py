@@ -42,8 +42,8 @@ class Block:
     """Block `number` of one group on one device.
 
     `random` draws the order in which members are timed. `tell` receives a text on what happens,
-    while no worker computes; `note` receives the cases that compute from then on. Cases whose ids
-    are in `apart` are measured alone.
+    while no worker computes; `note` receives the cases that compute from then on. Cases with ids
+    in `apart` are measured alone.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Block:
         self.random, self.tell = random, tell
         self.note, self.apart = note, apart
         self.unfinished: list[PlannedCase] = []
-        """Cases whose workers were started and whose records are not made yet."""
+        """Started cases without a record."""
         self.spent: list[float | None] = []
         """CPU seconds of every started process, None where unknown."""
 

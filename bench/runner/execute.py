@@ -192,9 +192,9 @@ class Runner:
         )
 
     def _block(self, group: list[PlannedCase], block: int) -> Iterator[Finished]:
-        """Runs one block of a group, whose ranked times are measured side by side.
+        """Runs one block of a group; its ranked times are measured side by side.
 
-        Records are kept unless a case joins the group; then the whole group is timed again.
+        Finished records stay unless a case joins the group; then the whole group is timed again.
         """
         group = shuffled(self._timed_again(group), self.seed, block)
         results = {
@@ -202,14 +202,14 @@ class Runner:
             for planned in group
         }
         names = {result.live_set for result in results.values() if result and result.live_set}
-        kept = {
+        finished = {
             id: record
             for id, record in results.items()
             if record and not (record.live_set and len(names) > 1)
         }
-        missing = [planned for planned in group if planned.id not in kept]
+        missing = [planned for planned in group if planned.id not in finished]
         together = [
-            planned for planned in group if planned.id in kept and kept[planned.id].live_set
+            planned for planned in group if planned.id in finished and finished[planned.id].live_set
         ]
         notes = {planned.id: self._set_aside(planned, block) for planned in missing}
         notes |= {
@@ -217,9 +217,9 @@ class Runner:
             for planned in together
         }
         for record in self._measured(missing, together, block):
-            kept.pop(record.case_id, None)
+            finished.pop(record.case_id, None)
             yield self._finished(record, False, notes.get(record.case_id))
-        for record in kept.values():
+        for record in finished.values():
             yield self._finished(record, True)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:

@@ -26,7 +26,7 @@ from .judge import Event, Judge, passed
 from .planning import PlannedCase
 
 LEAST_PASSES = 3
-"""Passes of a case whose slots use up its budget."""
+"""Passes of a case if its slots use up its budget."""
 
 
 class WarmUp(BaseModel):
@@ -53,8 +53,8 @@ class Member:
 
     `judged`: events for the record that do not come from the worker. `warm`: phases that can still
     be timed. `timing`: the timing of each phase as the record stores it. `judged_in`: the pass
-    before whose slot a call of a phase is compared with the oracle. `endings`: the ends of its
-    slots by phase.
+    in which a call of a phase is compared with the oracle, before its slot. `endings`: the ends of
+    its slots by phase.
     """
 
     planned: PlannedCase
@@ -156,7 +156,7 @@ class Member:
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
     def reject_distinguishable_calls(self, phase: str) -> None:
-        """Rejects a phase whose calls differ at the end of a slot, where one of them is judged."""
+        """Rejects a phase if its calls differ at the end of a slot, where one is judged."""
         if phase in self.warm and (reason := other_endings(self.endings.get(phase, []))):
             self.refuse(phase, "implausible", reason)
 

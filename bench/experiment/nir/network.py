@@ -48,7 +48,7 @@ class _Builder:
 
     def __init__(self, table: NetworkTable, first: NirNode):
         self.table, self.input = table, input_shape(first)
-        self.nodes, self.given = list[Node](), dict[str, dict[str, np.ndarray]]()
+        self.nodes, self.parameters = list[Node](), dict[str, dict[str, np.ndarray]]()
         self.shape, self.last, self.factor = self.input, INPUT, ONE
         self.weighted: str | None = None
         self.between: list[Node] = []
@@ -72,14 +72,14 @@ class _Builder:
         if np.any(self.factor != 1):
             self._into_weights(self.last, self.factor, np.zeros(()))
         with np.errstate(over="ignore"):
-            given = {
+            parameters = {
                 name: {key: value.astype(np.float32) for key, value in arrays.items()}
-                for name, arrays in self.given.items()
+                for name, arrays in self.parameters.items()
             }
-        for name, arrays in given.items():
+        for name, arrays in parameters.items():
             if not all(np.isfinite(value).all() for value in arrays.values()):
                 raise NetworkFault(f"gives {name} weights that are no finite numbers in float32")
-        return Network(self.input, tuple(self.nodes), given)
+        return Network(self.input, tuple(self.nodes), parameters)
 
     def _append(self, node: NirNode, kind: str, options: dict[str, object]) -> Node:
         """Raises NetworkFault if the node cannot read the shape of its input."""
@@ -111,7 +111,7 @@ class _Builder:
         name = self._append(
             node, kind, options | (window(node, weight.shape[2]) if kind == "conv" else {})
         ).name
-        self.given[name] = {"weight": weight, **({} if bias is None else {"bias": bias})}
+        self.parameters[name] = {"weight": weight, **({} if bias is None else {"bias": bias})}
         self.factor, self.weighted, self.between = ONE, name, []
 
     def _flatten(self, node: NirNode) -> None:
@@ -194,7 +194,7 @@ class _Builder:
                     f"node {name}: v_leak is not 0, and a pool with padding stands before it"
                 )
         index = [node.name for node in self.nodes].index(self.weighted)
-        weighted, arrays = self.nodes[index], self.given[self.weighted]
+        weighted, arrays = self.nodes[index], self.parameters[self.weighted]
         if weighted.kind == "conv":
             factor, offset = (self._by_channel(name, values) for values in (factor, offset))
         weight = arrays["weight"]
