@@ -159,15 +159,15 @@ def _set_surrogate(module, slope_at) -> None:
     """Replaces the surrogate that `module` looks up by name, for which there is no argument, with
     `slope_at`(v − θ); None restores SLAYER's own, an exponential, so that it does not leak into the
     next run."""
-    own = getattr(module._spike_backward, "own", module._spike_backward)
+    original = getattr(module._spike_backward, "original", module._spike_backward)
     if slope_at is None:
-        module._spike_backward = own
+        module._spike_backward = original
         return
 
     def surrogate(v, threshold, *_):
         return slope_at(v - threshold)
 
-    vars(surrogate)["own"] = own
+    vars(surrogate)["original"] = original
     module._spike_backward = surrogate
 
 

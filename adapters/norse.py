@@ -1,5 +1,5 @@
-"""Norse (https://norse.github.io): `LIFBox`, which has no synapse, and `LIF`, whose synapse is
-switched off.
+"""Norse (https://norse.github.io): `LIFBox`, which has no synapse, and `LIF` with
+its synapse switched off.
 
 - `default`, `stepwise`: the step function of `LIFBox`, lifted over time by `SNN`, from a state made
   here.
@@ -123,7 +123,7 @@ class Norse(TorchAdapter):
             return super().modules(case, network)
         from norse.torch import LIFBoxCell, Lift, SequentialState
 
-        from .base.torch_containers import Chain, own_modules
+        from .base.torch_containers import Chain, modules_by_node
         from .base.torch_network import Operation
 
         def neuron_of(node):
@@ -131,10 +131,13 @@ class Norse(TorchAdapter):
             scaled = Operation(lambda x: x * self.scale_of(case))
             return SequentialState(scaled, cell) if network.scaled_at(node.name) is None else cell
 
-        own = own_modules(network, {"neuron": neuron_of})
+        by_node = modules_by_node(network, {"neuron": neuron_of})
         return {
-            tuple(own): Chain(
-                own, network.neurons, Lift(SequentialState(*own.values())), lambda net, x: net(x)[0]
+            tuple(by_node): Chain(
+                by_node,
+                network.neurons,
+                Lift(SequentialState(*by_node.values())),
+                lambda net, x: net(x)[0],
             )
         }
 

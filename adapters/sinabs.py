@@ -64,14 +64,14 @@ class Sinabs(TorchAdapter):
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
             return super().modules(case, network)
-        from .base.torch_containers import own_modules
+        from .base.torch_containers import modules_by_node
 
         merge = import_module(self.layers).Merge
         made = partial(self.made, construction="layers", batch_size=case.batch)
-        own = own_modules(
+        by_node = modules_by_node(
             network, {"neuron": lambda n: made(n.options["neuron"]), "add": lambda n: merge()}
         )
-        return {tuple(own): squeezed(network, own)}
+        return {tuple(by_node): squeezed(network, by_node)}
 
     def lif(self, spec, features, construction):
         return loop(self.made(spec, construction))
@@ -193,7 +193,7 @@ def spike_at_threshold():
     return SpikeAtThreshold
 
 
-def squeezed(network, own):
+def squeezed(network, by_node):
     """Returns the Container of modules that take batch and time merged, batch first."""
     import torch
     from sinabs import reset_states
@@ -202,18 +202,18 @@ def squeezed(network, own):
 
     class Squeezed(Container):
         def __init__(self):
-            super().__init__(own, network.neurons)
-            self.all = torch.nn.ModuleList(own.values())
+            super().__init__(by_node, network.neurons)
+            self.all = torch.nn.ModuleList(by_node.values())
 
         @property
         def state(self):
-            return own[self.neurons[0]].v_mem
+            return by_node[self.neurons[0]].v_mem
 
         def forward(self, x, every_border):
             reset_states(self)
             values, borders = {INPUT: x.transpose(0, 1).flatten(0, 1)}, {}
             last = {each: node.name for node in network.nodes for each in node.inputs}
-            for name, module in own.items():
+            for name, module in by_node.items():
                 inputs = network.node(name).inputs
                 values[name] = module(*[values[each] for each in inputs])
                 if name in self.neurons if every_border else name == self.neurons[-1]:

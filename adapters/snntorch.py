@@ -101,12 +101,16 @@ class SnnTorch(TorchAdapter):
             return super().modules(case, network)
         from torch.nn import Sequential
 
-        from .base.torch_containers import Chain, own_modules
+        from .base.torch_containers import Chain, modules_by_node
 
-        own = own_modules(
+        by_node = modules_by_node(
             network, {"neuron": lambda node: leaky_of(node.options["neuron"], init_hidden=True)}
         )
-        return {tuple(own): Chain(own, network.neurons, Sequential(*own.values()), each_step)}
+        return {
+            tuple(by_node): Chain(
+                by_node, network.neurons, Sequential(*by_node.values()), each_step
+            )
+        }
 
     def lif(self, spec, features, construction):
         if construction == "lapicque":
@@ -219,7 +223,7 @@ def options(spec) -> dict:
     from snntorch import surrogate
 
     slope_at = derivative(spec, torch)
-    own = {
+    surrogates = {
         "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
         "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
         "straight-through": lambda: surrogate.straight_through_estimator(),
@@ -228,7 +232,7 @@ def options(spec) -> dict:
     def written():
         return surrogate.custom_surrogate(lambda u, gradient, spikes: gradient * slope_at(u))
 
-    return {"threshold": spec.threshold, "spike_grad": own.get(spec.surrogate, written)()}
+    return {"threshold": spec.threshold, "spike_grad": surrogates.get(spec.surrogate, written)()}
 
 
 def beta_of(spec):

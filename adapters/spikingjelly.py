@@ -33,7 +33,7 @@ PROVIDERS = ("cuda", "triton", "torch")
 """SpikingJelly's implementations of its neurons on a CUDA device."""
 
 OWN = ("flexsn", "memopt", "sliding-psn")
-"""Constructions whose neuron is no TimeLoop."""
+"""Constructions with a neuron that is no TimeLoop."""
 
 SHORT = ("bf16", "fp16", "amp-bf16")
 

@@ -30,7 +30,7 @@ RESETS = {
 }
 
 LATE = ("lif", "alif", "cuba-lif")
-"""Constructions whose spikes come one step late."""
+"""Constructions with spikes that come one step late."""
 
 
 class Spyx(JaxAdapter):
@@ -96,13 +96,13 @@ class Spyx(JaxAdapter):
         if construction == "psu-parallel":
             return made(spyx.nn.PSU_LIF, spec, features).parallel
         if construction in LATE:
-            kind, own = {
+            kind, options = {
                 "lif": (spyx.nn.LIF, {}),
                 "alif": (spyx.nn.ALIF, {"gamma": spec.adaptation_decay}),
                 "cuba-lif": (spyx.nn.CuBaLIF, {"alpha": spec.current_decay}),
             }[construction]
             flat = (prod(features),)  # the last two keep two states in one row
-            lif = made(kind, spec, flat, **own)
+            lif = made(kind, spec, flat, **options)
 
             def spikes(currents):
                 rows = currents.reshape(*currents.shape[:2], -1)
@@ -134,13 +134,15 @@ def made(kind, spec, features, **more):
     import spyx
     from flax import nnx
 
-    own = {
+    surrogates = {
         "superspike": lambda: spyx.axn.superspike(k=spec.slope),
         "triangle": lambda: spyx.axn.triangular(k=spec.slope),
         "rectangle": lambda: spyx.axn.boxcar(width=1 / spec.slope, height=spec.slope),
     }
     spike = (
-        own[spec.surrogate]() if spec.surrogate in own else spyx.axn.custom(derivative(spec, jnp))
+        surrogates[spec.surrogate]()
+        if spec.surrogate in surrogates
+        else spyx.axn.custom(derivative(spec, jnp))
     )
     return kind(
         features,

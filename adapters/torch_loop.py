@@ -71,13 +71,13 @@ class TorchLoop(TorchAdapter):
         class Potentials(torch.nn.Module):
             def forward(self, currents):
                 after, potentials, spikes = torch.zeros_like(currents[0]), [], []
-                i, kept, a = (
+                i, current_decay, a = (
                     after,
                     spec.current_decay or 0.0,
                     after if spec.adaptation is not None else None,
                 )
                 for current in currents.unbind(0):
-                    i = kept * i + current
+                    i = current_decay * i + current
                     v = spec.decay * after + i
                     s = spike(v if a is None else v - a)
                     after = reset(spec, v, s, torch.Tensor.detach, a)

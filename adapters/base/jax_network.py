@@ -158,7 +158,7 @@ class JaxNetwork:
         return (lambda x: self.scale * x) if node.name in self.scaled_in_call else (lambda x: x)
 
     def handed(self, node: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Returns two functions of a neuron whose state goes in and comes out: from one step's
+        """Returns two functions of a neuron that takes and returns its state: from one step's
         currents to the state at rest, and (parameters, state, currents) → (final state, spikes)."""
         spec, features, scaled = (
             node.options["neuron"],

@@ -1,5 +1,5 @@
-"""A JAX program whose devices share the batch or the time steps: the program of one device under
-`shard_map`. Filler items count neither in statistics of norms nor in a loss."""
+"""A JAX program of which each device computes a part of the batch or of the time steps: the program
+of one device under `shard_map`. Filler items count neither in statistics of norms nor in a loss."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -37,8 +37,8 @@ class Layout:
 
 
 ALL, LABELS, EACH = Layout(Spec()), Layout(Spec(RANKS), 0, -1), Layout(Spec(RANKS))
-"""Arrays that are alike on all devices; labels (B,), shared by items; arrays whose first axis is
-the device."""
+"""Arrays that are alike on all devices; labels (B,), shared by items; arrays with the device as
+first axis."""
 
 
 class ShardedProgram(JaxProgram):

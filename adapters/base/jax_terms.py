@@ -1,5 +1,5 @@
-"""Times the terms of a case whose time steps devices share, from which `measure.pipeline` predicts
-more devices."""
+"""Times the terms from which `measure.pipeline` predicts more devices, for cases with shared time
+steps."""
 
 from collections.abc import Callable
 from dataclasses import replace

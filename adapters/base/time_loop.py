@@ -13,7 +13,7 @@ State = Any
 
 
 class TimeLoop(torch.nn.Module):
-    """A neuron whose state goes in and comes out: currents (T, B, *features) → spikes of that
+    """A neuron that takes and returns its state: currents (T, B, *features) → spikes of that
     shape, from rest.
 
     Subclass and define either `step` or, where the framework has the loop, `scan`: the other is
@@ -58,7 +58,7 @@ class Stepwise(TimeLoop):
 
 
 class Uncut(torch.nn.Module):
-    """A neuron whose loop cannot be cut: `spikes(lif, currents)`, from rest, of a framework's
+    """A neuron with a loop that cannot be cut: `spikes(lif, currents)`, from rest, of a framework's
     module `lif`. `state` names the attribute of `lif` that holds its state after a call, if there
     is one."""
 

@@ -51,7 +51,7 @@ class TorchAdapter(Adapter):
     constructions: tuple[str, ...] = ("default", "stepwise", "vanilla")
     linear_constructions: tuple[str, ...] = ("stepwise",)
     uncut_constructions: tuple[str, ...] = ()
-    """Constructions whose neuron is no TimeLoop; refused for recurrent neurons."""
+    """Constructions with a neuron that is no TimeLoop; refused for recurrent neurons."""
     chain_constructions: tuple[str, ...] = ()
     """Constructions that are a chain of layers, called once per step: no norms, no shortcuts."""
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")

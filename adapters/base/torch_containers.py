@@ -11,7 +11,7 @@ from snnbench.core.network import Network, Node
 from .torch_network import Container, layer_of
 
 
-def own_modules(
+def modules_by_node(
     network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]
 ) -> dict[str, nn.Module]:
     """Returns a module by name for every node before the mean over time: the one that `spelled`
@@ -28,16 +28,16 @@ class Chain(Container):
 
     def __init__(
         self,
-        own: dict[str, nn.Module],
+        by_node: dict[str, nn.Module],
         neurons: tuple[str, ...],
         container: nn.Module,
         run: Callable[[nn.Module, Tensor], Tensor],
     ) -> None:
-        super().__init__(own, neurons)
+        super().__init__(by_node, neurons)
         self.container, self.run = container, run
         self.collected: dict[str, list[Tensor]] = {}
-        for name in set(neurons) - {list(own)[-1]}:
-            own[name].register_forward_hook(partial(self._collect, name))
+        for name in set(neurons) - {list(by_node)[-1]}:
+            by_node[name].register_forward_hook(partial(self._collect, name))
 
     def _collect(
         self, name: str, module: nn.Module, inputs: object, output: Tensor | tuple[Tensor, object]

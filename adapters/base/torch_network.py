@@ -31,7 +31,8 @@ class LinearNeuron(nn.Module):
 
 
 class Recurrent(TimeLoop):
-    """A neuron whose currents include the recurrent weight times its spikes of the step before."""
+    """A neuron with the recurrent weight times its spikes of the step before added to its
+    currents."""
 
     def __init__(self, features: int, neuron: TimeLoop) -> None:
         super().__init__()
@@ -118,13 +119,13 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class Container(nn.Module):
-    """Modules of a run of nodes, as a framework's users write them: `own` has the module of every
-    node by name, `neurons` are the names of neurons. `forward(x, every_border)` returns the spikes
-    of all neurons or of the last only, by name, and the value of the last node."""
+    """Modules of a run of nodes, as a framework's users write them: `by_node` has the module of
+    every node by name, `neurons` are the names of neurons. `forward(x, every_border)` returns the
+    spikes of all neurons or of the last only, by name, and the value of the last node."""
 
-    def __init__(self, own: Mapping[str, nn.Module], neurons: tuple[str, ...]) -> None:
+    def __init__(self, by_node: Mapping[str, nn.Module], neurons: tuple[str, ...]) -> None:
         super().__init__()
-        self.own, self.neurons = own, neurons
+        self.by_node, self.neurons = by_node, neurons
 
 
 def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Module:
@@ -299,7 +300,7 @@ def _module_of(part: Part, node: Node) -> nn.Module:
     """Returns the module of one node of a part. A module of several nodes has its convolution and
     its norm under these names."""
     if isinstance(part.module, Container):
-        return part.module.own[node.name]
+        return part.module.by_node[node.name]
     return (
         getattr(part.module, node.kind)
         if node.kind in ("conv", "norm") and hasattr(part.module, node.kind)

@@ -196,11 +196,11 @@ class TorchProgram(Program):
         return sum(tensor.nbytes for tensor in [result.output, *gradients])
 
     def facts(self, result: TorchResult) -> dict[str, Any]:
-        ours = {id(leaf) for leaf in self.leaves}
+        leaves = {id(leaf) for leaf in self.leaves}
         extra = [
             name
             for name, p in self.network.layers.named_parameters()
-            if p.requires_grad and id(p) not in ours
+            if p.requires_grad and id(p) not in leaves
         ]
         warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
         *_, spikes = result.borders.values()

@@ -1,4 +1,4 @@
-"""Batch norms whose statistics are those of all ranks."""
+"""Batch norms with the statistics of all ranks."""
 
 from typing import Any
 

@@ -42,8 +42,8 @@ class Ranks:
         self.lost: Exception | None = None
         self.failed: BaseException | None = None
         self.dropped: list[tuple[str, int]] = []
-        """Kind (`results`, `arrays` or `programs`) and number of released objects: the next call tells
-        the ranks."""
+        """Kind (`results`, `arrays` or `programs`) and number of released objects: the next call
+        tells the ranks."""
 
     def __enter__(self) -> "Ranks":
         return self

@@ -8,7 +8,7 @@ from snnbench.core.network import Network
 
 def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str]) -> str | None:
     """Returns the reason why ranks cannot share a case of the adapter `name`, or None. `handed` are
-    its constructions whose state goes in and out."""
+    its constructions with neurons that take and return their state."""
     shared, count = (
         ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
     )

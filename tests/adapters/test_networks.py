@@ -203,7 +203,7 @@ def test_layers_are_a_framework_s_own_in_its_own_container(name, own):
     layers = program.network.layers
     if name != "spikingjelly":
         (container,) = layers
-        layers = container.own.values()
+        layers = container.by_node.values()
     assert [type(layer).__name__ for layer in layers] == own
     if name == "spikingjelly":
         assert {

@@ -31,7 +31,7 @@ class Naive(Strategy):
 
     @cached_property
     def recordings(self) -> Any:
-        """tonic's data set, whose items are frames (t, polarities, [y,] x), int16, and labels."""
+        """tonic's data set of frames (t, polarities, [y,] x), int16, and labels."""
         data, sensor = (
             self.data,
             (self.data.channels, 1, 1) if self.data.is_sound else self.data.sensor,
@@ -49,8 +49,8 @@ class Naive(Strategy):
 
     def _of_a_camera(self, steps: Any) -> Any:
         """Returns tonic's class without its count of files, which would make it download the whole
-        data set where ours is smaller. tonic does not sort the files of some; here they are in our
-        order."""
+        data set in place of a smaller one. The files are in the order of the project's readers;
+        tonic does not sort all of them."""
         dataset, order = CAMERAS[self.data.name]
         # A subclass of the same name: tonic looks for a folder with the class's name.
         uncounted = type(dataset.__name__, (dataset,), {"_check_exists": lambda self: True})

@@ -53,9 +53,9 @@ class Counted(Strategy):
             return np.zeros((1, channels), np.int64)
         bins = (t - t[0]) // window
         count = max(1, -(-int(t[-1] - t[0]) // window))
-        kept = np.searchsorted(bins, count)
+        end = np.searchsorted(bins, count)
         return np.bincount(
-            bins[:kept] * channels + places[:kept], minlength=count * channels
+            bins[:end] * channels + places[:end], minlength=count * channels
         ).reshape(count, channels)
 
     def dense(self, frames: Iterator[np.ndarray], out: np.ndarray) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Loading(Adapter):
-    """An adapter whose constructions are strategies. Those in `through_loader` use torch's
+    """An adapter with strategies as constructions. Those in `through_loader` use torch's
     DataLoader, with its processes and pinned memory."""
 
     loads_data = True

@@ -29,7 +29,7 @@ def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
 
 
 class Augmented(Dataset[tuple[np.ndarray, Any]]):
-    """A data set whose keys are pairs of a recording's number and its shift. Each recording is
+    """A data set with pairs of a recording's number and its shift as keys. Each recording is
     shifted on access, as by the second transform behind tonic's caches."""
 
     def __init__(self, items: Any) -> None:
