@@ -21,8 +21,6 @@ LINEAR = {
     "linear-recompute": {"recompute": True},
     "linear-split-recompute": {"emulate": True, "recompute": True},
 }
-"""Options of LinearLIF by construction."""
-
 RECOMPUTED = "conv-recompute"
 SPELLINGS = ("reference", "cpp", "triton", "cuda")
 FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
@@ -179,7 +177,6 @@ class Fused(TorchAdapter):
 
 
 def _is_plain(case: Case) -> bool:
-    """Returns whether layers can be fused with the case's neuron."""
     return (
         case.spec.current_decay is None
         and case.spec.learned_decay is None
@@ -193,7 +190,6 @@ def _requested(construction: str) -> str | None:
 
 
 def _tensors_of(case: Case):
-    """Returns the device type and dtype of the currents."""
     import torch
 
     return case.device_type, getattr(torch, FLOATS.get(case.precision, "float32"))

@@ -172,7 +172,6 @@ def _set_surrogate(module, slope_at) -> None:
 
 
 def _with_bias(block, outputs: int, bias: bool):
-    """Returns a Dense block with a bias, which it lacks, and with time first."""
     import torch
 
     if bias:

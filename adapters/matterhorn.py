@@ -61,7 +61,6 @@ class Matterhorn(TorchAdapter):
 
 
 def loop(lif):
-    """Returns Matterhorn's module as a TimeLoop."""
     from .base.time_loop import TimeLoop
 
     class Loop(TimeLoop):

@@ -202,7 +202,6 @@ def lsnn(spec):
 
 
 def common_parameters(spec):
-    """Returns the parameters that `LIF`, `IAF` and `LIFBox` share."""
     import torch
 
     method, alpha = METHODS[spec.surrogate, spec.slope]

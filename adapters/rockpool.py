@@ -113,7 +113,6 @@ def constant(value):
 
 
 def options(spec) -> dict:
-    """Returns the options that Rockpool's two neurons share."""
     import torch
 
     spike = torch_spike(spec).apply

@@ -158,7 +158,6 @@ def leaky_of(spec, **how):
 
 
 def resetting(spec) -> dict:
-    """Returns `options`, and the neuron's own reset."""
     return {
         "reset_mechanism": {"hard": "zero", "soft-undecayed": "subtract"}.get(spec.reset, "none"),
         **options(spec),
@@ -166,7 +165,6 @@ def resetting(spec) -> dict:
 
 
 def each_step(net, x):
-    """Applies `net`, from rest, to every step."""
     import torch
     from snntorch import utils
 

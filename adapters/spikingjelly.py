@@ -96,7 +96,6 @@ class SpikingJelly(TorchAdapter):
         return super().program(case, network)
 
     def facts(self, case: Case) -> dict:
-        """`backend` is the provider that computed the neuron."""
         if case.construction in ("stepwise", "single-step", *OWN):
             return {"backend": "torch"}
         parametric = case.construction == "parametric" or (
@@ -156,7 +155,6 @@ class SpikingJelly(TorchAdapter):
         return made
 
     def surrogate(self, spec):
-        """Returns SpikingJelly's surrogate for σ' of `spec`."""
         from spikingjelly.activation_based import surrogate
 
         return {

@@ -30,7 +30,6 @@ RESETS = {
 }
 
 LATE = ("lif", "alif", "cuba-lif")
-"""Constructions with spikes that come one step late."""
 
 
 class Spyx(JaxAdapter):

@@ -11,7 +11,6 @@ from snnbench.kernels.spec import NeuronSpec
 from ..ranks.refused import cannot_share
 
 Function = Callable[..., Any]
-"""A pure function of JAX arrays."""
 
 
 class JaxAdapter(Adapter):
@@ -61,7 +60,6 @@ class JaxAdapter(Adapter):
         return self._refuses_ranks(case, network) if reason is None and case.ranks else reason
 
     def _refuses_ranks(self, case: Case, network: Network) -> str | None:
-        """Returns the reason why devices cannot share a case, or None."""
         if type(self).program is not JaxAdapter.program:
             return f"{self.name} has a program of its own, which ranks cannot share"
         return cannot_share(self.name, case, network, self.handed_constructions)

@@ -41,8 +41,6 @@ linear and its neuron are one, else the node."""
 
 
 class JaxSpelling(Protocol):
-    """The part of a JaxAdapter that a network uses."""
-
     def scale_of(self, case: Case) -> float: ...
     def neuron_of(self, case: Case, node: Node, features: Shape) -> Callable[..., Any]: ...
     def layer(
@@ -154,7 +152,6 @@ class JaxNetwork:
         return lambda arrays, x: neuron(scaled(x))
 
     def _scaled(self, node: Node) -> Callable[[Value], Value]:
-        """Returns the function that scales a neuron's currents inside the call."""
         return (lambda x: self.scale * x) if node.name in self.scaled_in_call else (lambda x: x)
 
     def handed(self, node: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -204,7 +201,6 @@ def _recurrent(
 
 
 def _merged(function: Callable[[Value], Value], x: Value) -> Value:
-    """Applies `function` to all T·B items at once."""
     value = function(x.reshape(-1, *x.shape[2:]))
     return value.reshape(*x.shape[:2], *value.shape[1:])
 

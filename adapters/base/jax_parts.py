@@ -9,9 +9,7 @@ import jax.numpy as jnp
 from snnbench.core.sharded import parts
 
 RANKS = "ranks"
-"""The axis of the mesh."""
 Value = Any
-"""A JAX array."""
 
 
 class EqualParts:

@@ -118,7 +118,6 @@ class JaxProgram(Program):
     def _vjp(
         self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
     ) -> Any:
-        """Returns (output, pullback, the rest of `_outcome`)."""
         if self.case.input_grad:
             return jax.vjp(lambda p, x: self._outcome(p, running, x), parameters, x, has_aux=True)
         return jax.vjp(lambda p: self._outcome(p, running, x), parameters, has_aux=True)
@@ -374,7 +373,6 @@ def _carried_dtypes(jaxpr: Any) -> Iterator[str]:
 
 
 def bytes_of(tree: Any) -> int:
-    """Returns the bytes of all arrays in a tree."""
     return sum(int(leaf.nbytes) for leaf in jax.tree_util.tree_leaves(tree))
 
 

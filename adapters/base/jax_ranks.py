@@ -160,7 +160,6 @@ class ShardedProgram(JaxProgram):
         )
 
     def _bytes_per_device(self, tree: Any) -> int:
-        """Returns the mean bytes per device of all arrays in a tree."""
         shards = (
             shard for leaf in jax.tree_util.tree_leaves(tree) for shard in leaf.addressable_shards
         )

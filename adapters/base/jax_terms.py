@@ -58,7 +58,6 @@ def terms(
 
 
 def _neuron(network: JaxNetwork, name: str, arrays: NodeArrays) -> Callable[[], object]:
-    """Returns a call of forward and backward of a layer's neurons alone."""
     rest, scan = network.handed(network.network.node(name))
     shape = network.case.time_steps, network.case.batch, *network.network.shapes[name]
     currents, upstream = (

@@ -20,7 +20,6 @@ from .jax_network import OPERATIONS, JaxNetwork, NodeArrays, Part, Pullback, Val
 from .jax_parts import RANKS, EqualParts
 
 Values = dict[str, Value]
-"""Values by node."""
 Parameters = dict[str, NodeArrays]
 MEETING = ("norm", "mean_time")
 """Kinds of nodes that need all time steps."""

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from snnbench.core.training import MEAN_OF_TIME, OPTIMIZERS
 
 Tree = dict[str, dict[str, Any]]
-"""Arrays by node and name."""
 
 
 def loss_of(name: str, output: Any, labels: Any) -> Any:
@@ -48,7 +47,6 @@ class Updates:
     def update(
         self, parameters: Tree, states: dict[str, Any], gradients: Tree
     ) -> tuple[Tree, dict[str, Any]]:
-        """Returns (parameters, states) after a step."""
         moved: Tree = {node: {} for node in parameters}
         after: dict[str, Any] = {
             kind: {node: {} for node in parameters} for kind in states if kind != "steps"

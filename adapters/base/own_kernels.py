@@ -108,7 +108,6 @@ def _backward(
 
 
 def _checkpoints(shape: Shape, device: str) -> Tensor:
-    """Returns states from which a backward may start."""
     return torch.zeros(-(-shape[0] // CHECKPOINT_STEPS), *shape[1:], device=device)
 
 

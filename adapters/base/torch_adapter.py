@@ -166,7 +166,6 @@ class TorchAdapter(Adapter):
         return None
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
-        """Returns the reason why a construction cannot spell the network, whatever its neuron."""
         if any(network.node(name).options["recurrent"] for name in network.neurons):
             if case.construction == "layers":
                 return f"{self.name}'s own layers are offered here without recurrent neurons"

@@ -80,7 +80,6 @@ class Stages:
         self.running = ""
 
     def step(self, x: Tensor, upstream: Tensor) -> dict[str, float]:
-        """Returns the seconds of one step by stage."""
         program = self.program
         program.release()
         self.marks = [("", program.clock())]
@@ -125,7 +124,6 @@ class Stages:
 
 
 def modules_of(part: Part, program: Stepped) -> list[tuple[nn.Module, str]]:
-    """Returns the modules of a part, each with its stage."""
     if isinstance(part.module, LinearNeuron):
         return [(part.module.linear, "linear"), (part.module.neuron, "neuron")]
     kinds = (program.network.network.node(name).kind for name in part.nodes)

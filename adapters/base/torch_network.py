@@ -72,8 +72,6 @@ class EachStep(nn.Module):
 
 
 class Operation(nn.Module):
-    """A function of values (T, B, *features), without parameters."""
-
     def __init__(self, function: Callable[..., Tensor]) -> None:
         super().__init__()
         self.function = function
@@ -154,8 +152,6 @@ class Part:
 
 
 class TorchSpelling(Protocol):
-    """The part of a TorchAdapter that networks and programs use."""
-
     name: str
     learned_decays: Mapping[str, str]
 
@@ -225,7 +221,6 @@ class TorchNetwork(nn.Module):
         return {name: places[name] for name in self.network.parameters}
 
     def _decay(self, part: Part, neuron: Node) -> nn.Parameter:
-        """Returns the parameter from which a neuron's decay is computed."""
         wanted = self.adapter.learned_decays[neuron.options["neuron"].learned_decay]
         named = _module_of(part, neuron).named_parameters()
         return next(parameter for name, parameter in named if name.rpartition(".")[2] == wanted)

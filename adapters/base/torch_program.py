@@ -117,7 +117,6 @@ class TorchProgram(Program):
     # -- calls
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        """Returns spikes by neuron and the network's output."""
         return self.called(x, every_border)
 
     def forward(self, x: Tensor) -> TorchResult:
@@ -185,7 +184,6 @@ class TorchProgram(Program):
 
     @property
     def parameter_bytes(self) -> int:
-        """Bytes of all parameters on the device."""
         return sum(leaf.nbytes for leaf in self.leaves)
 
     def argument_bytes(self) -> int:
@@ -262,7 +260,6 @@ class TorchProgram(Program):
         return event
 
     def seconds(self, start: Any, end: Any) -> float:
-        """Seconds between two moments."""
         if self.device.type != "cuda":
             return float(end - start)
         end.synchronize()
@@ -293,8 +290,6 @@ class TorchProgram(Program):
 
 
 class CudaMemory:
-    """Torch's allocator counters."""
-
     meaning = "torch allocated"
 
     def __init__(self, device: torch.device) -> None:

@@ -102,6 +102,5 @@ class Trainer:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of all states on the device."""
         by_leaf = self.optimizer.state.values() if self.optimizer is not None else ()
         return sum(state.nbytes for states in by_leaf for state in states.values())

@@ -37,7 +37,6 @@ class Member:
 
 
 def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Member:
-    """Returns a rank's part of `case`, which has `ranks`."""
     size = SIZE[case.parallel]
     count = getattr(case, size)
     items = parts(count, case.ranks)[rank]

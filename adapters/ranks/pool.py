@@ -79,7 +79,6 @@ class Ranks:
         return [answers[rank][1] for rank in range(self.start.count)]
 
     def close(self) -> None:
-        """Ends all ranks, and waits for them."""
         if not self.connections:
             return
         for connection in self.connections:

@@ -232,7 +232,6 @@ class RankedProgram(Program):
         return facts
 
     def cpu_seconds(self) -> float:
-        """CPU seconds of all ranks."""
         return float(sum(self.ranks.ask("cpu_seconds")))
 
     def memory_probe(self) -> MemoryProbe | None:
@@ -280,6 +279,5 @@ class OfRanks:
 
 
 def mean(values: Iterable[int]) -> int:
-    """Returns the mean of whole numbers, rounded down."""
     each = list(values)
     return sum(each) // len(each)

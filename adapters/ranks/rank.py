@@ -108,7 +108,6 @@ class Rank:
         return dict(self.programs[number].program.scales)
 
     def do(self, number: int, method: str, *arguments: Any) -> Any:
-        """Calls a method of a program and returns its plain value."""
         return getattr(self.programs[number].program, method)(*arguments)
 
     def put_input(self, number: int, key: int, like: int | None, array: Array) -> None:
@@ -163,7 +162,6 @@ class Rank:
         return array if array is None or whole else hashlib.sha256(array.tobytes()).hexdigest()
 
     def of_result(self, number: int, method: str, key: int) -> Any:
-        """Calls a method of a program about a result."""
         return getattr(self.programs[number].program, method)(self.results[key])
 
     def features(self, number: int, array: int) -> dict[str, tuple[int, ...]]:
@@ -180,7 +178,6 @@ class Rank:
         return time.process_time()
 
     def used(self) -> dict[str, Any]:
-        """Returns the resources that this rank has used."""
         from .terms import peak_bytes
 
         return {"cores": self.threads, "host_peak_bytes": peak_bytes()}

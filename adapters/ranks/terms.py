@@ -75,7 +75,6 @@ def alone(
 
 
 def _neuron(adapter: Adapter, case: Case, network: Network, name: str) -> Callable[[], None]:
-    """Returns a call of forward and backward of a layer's neurons alone."""
     import torch
 
     features = network.shapes[name]

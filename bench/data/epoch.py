@@ -18,7 +18,6 @@ class Epoch:
 
     @classmethod
     def drawn(cls, samples: int, augmented: bool, seed: int) -> "Epoch":
-        """Draws every recording once."""
         random = Random(seed)
         numbers = random.sample(range(samples), samples)
         return cls(
@@ -27,7 +26,6 @@ class Epoch:
         )
 
     def first(self, count: int) -> "Epoch":
-        """Returns the first `count` recordings."""
         return Epoch(self.numbers[:count], self.shifts and self.shifts[:count])
 
     def part(self, number: int, batch: int) -> "Epoch":

@@ -27,7 +27,6 @@ GENERATOR = 1
 
 
 def marker_of(data: DataSet, samples: Mapping[str, int], seed: int) -> dict[str, Any]:
-    """Returns the marker's contents for such a folder."""
     return {"dataset": data.name, "samples": dict(samples), "seed": seed, "generator": GENERATOR}
 
 

@@ -18,7 +18,6 @@ FORMS = {
 }
 """The data sets of a file, each with its content for every recording."""
 CHUNK = 256
-"""Recordings that are read at once."""
 
 
 class Sounds(Recordings):

@@ -29,7 +29,6 @@ class Recording:
 
 
 def recording(data: DataSet, split: str, number: int, seed: int) -> Recording:
-    """Returns recording `number` of a split."""
     random = np.random.default_rng([seed, [*data.splits].index(split), number])
     label = int(random.integers(data.classes))
     count = int(

@@ -110,8 +110,6 @@ def _network_of(case: Case) -> Network:
 
 
 class UserNetwork(Workload):
-    """The workload of all networks that configs bring. They have their own neurons and sizes."""
-
     def canonical(self, case: Case) -> Case:
         return replace(super().canonical(case), neuron=_network_of(case).specs[0])
 

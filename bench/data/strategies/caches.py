@@ -63,7 +63,6 @@ class Naive(Strategy):
 
     @property
     def items(self) -> Any:
-        """The data set behind the DataLoader."""
         return self.recordings
 
     def epoch(self, epoch: Epoch) -> Iterator[Batch]:

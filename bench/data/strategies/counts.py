@@ -21,7 +21,6 @@ from .shift import keys, shifted
 from .strategy import Batch, Strategy, bytes_below
 
 MOST = 255
-"""The largest count that uint8 holds."""
 
 
 class Counted(Strategy):

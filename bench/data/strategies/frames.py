@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Frames(Loading):
-    """Counts of events, packed, as bytes, or in a mapped file."""
-
     name = "frames"
     requires = ("torch", "h5py")
     distribution = "snnbench"

@@ -21,7 +21,6 @@ def shifted(frames: Tensor, by: Tensor, width: int) -> Tensor:
 
 
 def shifted_one(frames: np.ndarray, by: int) -> np.ndarray:
-    """Shifts the frames (..., width) of one recording."""
     moved = np.zeros_like(frames)
     width = frames.shape[-1]
     moved[..., max(by, 0) : width + min(by, 0)] = frames[..., max(-by, 0) : width - max(by, 0)]

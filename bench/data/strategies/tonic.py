@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Tonic(Loading):
-    """The strategies that tonic offers its users."""
-
     name = "tonic"
     requires = ("torch", "h5py", "tonic")
     constructions = ("naive", "disk", "memory", "coo")
