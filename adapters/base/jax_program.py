@@ -22,6 +22,7 @@ from snnbench.core.network import INPUT, Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.rolling import rolled
 
+from .jax_memory import JaxMemory
 from .jax_network import JaxNetwork, JaxSpelling, NodeArrays, Pullback, Value
 from .jax_training import Updates, loss_of
 
@@ -330,29 +331,6 @@ class XlaClock:
     def _record(self, event: str, seconds: float, **_: object) -> None:
         if self.listening and event.startswith("/jax/core/compile/"):
             self.seconds += seconds
-
-
-class JaxMemory:
-    """Bytes in use by XLA's counter, and at the peak by its plan of the call. The counter's peak is
-    that of the process: a phase would report the peak of an earlier one (jax#8096)."""
-
-    meaning = "XLA planned"
-
-    def __init__(self, program: JaxProgram) -> None:
-        self.program, self.plans = program, dict[str, int]()
-
-    def reset(self) -> None:
-        self.before = self.in_use()
-
-    def in_use(self) -> int:
-        return int(self.program.device.memory_stats()["bytes_in_use"])
-
-    def peak(self) -> tuple[int, int, None]:
-        """Returns (bytes in use at reset, most bytes in use since, None: XLA reserves for the whole
-        process)."""
-        if (call := self.program.last_call) not in self.plans:
-            self.plans[call] = self.program.allocated()
-        return self.before, self.before + self.plans[call], None
 
 
 def _carried_dtypes(jaxpr: Any) -> Iterator[str]:

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from ..experiment.measure import Measure
 from ..experiment.setting import Option
+from ..records.ranking import blocks_for_certainty
 from ..records.rows import Row, rows_of
 from ..report.answer import answer
 from ..report.table import Table
-from ..runner.planning import blocks_for_certainty, quick_plan
+from ..runner.planning import quick_plan
 from ..runner.progress import execute_shown
 from . import exit_codes
 from .console import messages, output, say
@@ -106,7 +108,8 @@ def _what_next(
     if late := [row.case.framework_variant for row in rows if row.status == "timeout"]:
         yield f"To give {', '.join(late)} more time: {command(blocks, f'{2 * seconds:g}s')}"
     if any(row.standing for row in rows):
-        wanted = blocks_for_certainty([record for row in rows for record in row.records], blocks)
+        records = [record for row in rows for record in row.records]
+        wanted = blocks_for_certainty(records, blocks, Measure().most_blocks)
         why = "more certainty" if wanted else "narrower intervals"
         yield f"For {why}, also on a machine that is less busy: {command(wanted or 2 * blocks, timeout)}"
 

@@ -14,8 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from snnbench import adapters
-
+from .. import adapters
 from ..common.mistakes import ConfigError, nearest, shown, wanted
 
 FILE, VERSIONS = "environments.toml", "versions"

@@ -7,7 +7,15 @@ from itertools import combinations
 import numpy as np
 
 from ..core.result import Array
-from .contrasts import LogRatio, compared, means, medians, rank_intervals, surely_slower
+from .contrasts import (
+    LogRatio,
+    blocks_to_decide,
+    compared,
+    means,
+    medians,
+    rank_intervals,
+    surely_slower,
+)
 from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record
 
@@ -215,3 +223,11 @@ def _note(cases: Cases, contrasts: list[Array]) -> str:
     return (
         f"{'too many disturbed slots' if together else 'not measured together'}: not ranked finely"
     )
+
+
+def blocks_for_certainty(records: Sequence[Record], blocks: int, most_blocks: int) -> int:
+    """Returns how many blocks, more than `blocks`, would show a difference of 5 % from the fastest;
+    0 if no comparison is open."""
+    contrasts = contrasts_with_the_best(record for record in records if not record.beyond)
+    wanted = blocks_to_decide(contrasts, most_blocks)
+    return max(wanted, blocks + 1) if wanted else 0

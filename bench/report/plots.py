@@ -8,10 +8,10 @@ from textwrap import wrap
 import vl_convert
 
 from ..machine.facts import machine_label
+from .colours import config, looks, named, styles
 from .figures import Figure, Panel, substituted
 from .figures.spec import ROW, Spec
 from .table import Table
-from .theme import config, looks, named, styles
 
 COLUMN_WIDTH = 245
 """Points: a column of a two-column paper (3.4 inches). One Vega pixel is one point."""

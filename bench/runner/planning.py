@@ -25,9 +25,7 @@ from ..experiment.setting import Setting, about
 from ..machine.cores import usable_cores
 from ..machine.facts import machine_facts
 from ..proof.stages import too_large
-from ..records.contrasts import blocks_to_decide
 from ..records.identity import made_of
-from ..records.ranking import contrasts_with_the_best
 from ..records.record import Record
 from ..records.store import ResultFolder
 from .networks import read_networks
@@ -210,14 +208,6 @@ def quick_plan(settings: Sequence[Setting], references: list[str], blocks: int) 
     name = f"quick-{case.neuron_label}-{sizes}-{case.precision}-{case.device}"
     plan.experiment.name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100]
     return plan
-
-
-def blocks_for_certainty(records: Sequence[Record], blocks: int) -> int:
-    """Returns how many blocks, more than `blocks`, would show a difference of 5 % from the fastest;
-    0 if no comparison is open."""
-    contrasts = contrasts_with_the_best(record for record in records if not record.beyond)
-    wanted = blocks_to_decide(contrasts, Measure().most_blocks)
-    return max(wanted, blocks + 1) if wanted else 0
 
 
 def left_out_in_words(names: list[str]) -> list[str]:

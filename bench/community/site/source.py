@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from ...machine.facts import machine_kind
 from ...records.rows import Row, rows_of
 from ...report.answer import OURS
-from ...report.theme import PLACES
+from ...report.colours import PLACES
 from ..bundle import Bundle
 
 MARKS = {**dict.fromkeys(OURS, "ours"), **dict.fromkeys(("torch", "jax"), "plain loop")}

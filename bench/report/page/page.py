@@ -17,12 +17,12 @@ from markupsafe import Markup
 from ...common.files import cache_folder, write_atomically
 from ...workloads import WORKLOADS
 from ..answer import OURS, report_answer
+from ..colours import config, named, styles
 from ..columns.metric import STEP_FIRST, VIEWS
 from ..coverage import coverage
 from ..figures import Figure, figures_of
 from ..ranks import HEAD, by_title, lines_of
 from ..table import Table
-from ..theme import config, named, styles
 from ..words import REFUSED, axis_of, kind_of
 from .provenance import provenance, rejected
 from .reproduce import ResultSet

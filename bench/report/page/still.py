@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common import units
+from ..colours import styles
 from ..figures import Figure, Panel
 from ..figures.winners import in_lines
 from ..table import Table
-from ..theme import styles
 
 HEAD_LETTERS = 15
 """Characters of a line's heading in one line of text."""

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from support.networks import network_of
 from support.proofs import problem_of
 
-from snnbench.adapters.base.jax_program import JaxMemory
+from snnbench.adapters.base.jax_memory import JaxMemory
 from snnbench.adapters.jax_scan import JaxScan
 from snnbench.core.case import Case
 from snnbench.measure.memory import weigh

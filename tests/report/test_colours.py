@@ -9,8 +9,8 @@ import pytest
 from support.paths import SETS, committed
 
 from snnbench.adapters.registry import OWN
+from snnbench.report.colours import DASHES, INKS, PALETTES, SHAPES, looks, styles
 from snnbench.report.files import read_results
-from snnbench.report.theme import DASHES, INKS, PALETTES, SHAPES, looks, styles
 
 
 def seen(known, *looks):

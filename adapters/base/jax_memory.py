@@ -1,0 +1,29 @@
+"""Memory of JAX on a GPU."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .jax_program import JaxProgram
+
+
+class JaxMemory:
+    """Bytes in use by XLA's counter, and at the peak by its plan of the call. The counter's peak is
+    that of the process: a phase would report the peak of an earlier one (jax#8096)."""
+
+    meaning = "XLA planned"
+
+    def __init__(self, program: "JaxProgram") -> None:
+        self.program, self.plans = program, dict[str, int]()
+
+    def reset(self) -> None:
+        self.before = self.in_use()
+
+    def in_use(self) -> int:
+        return int(self.program.device.memory_stats()["bytes_in_use"])
+
+    def peak(self) -> tuple[int, int, None]:
+        """Returns (bytes in use at reset, most bytes in use since, None: XLA reserves for the whole
+        process)."""
+        if (call := self.program.last_call) not in self.plans:
+            self.plans[call] = self.program.allocated()
+        return self.before, self.before + self.plans[call], None
