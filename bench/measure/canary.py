@@ -1,4 +1,4 @@
-"""A task that is always the same: what it takes shows how fast the machine is at the moment, whatever is measured there."""
+"""A constant task: its seconds show how fast the machine is at the moment."""
 
 import time
 from functools import cache
@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 
 SIDE, TIMES, NUMBERS = 192, 150, 1 << 20
-"""Rows of the matrices that are multiplied, how often, and the numbers that are copied each time: some 30 ms of a core."""
+"""Rows of the multiplied matrices, number of products, and numbers copied after each: about 30
+ms of a core."""
 
 
 @cache
@@ -16,7 +17,8 @@ def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def seconds_of_task() -> tuple[float, float]:
-    """(wall, CPU) seconds of products that fit into a core's own cache and of copies of 4 MiB, as cases make them."""
+    """Returns (wall, CPU) seconds of products that fit into a core's cache and of copies of 4
+    MiB."""
     matrix, source, target = _arrays()
     cpu, start, product = time.process_time(), time.perf_counter(), matrix
     for _ in range(TIMES):

@@ -1,4 +1,5 @@
-"""Measures what a device can do at best: after the samples of a case and under its limits, or for `snnbench doctor`."""
+"""Measures the best rates of a device: after the samples of a case and under its limits, or for
+`snnbench doctor`."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,23 +20,26 @@ from .work import mandatory, products
 Sleep = Callable[[float], None]
 
 LEAST_SECONDS = 0.03
-"""Calls are repeated for at least this long: a shorter look is at the mercy of whoever else is computing."""
+"""Least seconds over which calls are repeated: shorter measurements are easily disturbed by
+other processes."""
 LEAST_QUEUED_S, MOST_IN_A_ROW, IN_A_ROW = 1e-3, 512, 32
-"""Seconds of calls between two marks of a device, and calls at most; calls that are waited for together where it has no marks."""
+"""Least seconds and most calls between two marks of a device; calls per wait on a device without
+marks."""
 EASILY_COPIED = (1 << 20, 1 << 24)
-"""Bytes that no device copies in the time that the call alone takes."""
+"""Bytes of copies that take longer than the call alone on every device."""
 PROBE_FLOPS, MOST_FLOPS = {"cpu": 2e8, "cuda": 1e11}, {"cpu": 1e10, "cuda": 1e13}
-"""Flops at most of one product, when a format is tried and when its rate is measured."""
+"""Most flops of one product, when a format is tried and when its rate is measured."""
 COPIED, WIDTH = [2**k for k in range(12, 28, 3)], {"cpu": 1024, "cuda": 8192}
-"""Numbers that `calibrate_device` copies, 16 KiB to 512 MiB, and rows and columns of the matrices that it multiplies."""
+"""Numbers that `calibrate_device` copies, 16 KiB to 512 MiB, and rows and columns of the
+matrices that it multiplies."""
 
 
 def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings:
-    """Copy rates at the size of what one forward must move, of what it may find in a cache, and at EASILY_COPIED; and the rate of
-    the network's largest matrix product by format."""
+    """Returns copy rates at the bytes that one forward must move, at those that it may find in a
+    cache, and at EASILY_COPIED; and the rate of the network's largest matrix product by format."""
     kind = case.device_type
-    moved = mandatory(case, network, "forward", 0.0).bytes
-    sizes = sorted({*EASILY_COPIED, copied(moved / CACHED), copied(moved)})
+    moved_bytes = mandatory(case, network, "forward", 0.0).bytes
+    sizes = sorted({*EASILY_COPIED, copied(moved_bytes / CACHED), copied(moved_bytes)})
     seconds = _best_on(program, kind)
     copies = {size: size / seconds([program.copy(size // 8)], 5) for size in sizes}
     largest = max(products(case, network).values(), key=lambda item: item.flops(1.0), default=None)
@@ -60,7 +64,7 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
         ["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"]
     )
     rates = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
-    # Formats that the device emulates are an order slower; trying them at full size would cost seconds.
+    # Emulated formats are ten times slower: at full size they would cost seconds.
     promising = [name for name, flops in rates.items() if flops >= 0.5 * max(rates.values())]
     return Ceilings(
         copies,
@@ -76,8 +80,8 @@ def reaching(
     timed: Mapping[str, float],
     sleep: Sleep = time.sleep,
 ) -> Ceilings:
-    """`measure_ceilings`; rates measured on a busy machine are too low, so that those which would refuse one of the `timed`
-    seconds by phase are measured again, up to four times."""
+    """Returns `measure_ceilings`. A busy machine shows low rates: they are measured again, up to
+    four times, while they would refuse one of the `timed` seconds by phase."""
     ceilings = measure_ceilings(program, case, network)
     for pause in (0.2, 0.4, 0.8, 1.6):
         if not any(
@@ -90,7 +94,7 @@ def reaching(
 
 
 def calibrate_device(device: str) -> Ceilings:
-    """Copy rates by working-set size, and rates of square matrix products by format."""
+    """Returns copy rates by working-set size, and rates of square matrix products by format."""
     case = Case("torch", device=device)
     network = Network((8,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))
     adapter = registry.load(registry.BUILT_IN["torch"])
@@ -115,16 +119,16 @@ def calibrate_device(device: str) -> Ceilings:
 
 
 def _best_on(program: Program, kind: str) -> Callable[[Sequence[Callable[[], object]], int], float]:
-    """The function that tells the shortest seconds of calls: by the device's own clock, where it has one. Without it many calls
-    are waited for together, so that no single one pays for the wait."""
+    """Returns the function that measures the shortest seconds of calls: by the device's clock if
+    it has one, else with one wait for many calls, so that the wait hardly counts."""
     if queue := program.device_queue():
         return partial(best_queued, queue)
     return partial(best_seconds, 1 if kind == "cpu" else IN_A_ROW)
 
 
 def best_queued(queue: Queue, calls: Sequence[Callable[[], object]], repeats: int) -> float:
-    """Shortest of `repeats` means over LEAST_QUEUED_S seconds of calls, and over each of `calls` at least. They take turns: one
-    alone meets in the cache what it left there, those that pass the cache do not."""
+    """Returns the shortest of `repeats` means, each over LEAST_QUEUED_S seconds and all of
+    `calls`. The calls take turns: a call that is repeated alone finds its data in the cache."""
     for call in calls:
         call()
     count, best = len(calls), float("inf")
@@ -141,8 +145,8 @@ def best_queued(queue: Queue, calls: Sequence[Callable[[], object]], repeats: in
 
 
 def best_seconds(in_a_row: int, calls: Sequence[Callable[[], object]], least_calls: int) -> float:
-    """Shortest of at least `least_calls` calls, and of as many as fit into LEAST_SECONDS, after one that warms up; of so many
-    `in_a_row` that are waited for together, their mean."""
+    """Returns the shortest mean of `in_a_row` calls with one wait, over at least `least_calls`
+    repetitions and LEAST_SECONDS, after a warm-up call."""
     settled({"result": calls[0]()})
     done, total, best = 0, 0.0, float("inf")
     while done < least_calls or total < LEAST_SECONDS:

@@ -1,4 +1,4 @@
-"""The epochs that a case of the workload `data` delivers: in which order, and which of its batches is looked at."""
+"""Epochs of the workload `data`: the order of their recordings, and the batch that is judged."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from ..data.epoch import Epoch
 from .phases import Draw, Phase, draw_of
 
 Deliver = Callable[[Epoch], Iterator[tuple[Any, Any]]]
-"""From an epoch to its batches of frames and labels."""
+"""Maps an epoch to its batches of frames and labels."""
 
 
 @dataclass
 class Delivered:
-    """What is left of an epoch: one of its batches, None if it did not come so far, and how many it had."""
+    """One batch of an epoch, None if the epoch ended before it, and the number of batches."""
 
     frames: Any
     labels: Any
@@ -22,22 +22,22 @@ class Delivered:
 
 
 def batches_of(case: Case) -> int:
-    """Whole batches of an epoch."""
+    """Number of whole batches in an epoch."""
     return case.samples // case.batch
 
 
 def epoch_of(case: Case, draw: Draw) -> Epoch:
-    """The epoch of a draw."""
     return Epoch.drawn(case.samples, case.augment, draw.turn)
 
 
 def watched_by(case: Case, draw: Draw) -> int:
-    """The number of the batch that is kept, to be judged. Who delivers cannot know it."""
+    """Number of the batch that is judged. A strategy cannot predict it."""
     return draw.upstream % batches_of(case)
 
 
 class Epochs:
-    """The phase of a case that delivers data: a call is an epoch. `seed` is that of the draws, like `Phases.seed`."""
+    """The phase of a case that delivers data: a call is an epoch. `seed` is that of the draws,
+    like `Phases.seed`."""
 
     def __init__(self, case: Case, deliver: Deliver, seed: int) -> None:
         self.case, self.deliver, self.seed = case, deliver, seed

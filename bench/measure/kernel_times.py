@@ -10,8 +10,8 @@ from .phases import Prepared
 from .queued import Queue, queued_seconds, sets_beyond
 
 REPEATS, TOGETHER, LEAST_CALLS = 5, 32, 64
-"""Means whose median counts; calls between two marks, some of which launch a dozen kernels; least
-calls of a mean."""
+"""Number of means behind a median; most calls between two marks, because some launch a dozen
+kernels; least calls of a mean."""
 
 
 class Kernel(Protocol):
@@ -52,7 +52,8 @@ def kernel_times(queue: Queue, kernel: Kernel, ceilings: Ceilings) -> dict[str, 
 
 
 def seconds(queue: Queue, calls: Sequence[Callable[[], object]]) -> float | None:
-    """Seconds of one of `calls`, which take turns after a warm-up; None: see `queued_seconds`."""
+    """Returns seconds of one of `calls`, which take turns after a warm-up; None: see
+    `queued_seconds`."""
     for call in calls:
         call()
     in_turn = [
@@ -64,7 +65,7 @@ def seconds(queue: Queue, calls: Sequence[Callable[[], object]]) -> float | None
 
 
 def timed(queue: Queue, kernels: Iterable[Kernel], ceilings: Ceilings) -> Iterator[dict[str, Any]]:
-    """Yields each kernel with its times, or with the `reason` for which it could not be timed."""
+    """Yields each kernel with its times, or with the `reason` why it could not be timed."""
     for kernel in kernels:
         facts = {
             "name": kernel.name,

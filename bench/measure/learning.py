@@ -1,4 +1,5 @@
-"""Whether a network learns: a curve of the loss over real training steps, and the share of new samples that it is right about."""
+"""Shows that a network learns: the loss over real training steps, and the accuracy on new
+samples."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -10,16 +11,17 @@ from ..core.result import Array, held
 Batch = Callable[[int], tuple[Array, Array]]
 STEPS = 40
 NEW = 4
-"""Batches behind those of the steps, of which the share is counted."""
+"""Batches after the training steps, used for the accuracy."""
 LONGEST = 60.0
-"""Seconds: who needs more has learned for fewer steps, and says how many."""
+"""Seconds after which training ends with fewer steps; the record shows their number."""
 
 
 def learned(
     program: Program, batch: Batch, clock: Callable[[], float] = monotonic
 ) -> dict[str, Any]:
-    """The loss of every step from the case's parameters on, and the share of new samples whose class has the largest sum of
-    outputs over time. `batch(number)` are input and labels of a batch, the same for every framework."""
+    """Returns the loss of every step from the case's parameters on, and the accuracy on new
+    samples: the class is the largest sum of outputs over time. `batch(number)` returns input and
+    labels, the same for every framework."""
     result = program.forward(program.put_input(batch(0)[0]))
     program.release()
     program.roll_parameters(0)

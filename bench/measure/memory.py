@@ -1,4 +1,5 @@
-"""Peak memory of one call: the device's own counters, or on a CPU the process's high-water mark."""
+"""Peak memory of one call: by the device's counters, or on a CPU by the process's high-water
+mark."""
 
 import ctypes
 import gc
@@ -16,9 +17,9 @@ STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class HostMemory:
-    """Resident memory of this process, by the kernel's books. The mark is reset by the process itself: the figure that a parent
-    gets for a child also holds the parent's own memory at the time of the fork. Where it computes as several `ranks`, figures are
-    of one of them, as if each had as much."""
+    """Resident memory of this process, as the kernel counts it. The process resets its own mark:
+    a parent's figure for a child includes the parent's memory at the fork. With several `ranks`
+    all figures are divided by their number."""
 
     meaning = "host resident"
     highest = 0
@@ -36,17 +37,18 @@ class HostMemory:
         self.before = _kibibytes("VmRSS") // self.ranks
 
     def in_use(self) -> int:
-        """Resident bytes that are no file's: which pages of a library are read says nothing of what a program keeps."""
+        """Resident bytes that belong to no file: pages of libraries say nothing about a
+        program's memory."""
         _settle()
         return _kibibytes("RssAnon") // self.ranks
 
     def peak(self) -> tuple[int, int, None]:
-        """(bytes resident at reset, most bytes resident since, None)."""
+        """Returns (bytes resident at reset, most bytes resident since, None)."""
         return self.before, _kibibytes("VmHWM") // self.ranks, None
 
 
 def _settle() -> None:
-    """Return once memory that was freed has left the process."""
+    """Returns once freed memory has left the process."""
     gc.collect()
     resident = _trimmed()
     while (now := _trimmed()) < resident:
@@ -54,17 +56,17 @@ def _settle() -> None:
 
 
 def _trimmed() -> int:
-    """Resident bytes after a moment: runtimes have threads of their own that free what was dropped, JAX does."""
+    """Resident bytes after a pause: some runtimes, like JAX, free memory in threads of their
+    own."""
     time.sleep(0.005)
     if hasattr(LIBC, "malloc_trim"):
-        LIBC.malloc_trim(
-            0
-        )  # else freed memory of earlier calls would be reused and not be seen (see MALLOC_ARENA_MAX)
+        # Freed memory of earlier calls would be used again unseen (see MALLOC_ARENA_MAX).
+        LIBC.malloc_trim(0)
     return _kibibytes("VmRSS")
 
 
 def host_memory_probe(ranks: int = 1) -> HostMemory | None:
-    """None where the kernel does not let a process reset its own mark."""
+    """Returns None if the kernel does not let a process reset its own mark."""
     try:
         CLEAR_REFS.write_text("5")
         _kibibytes("VmHWM")
@@ -87,17 +89,20 @@ def _kibibytes(key: str) -> int:
 
 M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX = -2, -3, -4  # malloc.h
 MAPPED, USUALLY, MOST_MAPPINGS = 1 << 14, 1 << 17, 65536
-"""Bytes of the blocks that are mapped while memory is weighed; glibc's defaults (of its padding too)."""
+"""Least bytes of a block that is mapped while memory is weighed; glibc's defaults for mapping
+and padding."""
 MOST_GAP = 1 << 34
 
 
 @contextmanager
 def freed_memory_returned() -> Iterator[Callable[[], None]]:
-    """Blocks of MAPPED bytes and more are mapped one by one, and so leave the resident memory when they are freed;
-    `worker_environment` has them kept. In the heap a freed block often does not fit the next request of its own size, because
-    glibc asks for room to align it; then a loop in torch takes twice the memory that is alive.
+    """Maps blocks of MAPPED bytes and more one by one, so that they leave the resident memory when
+    they are freed; `worker_environment` keeps them otherwise. In the heap a freed block often does
+    not fit the next request of its size, because glibc asks for room to align it: a loop in torch
+    then takes twice its live memory.
 
-    The heap serves a request from its gaps before it maps: the function that is yielded fills the gaps, untouched, until the end.
+    The heap serves a request from its gaps before it maps: the yielded function fills the gaps,
+    untouched, until the end.
     """
     if not hasattr(LIBC, "gnu_get_libc_version"):
         yield lambda: None
@@ -117,7 +122,8 @@ def freed_memory_returned() -> Iterator[Callable[[], None]]:
 
 
 def _fill_gaps() -> Iterator[int]:
-    """Addresses of new blocks in the heap's gaps, from the largest gaps to those of MAPPED bytes."""
+    """Yields addresses of new blocks in the heap's gaps, from the largest gaps to those of
+    MAPPED bytes."""
     allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("malloc", LIBC))
     size = MOST_GAP
     while size >= MAPPED:
@@ -131,14 +137,15 @@ def _fill_gaps() -> Iterator[int]:
 
 
 def _is_mapped(address: int) -> bool:
-    """Bit 1 of the size that stands before a block."""
+    """Reads bit 1 of the size that stands before a block."""
     return bool(ctypes.c_size_t.from_address(address - ctypes.sizeof(ctypes.c_size_t)).value & 2)
 
 
 class Kept:
-    """What a program holds between calls and did not hold when this was made, before its first call: buffers, caches, results
-    that it does not let go, and the code that was compiled for it (on a CPU, JAX 7 to 14 MiB for a case). A buffer shows on a
-    CPU to a page; what libraries keep for themselves is 0.1 to 1.5 MiB there (measured with NumPy and torch).
+    """Memory that a program holds between calls and did not hold before its first call, when this
+    was made: buffers, caches, results, and compiled code (on a CPU, JAX 7 to 14 MiB for a case).
+    A buffer shows on a CPU to a page; libraries hold 0.1 to 1.5 MiB of their own there (measured
+    with NumPy and torch).
 
         kept = Kept(probe)
         …                   # calls
@@ -150,7 +157,7 @@ class Kept:
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
-        """What is taken in this block is not the program's."""
+        """Excludes memory that is taken within this block."""
         before = self.probe.in_use()
         yield
         self.before += self.probe.in_use() - before
@@ -160,26 +167,29 @@ class Kept:
 
 
 REPEATS, LONGEST_REPEATED = 3, 0.5
-"""Short calls are weighed so many times, those that together take less than so many seconds."""
+"""Number of times that short calls are weighed, and most seconds of them all."""
 
 
 def weigh(
     phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given: int
 ) -> dict[str, int | None]:
-    """Memory of one call of a phase: everything in use at the peak, and the part beyond arguments and results, in bytes. `given`
-    are the bytes of arguments that are not the program's own; its own are asked for once its optimizer has its states. What the
-    untimed part of the phase leaves behind (the graph that backward needs) counts. What stays between calls does not: with the
-    bytes of `Kept` it is all that is in use. Short calls are weighed three times and the most counts: pages that happened to be
-    there already are not seen."""
+    """Returns the memory of one call of a phase in bytes: everything in use at the peak, and the
+    part beyond arguments and results. `given` are the bytes of arguments outside the program;
+    its own are counted once its optimizer has its states. Memory from the untimed part of the
+    phase (the graph that backward needs) counts. Memory that stays between calls does not:
+    `Kept` counts it. Short calls are weighed three times and the most counts, because pages may
+    already be resident."""
     with getattr(probe, "returned", freed_memory_returned)() as fill_gaps:
         program.wait(phase.call(phase.prepare(0)))  # compiled and allocated for once already
         argument_bytes = program.argument_bytes() + given
-        seen: list[dict[str, Any]] = []
+        weighed: list[dict[str, Any]] = []
         start = time.monotonic()
-        while len(seen) < REPEATS and (not seen or time.monotonic() - start < LONGEST_REPEATED):
+        while len(weighed) < REPEATS and (
+            not weighed or time.monotonic() - start < LONGEST_REPEATED
+        ):
             fill_gaps()
-            seen.append(_weigh_once(phase, len(seen) + 1, program, probe, argument_bytes))
-    return max(seen, key=lambda figures: figures["peak_bytes"])
+            weighed.append(_weigh_once(phase, len(weighed) + 1, program, probe, argument_bytes))
+    return max(weighed, key=lambda figures: figures["peak_bytes"])
 
 
 def _weigh_once(
@@ -189,7 +199,8 @@ def _weigh_once(
     probe: MemoryProbe | HostMemory,
     argument_bytes: int,
 ) -> dict[str, Any]:
-    program.release()  # else gradients of the call before count as in use at the start, and are gone when this one begins
+    # Gradients of the call before would count as in use at the start, and be gone at the call.
+    program.release()
     probe.reset()
     start = probe.before
     state = phase.prepare(number)

@@ -1,6 +1,6 @@
-"""The phases of a case: what is prepared outside the clock and what is called inside it. No call meets another's values,
-neither its input nor its upstream gradient nor, where they could have been trained, its parameters: answers from memory, copies
-made once and gradients computed before the clock runs are wrong."""
+"""The phases of a case: preparation outside the clock and a call inside it. No two calls share
+an input, an upstream gradient or, where they could have been trained, parameters. So results
+from memory, copies made once and gradients computed before the clock starts are wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +14,8 @@ from ..core.rolling import alike
 
 @dataclass(frozen=True)
 class Draw:
-    """The values of one call: input number `source` rolled by `turn`, and parameters and upstream rolled by their own."""
+    """The values of one call: input number `source` rolled by `turn`; parameters and upstream
+    each rolled by their own number."""
 
     source: int
     turn: int
@@ -23,8 +24,8 @@ class Draw:
 
 
 def draw_of(seed: int, number: int, phase: str, sources: int = 2) -> Draw:
-    """The draw of call `number` of a phase, counted from 0, in a slot of that seed, which the harness gives. Who only infers may
-    prepare parameters once: those of the first call stay."""
+    """Returns the draw of call `number` of a phase, counted from 0, in a slot with the harness's
+    seed. In inference all calls have the parameters of the first, which may be prepared once."""
     random = Random(f"{seed} {number}")
     draw = Draw(random.randrange(sources), *(random.getrandbits(62) for _ in range(3)))
     return (
@@ -36,8 +37,8 @@ def draw_of(seed: int, number: int, phase: str, sources: int = 2) -> Draw:
 
 @dataclass(frozen=True)
 class Phase:
-    """`prepare(i)` makes what call number i needs, untimed; `call` is timed and hands back what is waited for. `repeatable`: a
-    call leaves parameters and what was prepared as they were."""
+    """`prepare(i)` makes the state of call number i, untimed; `call` is timed and returns the
+    result to wait for. `repeatable`: a call changes neither parameters nor the prepared state."""
 
     prepare: Callable[[int], Any]
     call: Callable[[Any], Any]
@@ -46,24 +47,24 @@ class Phase:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A call that is ready. `before` is asked of the device right before it, and is no part of it."""
+    """A call that is ready. `before` runs on the device right before it, untimed."""
 
     call: Callable[[], Any]
     before: Callable[[], object] | None = None
 
     def behind(self, first: Callable[[], object]) -> "Prepared":
-        """The same, with something else before all."""
+        """Returns the same call, with `first` before everything else."""
         return Prepared(self.call, lambda: (first(), self.before and self.before()))
 
 
 class Phases:
-    """The phases of a program by name. `inputs` are on the device; all have one shape. `seed` is that of the draws: numbers of
-    calls are counted from 0 wherever it is set anew."""
+    """The phases of a program by name. `inputs` are on the device; all have one shape. `seed` is
+    that of the draws: calls are counted from 0 whenever it is set."""
 
     def __init__(self, program: Program, inputs: list[Any], upstream: Any, seed: int) -> None:
         self.program, self.inputs, self.seed = program, inputs, seed
         self.given_upstream = upstream
-        # A plain dictionary tells nobody that it is read.
+        # A plain dictionary does not notice that it is read.
         self.fixed_memory = program.fixed_memory if type(program.fixed_memory) is dict else {}
         self.buffer: Any = None
         self.upstream: Any = None
@@ -76,7 +77,8 @@ class Phases:
         }
 
     def put(self, draw: Draw, parameters: bool = True) -> Any:
-        """Write the values of a draw; its input on the device. Gradients of earlier calls are dropped."""
+        """Writes the values of a draw and returns its input on the device. Drops gradients of
+        earlier calls."""
         self.program.release()
         if parameters:
             self.program.roll_parameters(draw.parameters)
@@ -84,18 +86,18 @@ class Phases:
         return self.buffer
 
     def forget(self) -> None:
-        """Drop the input of the last call, its upstream gradient, and its gradients."""
+        """Drops the input of the last call, its upstream gradient, and its gradients."""
         self.program.release()
         self.buffer = self.upstream = None
 
     def backward(self, result: Any) -> Any:
-        """The call of the phase backward."""
         return self.program.backward(result, self.upstream)
 
     def in_a_row(self, name: str, count: int, apart: bool) -> list[Prepared]:
-        """So many calls of a phase, to be made in this order. `apart`: input and upstream gradient of each are in memory of their
-        own; else all have those of the first. Parameters are renewed before every forward, which could keep copies of them; the
-        other phases renew them themselves, or go on from what their forward made."""
+        """Returns `count` calls of a phase, to be made in this order. `apart`: every call has
+        memory of its own for input and upstream gradient; else all share those of the first.
+        Parameters are renewed before every forward, which could keep copies of them; the other
+        phases renew them themselves, or continue from their forward."""
         draws = [self._drawn(index, name) for index in range(count)]
         program, own = self.program, draws if apart else draws[:1]
         self.put(draws[0])
@@ -128,7 +130,7 @@ class Phases:
         ]
 
     def _fresh_backward(self, result: Any, upstream: Any) -> Any:
-        """A backward that adds to no gradients of another."""
+        """Runs a backward that adds to no earlier gradients."""
         self.program.release()
         return self.program.backward(result, upstream)
 
@@ -136,8 +138,9 @@ class Phases:
         return draw_of(self.seed, index, phase, len(self.inputs))
 
     def _rolled(self, name: str, draw: Draw, buffer: Any = None) -> Any:
-        """The `x` or the `upstream` of a draw, written where the program reads it; else over `buffer`, or into new memory. Raises
-        TypeError where writing would turn the numbers into what the program has to make of them inside the clock."""
+        """Returns the `x` or the `upstream` of a draw, written where the program reads it; else
+        over `buffer`, or into new memory. Raises TypeError if writing would convert the numbers,
+        which the program must do inside the clock."""
         given, turn = (
             (self.inputs[draw.source], draw.turn)
             if name == "x"
@@ -146,7 +149,8 @@ class Phases:
         place = self.fixed_memory.get(name)
         if place is not None and not alike(place, given):
             raise TypeError(
-                f"fixed_memory[{name!r}] must be like what put_{'input' if name == 'x' else name} gave, in every way"
+                f"fixed_memory[{name!r}] must be like what "
+                f"put_{'input' if name == 'x' else name} gave, in every way"
             )
         return self.program.roll_input(buffer if place is None else place, given, turn)
 
@@ -159,7 +163,7 @@ class Phases:
         return self.put(draw)
 
     def _forwarded(self, index: int) -> Any:
-        """The forward of a backward knows nothing of its upstream gradient, which is drawn behind it."""
+        """Draws the upstream gradient after the forward, which cannot use it."""
         result = self.program.forward(self.put(self._drawn(index, "backward")))
         self.program.wait(result)
         self._renew_upstream(self._drawn(index, "backward"))

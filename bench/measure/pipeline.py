@@ -1,13 +1,16 @@
-"""How long a step takes that ranks share by its time steps, from terms measured on one device.
+"""Predicts the time of a step that ranks share by its time steps, from terms measured on one
+device.
 
-A layer is a spatial part, which needs nobody, and its neurons, which begin with the state of the rank before. With Ts seconds of
-a whole step on one rank, F of the neurons of one layer over all time steps, both directions together, and Tc for handing one
-state on and its gradient back, n ranks take
+A layer has a spatial part, which depends on no other rank, and neurons, which start with the state
+of the rank before. With Ts seconds of a whole step on one rank, F of one layer's neurons over all
+time steps, forward and backward, and Tc for handing on one state and returning its gradient, n
+ranks take
 
-    T(n) = Ts/n + (n − 1)·(F/n + Tc)        and, for n > 1, what summing the parameters' gradients takes,
+T(n) = Ts/n + (n − 1)·(F/n + Tc) and, for n > 1, the reduction of the parameters' gradients,
 
-least at n = √((Ts − F)/Tc), near √(Ts/Tc) of many layers (Li et al. 2024). One layer that is nothing but its neurons gains
-nothing: Ts = F. Norms over all time steps make every layer wait for all ranks, which this leaves out.
+least at n = √((Ts − F)/Tc), near √(Ts/Tc) for many layers (Li et al. 2024). A layer of neurons
+alone gains nothing: Ts = F. Norms over all time steps make every layer wait for all ranks; they are
+not modelled.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +19,8 @@ from math import sqrt
 
 @dataclass(frozen=True)
 class Terms:
-    """Seconds: `whole` Ts, `neurons` F, `handover` Tc, and `reduction` of the parameters' gradients; `layers` with neurons.
+    """Seconds: `whole` Ts, `neurons` F, `handover` Tc, and `reduction` of the parameters'
+    gradients; `layers` with neurons.
 
     >>> terms = Terms(whole=1.0, neurons=0.1, handover=0.001, layers=4)
     >>> terms.seconds(1), round(terms.seconds(4), 3), terms.optimum
@@ -30,13 +34,14 @@ class Terms:
     reduction: float = 0.0
 
     def seconds(self, ranks: int) -> float:
-        """Of a step on so many ranks."""
+        """Returns the seconds of a step on `ranks` ranks."""
         waiting = (ranks - 1) * (self.neurons / ranks + self.handover)
         return self.whole / ranks + waiting + (self.reduction if ranks > 1 else 0.0)
 
     @property
     def optimum(self) -> float:
-        """The number of ranks that takes least, not rounded: at least 1, endless where handing over takes no time."""
+        """Number of ranks with the least time, not rounded: at least 1, infinite if a handover
+        takes no time."""
         gain = max(self.whole - self.neurons, 0.0)
         return (
             max(sqrt(gain / self.handover), 1.0) if self.handover else float("inf") if gain else 1.0
@@ -44,7 +49,8 @@ class Terms:
 
 
 def simulated(terms: Terms, ranks: int) -> float:
-    """The same as events: every rank goes through its part of every layer, and waits for the state of the rank before."""
+    """Simulates the same as events: every rank computes its part of every layer, and waits for
+    the state of the rank before."""
     spatial = (terms.whole / terms.layers - terms.neurons) / ranks
     free = [0.0] * ranks
     for _ in range(terms.layers):
@@ -57,7 +63,8 @@ def simulated(terms: Terms, ranks: int) -> float:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What terms say, each with its quartiles: the middle, and what the unfavourable and the favourable ends give."""
+    """Predictions from the quartiles of the terms: the middle, the unfavourable and the
+    favourable ends."""
 
     low: Terms
     middle: Terms
@@ -65,7 +72,7 @@ class Prediction:
 
     @classmethod
     def of(cls, quartiles: dict[str, list[float]], layers: int) -> "Prediction":
-        """From the quartiles of every term by its name."""
+        """Builds a prediction from the quartiles of every term by its name."""
         low, middle, high = (
             Terms(layers=layers, **{name: ends[at] for name, ends in quartiles.items()})
             for at in range(3)
@@ -73,7 +80,7 @@ class Prediction:
         return cls(low, middle, high)
 
     def seconds(self, ranks: int) -> tuple[float, float, float]:
-        """Middle, least and most of a step on so many ranks."""
+        """Returns middle, least and most seconds of a step on `ranks` ranks."""
         return self.middle.seconds(ranks), self.low.seconds(ranks), self.high.seconds(ranks)
 
     @property

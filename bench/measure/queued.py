@@ -1,7 +1,8 @@
-"""What calls take on a device that does later, in order, what the host asks for.
+"""Seconds of calls on a device that runs its queue asynchronously.
 
-A call alone finds an idle device, so that asking for it is in its time: of a kernel of 3 µs that is most of it. Here many calls
-stand between two marks, behind a hold that ends after the last of them was asked for. So the host is in none of it.
+A single call finds an idle device, so that its time includes the launch: most of the time of a 3 µs
+kernel. Here many calls stand between two marks, behind a hold that ends after the last was
+launched, so that no launch counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +13,14 @@ from typing import Any, Protocol
 from .phases import Phases, Prepared
 
 HOLDS = (1 << 21, 1 << 25, 1 << 28)
-"""Cycles that the device waits for the host: about a millisecond, 20 and 150."""
+"""Cycles of the hold: about 1 ms, 20 ms and 150 ms."""
 TOGETHER_S, MOST_TOGETHER = 2e-3, 128
-"""Seconds, as a host sees single calls, and calls at most between two marks: a queue has room for about a thousand kernels."""
+"""Seconds by the host's clock, and most calls, between two marks: a queue holds about a thousand
+kernels."""
 BEYOND = 4
-"""How many times the bytes of the cache pass before the same memory is met again: nothing of it is left there then."""
+"""Cache sizes that pass before memory is used again: nothing of it is cached then."""
 MOST_SETS = 256
-"""Calls, each with memory of its own, that are prepared at most."""
+"""Most calls that are prepared, each with its own memory."""
 
 
 class Queue(Protocol):
@@ -35,12 +37,13 @@ class Queue(Protocol):
 
 
 def together(typical: float) -> int:
-    """How many calls go between two marks, if one takes `typical` seconds as the host sees it."""
+    """Number of calls between two marks, for `typical` seconds of a call by the host's clock."""
     return min(max(ceil(TOGETHER_S / max(typical, 1e-9)), 1), MOST_TOGETHER)
 
 
 def sets_beyond(cache_bytes: int, bytes_of_one: int) -> int | None:
-    """How many calls, each with so many bytes of its own, pass BEYOND times the cache; two at least, None if too many."""
+    """Number of calls, each with `bytes_of_one` bytes, that pass BEYOND times the cache: at
+    least two, None if too many."""
     sets = max(ceil(BEYOND * cache_bytes / max(bytes_of_one, 1)), 2)
     return sets if sets <= MOST_SETS else None
 
@@ -48,13 +51,16 @@ def sets_beyond(cache_bytes: int, bytes_of_one: int) -> int | None:
 def device_times(
     queue: Queue, phases: Phases, name: str, typical: float
 ) -> dict[str, float | None]:
-    """Seconds of a call of a phase on the device, of which one takes `typical` seconds as the host sees it. `device`: its input,
-    its upstream gradient and its result are in memory that the cache does not hold. `device_warm`: all calls have the same, and
-    the cache holds what fits into it. None for what cannot be had: see `queued_seconds`, `sets_beyond`. A program of
-    `fixed_memory` has no other: before its cold calls something else passes the cache."""
-    program, own, count = phases.program, phases.inputs[0].nbytes, together(typical)
+    """Returns seconds of a call of a phase on the device; `typical` are those by the host's
+    clock. `device`: input, upstream gradient and result are not cached. `device_warm`: all calls
+    share them, and the cache holds what fits. None where `queued_seconds` or `sets_beyond` give
+    None. A program of `fixed_memory` cannot use other memory: before its cold calls a flush
+    passes the cache."""
+    program, input_bytes, count = phases.program, phases.inputs[0].nbytes, together(typical)
     weights, cold, warm = program.argument_bytes(), None, None
-    sets = sets_beyond(queue.cache_bytes, own + (weights if weights > queue.cache_bytes else 0))
+    sets = sets_beyond(
+        queue.cache_bytes, input_bytes + (weights if weights > queue.cache_bytes else 0)
+    )
     if phases.fixed_memory:
         flush = partial(queue.flush, BEYOND * queue.cache_bytes)
         flush()  # takes its memory
@@ -67,7 +73,7 @@ def device_times(
     elif sets:
         cold = queued_seconds(queue, lambda: phases.in_a_row(name, sets, True), count, True)
     if (
-        name != "backward" or phases.fixed_memory or count * own < queue.cache_bytes
+        name != "backward" or phases.fixed_memory or count * input_bytes < queue.cache_bytes
     ):  # its forwards have memory of their own
         warm = queued_seconds(queue, lambda: phases.in_a_row(name, count, False), count, False)
     phases.forget()
@@ -77,11 +83,13 @@ def device_times(
 def queued_seconds(
     queue: Queue, ready: Callable[[], Sequence[Prepared]], count: int, keep: bool
 ) -> float | None:
-    """Mean seconds of a call on the device. Groups of `count` calls wait behind a hold each; one with something `before` it
-    stands alone between two marks, which add about a microsecond. `ready` prepares all calls anew. With `keep` all results live
-    to the end; else a call may be handed the memory of the one before.
+    """Returns mean seconds of a call on the device. Groups of `count` calls wait behind a hold
+    each; a call with a `before` stands alone between two marks, which add about a microsecond.
+    `ready` prepares all calls anew. With `keep` all results live to the end; else a call may reuse
+    the memory of the one before.
 
-    None if the host could not ask for a whole group while it was held: nobody could tell the device's time from the host's.
+    Returns None if the host could not launch a whole group during the hold: its time could not be
+    told from the device's.
     """
     for cycles in HOLDS:
         calls, seconds, results = ready(), 0.0, list[Any]() if keep else None
@@ -98,8 +106,8 @@ def queued_seconds(
 def _held(
     queue: Queue, calls: Sequence[Prepared], cycles: int, results: list[Any] | None
 ) -> float | None:
-    """Seconds of the device between marks around calls, whose results go to `results` if there is such a list; None if it was not
-    held until the last mark was there."""
+    """Returns seconds of the device between marks around calls, and appends their results to
+    `results` if it is a list; None if the hold ended before the last mark was set."""
     queue.wait()
     queue.hold(cycles)
     spans: list[tuple[Any, Any]] = []

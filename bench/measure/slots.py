@@ -1,5 +1,5 @@
-"""Times a phase in slots: calls one after the other. The first ones of a slot are not timed, because caches hold what the process
-before had used."""
+"""Times a phase in slots of consecutive calls. The first calls of a slot are not timed, because
+caches hold the data of the process before."""
 
 import gc
 import time
@@ -15,26 +15,29 @@ from ..core.result import settled
 from .phases import Phase
 
 CLOCK = SimpleNamespace(perf_counter=time.perf_counter, process_time=time.process_time)
-"""As they were when the harness was imported: adapters come later, and may replace what `time` has."""
+"""Clocks as they were when the harness was imported: adapters come later, and may replace those
+of `time`."""
 MOST_UNWAITED = 0.05
-"""Share of calls that may seem to end before their device: whoever takes the core between two clocks delays one of them."""
+"""Share of calls that may seem to end before their device: a process that takes the core between
+two clock readings delays one of them."""
 SETTLING_S = 0.02
-"""Calls of so many seconds are thrown away at the start of a slot: caches hold what the process before had used."""
+"""Seconds of calls dropped at the start of a slot, while caches hold the data of the process
+before."""
 LONG_CALL_S = 0.1
-"""A call of so many seconds warms its caches itself; nothing is thrown away."""
+"""Seconds from which on a call warms its caches itself, so that none is dropped."""
 LEAST_CALLS, STRETCHED = 5, 4
-"""Calls of a slot, unless they take so many times longer than the slot is to take."""
+"""Least calls of a slot, unless they take this many times the slot's length."""
 MOST_SAMPLES = 8
-"""Calls of a slot that are kept one by one."""
+"""Most calls of a slot that are recorded one by one."""
 WINDOW, MOST_WARM_UP_S = 10, 0.5
-"""Calls in a row that are compared, and seconds at most, of warming up."""
+"""Calls in a row that are compared during warm-up, and its most seconds."""
 
 
 @dataclass
 class Calls:
-    """Seconds of each call. `wall`: from the device idle to everything ready; `enqueue`: until the call returned; `device`: by
-    the program's `device_clock`, which between events counts the time in which the device waited for the host too. `began` is
-    when each call began, by `time.perf_counter`."""
+    """Seconds of each call. `wall`: from the idle device to the finished result; `enqueue`:
+    until the call returned; `device`: by the program's `device_clock`, which between events
+    includes waits for the host. `began`: start of each call, by `time.perf_counter`."""
 
     began: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
@@ -42,15 +45,15 @@ class Calls:
     device: list[float] = field(default_factory=list)
 
     def since(self, moment: float) -> "Calls":
-        """Those that began then or later, the last at least."""
+        """Returns the calls that began at `moment` or later, at least the last."""
         first = min(sum(began < moment for began in self.began), len(self.wall) - 1)
         return Calls(
             self.began[first:], self.wall[first:], self.enqueue[first:], self.device[first:]
         )
 
     def summary(self, device_clock: str) -> dict[str, Any]:
-        """The fields of a slot in a record, to the nanosecond, which is what the clocks resolve. What a call takes on a device
-        with events is measured apart: see `queued.py`."""
+        """Returns the fields of a slot in a record, to the nanosecond, the clocks' resolution.
+        Calls on a device with events are timed separately: see `queued.py`."""
         low, middle, high = np.quantile(self.wall, [0.25, 0.5, 0.75])
         chosen = np.unique(
             np.linspace(0, len(self.wall) - 1, min(len(self.wall), MOST_SAMPLES)).astype(int)
@@ -68,8 +71,8 @@ class Calls:
 
 
 class Sampler:
-    """Times the calls of one phase. `clock` has the wall time `perf_counter()` and the CPU time of all threads
-    `process_time()`, in seconds; `wait` returns when a result is there."""
+    """Times the calls of one phase. `clock` has the wall time `perf_counter()` and the CPU time
+    of all threads `process_time()`, in seconds; `wait` returns once a result is finished."""
 
     def __init__(
         self,
@@ -81,15 +84,17 @@ class Sampler:
         self.phase, self.program, self.clock, self.wait = phase, program, clock, wait
         self.queue = program.device_queue()
         self.result: Any = None
-        """Of the last call, for the judge."""
+        """Result of the last call, for the judge."""
         self.last, self.last_wall, self.last_busy = 0, 0.0, 0.0
-        """Its number in its slot, its seconds, and how many of these it computed, as far as the program's clock knows."""
+        """Number of the last call in its slot, its seconds, and its seconds of computing by the
+        program's clock."""
         self.typical = self.period = 0.0
         """Seconds of a warm call, and from one call to the next."""
 
     def warm_up(self, compiled: bool = False) -> int:
-        """Call until two windows of ten calls agree within 2 %, for half a second at most, but once at least, beside the first
-        call, which may compile if it is not `compiled` yet. Returns how many calls it took."""
+        """Calls until two windows of ten calls agree within 2 %, at most half a second, but at
+        least once after the first call, which may compile if it is not `compiled` yet. Returns
+        the number of calls."""
         calls = Calls()
         with _no_collection():
             while not _is_warm(calls.wall, first=int(not compiled)):
@@ -104,8 +109,8 @@ class Sampler:
         return len(calls.wall)
 
     def slot(self, is_over: Callable[[], bool]) -> Calls:
-        """Time calls until the harness says that the slot is over, one at least; calls before them warm the caches. Nothing here,
-        and so nothing that a call can look up, tells which call will be the last."""
+        """Times calls until the harness ends the slot, at least one; calls before them warm the
+        caches. Nothing in this process shows which call will be the last."""
         self.result = None  # its memory is free for the next call
         calls, start = Calls(), self.clock.perf_counter()
         with _no_collection():
@@ -117,7 +122,7 @@ class Sampler:
         return calls.since(start + SETTLING_S) if self.typical < LONG_CALL_S else calls
 
     def burst(self, count: int) -> float:
-        """The seconds of so many calls, all on one draw where a call leaves what the next one needs."""
+        """Returns the seconds of `count` calls, all on one draw if the phase is repeatable."""
         start = self.clock.perf_counter()
         state = self.phase.prepare(0)
         for index in range(count):
@@ -146,7 +151,7 @@ class Sampler:
 
 
 class _no_collection:
-    """No garbage collection within a slot; one before it."""
+    """Disables garbage collection within a slot, after one collection before it."""
 
     def __enter__(self) -> None:
         gc.collect()
@@ -157,8 +162,9 @@ class _no_collection:
 
 
 def length(seconds: float, call: float, period: float) -> float:
-    """Seconds after which a slot ends that is to hold `seconds` of calls, and five calls unless they are long. `call` is the
-    seconds of one call, `period` from the beginning of one to that of the next."""
+    """Returns the seconds of a slot that holds `seconds` of calls, and at least five calls
+    unless they are long. `call` is the seconds of one call, `period` those from the start of one
+    to the start of the next."""
     full = min(max(seconds, (LEAST_CALLS - 0.5) * period), STRETCHED * seconds)
     return full + (SETTLING_S if call < LONG_CALL_S else 0.0)
 
@@ -174,7 +180,7 @@ def _is_warm(wall: list[float], first: int) -> bool:
 
 
 def warnings_of(device_clock: str, calls: Calls) -> list[str]:
-    """What is suspicious about a slot's clocks, in words."""
+    """Returns warnings about a slot's clocks."""
     unwaited = sum(
         device > 1.02 * wall for device, wall in zip(calls.device, calls.wall, strict=True)
     )

@@ -1,4 +1,4 @@
-"""The work that no program can avoid in a phase: products of matrices, and arrays that must be read or written."""
+"""Unavoidable work of a phase: products of matrices, and arrays that must be read or written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +12,23 @@ from ..core.network import INPUT, Network, Node
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 4}
 """Bytes of a number in parameters and at the input of a network."""
 SPIKE, EVENT, UPSTREAM = 1, 1 / 8, 2
-"""Bytes at least of a spike handed out (an array of bool), of one that a program keeps for itself (a bit), and of the gradient of
-one, which has the format of the spikes handed out."""
+"""Least bytes of a spike in a returned array of bool, of a spike that a program keeps for itself
+(a bit), and of the gradient of a returned spike, which has its format."""
 WINOGRAD = 4
-"""How many times fewer products Winograd's F(4×4, 3×3) needs for a 3×3 convolution of stride 1 (Lavin & Gray 2016)."""
+"""Factor by which Winograd's F(4×4, 3×3) saves products in a 3×3 convolution of stride 1 (Lavin
+& Gray 2016)."""
 NEVER_ZERO = ("superspike", "atan", "straight-through")
 """Surrogates whose derivative float32 never rounds to zero: gradients behind them are dense."""
 DEPENDS_ON_POTENTIAL = ("superspike", "atan", "sigmoid", "exponential")
-"""Surrogates whose derivative has a value of its own at every potential; of the others a few bits tell it."""
+"""Surrogates whose derivative differs at every potential; a few bits determine that of the
+others."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Floating-point operations of matrix products, and bytes, each array read or written once. The neuron's own arithmetic (a
-    few operations for each element) is left out, because memory takes longer on every machine."""
+    """Floating-point operations of matrix products, and bytes, each array read or written once.
+    The neuron's own arithmetic (a few operations for each element) is left out, because memory
+    takes longer on every machine."""
 
     flops: float
     bytes: float
@@ -33,8 +36,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Product:
-    """The matrix product (rows × inner) · (inner × outer) of a node, computed directly. `inside` is the share of its
-    multiplications that padding leaves, `savings` by how much an algorithm can do with fewer."""
+    """The matrix product (rows × inner) · (inner × outer) of a node, computed directly. `inside`
+    is the share of its multiplications outside the padding, `savings` the factor by which an
+    algorithm can do with fewer."""
 
     rows: int
     inner: int
@@ -43,15 +47,16 @@ class Product:
     savings: int = 1
 
     def flops(self, share: float) -> float:
-        """Operations that a share of values other than zero leaves. An addition counts as much as a multiplication and an
-        addition, because it takes the place of both in a device."""
+        """Operations for a share of nonzero values. An addition counts as much as a
+        multiply-add, because it takes the place of one in a device."""
         return (
             2.0 * self.rows * self.inner * self.outer * min(self.inside * share, 1 / self.savings)
         )
 
 
 def products(case: Case, network: Network) -> dict[str, Product]:
-    """The product of every linear, conv and recurrent neuron; their backward has two more of the same size."""
+    """Returns the product of every linear, conv and recurrent neuron; each backward has two more
+    of the same size."""
     return {
         node.name: _product(case, network, node)
         for node in network.nodes
@@ -76,20 +81,21 @@ def _product(case: Case, network: Network, node: Node) -> Product:
 
 
 def _inside(side: int, places: int, options: Mapping[str, int]) -> float:
-    """The share of a kernel's taps that lie inside an image, over all places along one side."""
+    """Share of a kernel's taps that lie inside an image, over all places along one side."""
     kernel, stride, padding = options["kernel"], options["stride"], options["padding"]
     taps = (place * stride + tap - padding for place in range(places) for tap in range(kernel))
     return sum(0 <= tap < side for tap in taps) / (places * kernel)
 
 
 def mandatory(case: Case, network: Network, phase: str, nonzero: float) -> Work:
-    """Work of one call of `phase`. `nonzero` is the share of values other than zero in the input: only their products are needed.
+    """Returns the work of one call of `phase`. `nonzero` is the share of nonzero values in the
+    input: only their products are needed.
 
-    Of spikes, an input that is declared as such or a neuron's, no product counts: zeros need none, and of ones tables of partial
-    sums save most additions. Likewise where it is unknown how many values are zero: behind pools and sums, and for gradients
-    behind a surrogate that is zero somewhere.
+    Products of spikes (of a neuron, or of an input declared as spikes) do not count: zeros need
+    none, and tables of partial sums save most additions of ones. Nor do those with an unknown share
+    of zeros: behind pools and sums, and for gradients behind a surrogate that is zero somewhere.
 
-    What is between nodes could stay on chip, so that only weights and the outer borders are moved.
+    Values between nodes could stay on chip, so that only weights and the outer borders are moved.
     """
     forward, backward = _flops(case, network, nonzero)
     flops = {
@@ -103,7 +109,7 @@ def mandatory(case: Case, network: Network, phase: str, nonzero: float) -> Work:
 
 
 def _flops(case: Case, network: Network, nonzero: float) -> tuple[float, float]:
-    """Operations of forward and of backward."""
+    """Returns the operations of forward and of backward."""
     forward = backward = 0.0
     for name, product in products(case, network).items():
         node = network.node(name)
@@ -123,14 +129,14 @@ def _flops(case: Case, network: Network, nonzero: float) -> tuple[float, float]:
 
 
 def _least_share(case: Case, network: Network, below: str | None, nonzero: float) -> float:
-    """Of the multiplications with values of the node `below`, the share that nothing can avoid."""
+    """Unavoidable share of the multiplications with values of the node `below`."""
     if below == INPUT:
         return 0.0 if case.input in SPIKES else nonzero
     return 1.0 if below and network.node(below).options["potentials"] else 0.0
 
 
 def _source(network: Network, node: Node) -> str | None:
-    """The neuron, or INPUT, whose values a node reads as they are; None if something else computes with them before."""
+    """Returns the neuron, or INPUT, whose unchanged values a node reads, else None."""
     name = node.inputs[0]
     while name != INPUT and network.node(name).kind == "flatten":
         name = network.node(name).inputs[0]
@@ -138,8 +144,8 @@ def _source(network: Network, node: Node) -> str | None:
 
 
 def _reader(network: Network, node: Node) -> Node | None:
-    """The neuron that a node's values reach alone and one by one, or the node itself if it is the output. None where they go
-    elsewhere: a sum or mean of products can be had with fewer."""
+    """Returns the only neuron that a node's values reach, one by one, or the node itself if it
+    is the output. None otherwise: a sum or mean of products can be had with fewer."""
     last = node
     while (
         last.kind != "neuron"
@@ -153,12 +159,12 @@ def _reader(network: Network, node: Node) -> Node | None:
 
 
 def _passes_all(node: Node) -> bool:
-    """Whether the output or a neuron lets gradients pass at every value."""
+    """Tells if the output or a neuron passes gradients at every value."""
     return node.kind != "neuron" or node.options["potentials"] or _surrogate(node) in NEVER_ZERO
 
 
 def _reached(network: Network, node: Node) -> bool:
-    """Whether a node's value has a gradient everywhere: behind a maximum it has not."""
+    """Tells if a node's value has a gradient everywhere: behind a maximum it has not."""
     if node is network.output:
         return True
     for reader in network.readers[node.name]:
@@ -171,13 +177,14 @@ def _reached(network: Network, node: Node) -> bool:
 
 
 def _surrogate(node: Node) -> str | None:
-    """None of a neuron whose equations are not known here."""
+    """Returns None for a native neuron."""
     neuron = node.options["neuron"]
     return neuron.surrogate if isinstance(neuron, NeuronSpec) else None
 
 
 def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
-    """Bytes that one call of `phase` reads and writes, if it keeps what it can on chip and packs what it keeps for itself."""
+    """Returns the bytes that one call of `phase` reads and writes, if it keeps what fits on chip
+    and packs what it keeps for backward."""
     size, short = BYTES[case.precision], _short(case)
     inputs, outputs = border_sizes(case, network)
     spikes = network.output.kind == "neuron" and not network.output.options["potentials"]
@@ -208,12 +215,12 @@ def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
 
 
 def _short(case: Case) -> int:
-    """Bytes of a number in the format in which a program computes: autocast keeps short copies."""
+    """Bytes of a number in the format of the computation: autocast keeps short copies."""
     return 2 if case.precision == "amp-bf16" else BYTES[case.precision]
 
 
 def _kept(case: Case, network: Network, nonzero: float) -> float:
-    """Bytes of each number of the input that backward cannot do without, however forward packed them."""
+    """Bytes of each number of the input that backward needs, however forward packed them."""
     first, *others = network.readers[INPUT]
     if others or first.kind not in ("linear", "conv", "neuron"):
         return 0.0
@@ -225,7 +232,7 @@ def _kept(case: Case, network: Network, nonzero: float) -> float:
 
 
 def border_sizes(case: Case, network: Network) -> tuple[int, int]:
-    """How many numbers the input and the output hold."""
+    """Returns the numbers of values in the input and in the output."""
     features, last = network.shapes, network.output.name
     steps = network.steps(last, case.time_steps)
     return case.time_steps * case.batch * prod(features[INPUT]), steps * case.batch * prod(

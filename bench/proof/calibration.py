@@ -1,7 +1,9 @@
-"""Gains that make every neuron of a problem fire at 15 %: found in float64 on at most 100 steps, 4 items and 512 neurons.
+"""Gains that make every neuron of a problem fire at 15 %, found in float64 on at most 100 steps, 4
+items and 512 neurons.
 
-Neurons are taken in order, each with soft reset and its own decay and threshold, so that all resets share the gains. What no
-later node needs is forgotten, and large networks have half as many items.
+Neurons are calibrated in order, each with soft reset and its own decay and threshold, so that all
+resets share the gains. Values that no later node needs are dropped, and large networks have half as
+many items.
 """
 
 from collections.abc import Callable
@@ -19,13 +21,14 @@ from .recurrence import run, spec_of
 
 TARGET_RATE = 0.15
 LEAST_KEPT, MOST_KEPT = 0.02, 0.5
-"""Firing rates of a neuron at which parameters that come with the network are kept as they are."""
+"""Firing rates of a neuron at which the network's own parameters are kept unchanged."""
 MOST_STEPS, MOST_ITEMS, MOST_NEURONS = 100, 4, 512
 
 
 def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, float]:
-    """The gain of every neuron: a factor on the parameters that make its currents (see `scaled_nodes`). `keep`: it is 1 for a
-    network's own parameters that make the neuron fire at 2 to 50 %."""
+    """Returns the gain of every neuron: a factor on the parameters that make its currents (see
+    `scaled_nodes`). With `keep` it is 1 where the network's own parameters make the neuron fire
+    at 2 to 50 %."""
     last, gains = network.neurons[-1], {}
     soft = _soft(network.up_to(last))
     parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
@@ -38,24 +41,26 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         name: index for index, node in enumerate(soft.nodes) for name in _needed(soft, node)
     }
     for index, node in enumerate(soft.nodes):
-        own = oracle.exact(parameters, node)
+        parameters_of_node = oracle.exact(parameters, node)
         if node.kind != "neuron":
             if node == soft.only_before(last, "linear"):
-                own = {
-                    name: array[:MOST_NEURONS] for name, array in own.items()
+                parameters_of_node = {
+                    name: array[:MOST_NEURONS] for name, array in parameters_of_node.items()
                 }  # the rest is not looked at
-            oracle.compute(result, node, own)
+            oracle.compute(result, node, parameters_of_node)
             result.pulls.clear()  # which hold the weights in float64
             continue
         scaled = scaled_nodes(soft, node.name) - settled
         settled |= scaled
-        rate = partial(_rate, soft, node, own, result, scaled)
+        rate = partial(_rate, soft, node, parameters_of_node, result, scaled)
         keeps = keep and scaled <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
         gains[node.name] = 1.0 if keeps else _gain(rate)
         if node.name != last:
             result.values |= _scaled_values(soft, node, result, scaled, gains[node.name])
             oracle.compute(
-                result, node, {name: gains[node.name] * array for name, array in own.items()}
+                result,
+                node,
+                {name: gains[node.name] * array for name, array in parameters_of_node.items()},
             )
             result.pulls.clear()
         result.values = {
@@ -65,7 +70,7 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
 
 
 def _needed(network: Network, node: Node) -> set[str]:
-    """The nodes whose values are read when `node` is computed, a neuron from the last ones with parameters on."""
+    """Returns the nodes that `node` reads; for a neuron back to the last ones with parameters."""
     needed, ways = set(node.inputs), list(node.inputs if node.kind == "neuron" else ())
     while ways:
         if not _is_given(network, name := ways.pop()):
@@ -75,12 +80,14 @@ def _needed(network: Network, node: Node) -> set[str]:
 
 
 def _is_given(network: Network, name: str) -> bool:
-    """Whether a node's value is there for a neuron behind it: a gain changes it by a factor, if at all."""
+    """Tells if a node's value is ready for a later neuron: a gain changes it by a factor, if at
+    all."""
     return name == INPUT or name in network.parameters or network.node(name).kind == "neuron"
 
 
 def _gain(rate: Callable[[float], float]) -> float:
-    """Bisection in log2 over [2⁻⁸, 2⁸], 16 halvings, for the gain at which the firing rate is 15 %."""
+    """Bisection in log2 over [2⁻⁸, 2⁸], 16 halvings, for the gain at which the firing rate is 15
+    %."""
     low, high = -8.0, 8.0
     for _ in range(16):
         middle = (low + high) / 2
@@ -96,7 +103,6 @@ def _rate(
     scaled: set[str],
     gain: float,
 ) -> float:
-    """The firing rate of a neuron with this gain."""
     currents = _scaled_values(network, neuron, result, scaled, gain)[neuron.inputs[0]]
     recurrent = gain * own["recurrent"] if own else None
     if currents.ndim == 3 and recurrent is None:
@@ -107,7 +113,8 @@ def _rate(
 def _scaled_values(
     network: Network, neuron: Node, result: oracle.Run, scaled: set[str], gain: float
 ) -> dict[str, np.ndarray]:
-    """The values on the way to a neuron, once those of the nodes `scaled` are multiplied by the gain."""
+    """Returns the values on the way to a neuron, with those of the nodes `scaled` multiplied by
+    the gain."""
     values: dict[str, np.ndarray] = {}
     _settle(values, network, neuron.inputs[0], result, scaled, gain)
     return values
@@ -133,7 +140,7 @@ def _settle(
 
 
 def _soft(network: Network) -> Network:
-    """The same network, every neuron with soft reset and its decay as it is."""
+    """Returns the same network, every neuron with soft reset and its initial decay."""
 
     def soft(node: Node) -> Node:
         plain = replace(spec_of(node.options["neuron"]), reset="soft", learned_decay=None)

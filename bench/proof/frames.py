@@ -1,4 +1,4 @@
-"""What is wrong with delivered batches of frames, by name."""
+"""Names what is wrong with delivered batches of frames."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +10,11 @@ from ..core.case import Case
 from .framing import Asked, Framing
 
 PROVED = 1024
-"""Recordings that a proof looks at, or all of an epoch if it has fewer."""
+"""Most recordings that a proof compares."""
 
 
 def batches_proved(case: Case) -> int:
-    """How many batches of an epoch a proof looks at."""
+    """Number of batches of an epoch that a proof compares."""
     return max(min(PROVED, case.samples) // case.batch, 1)
 
 
@@ -39,13 +39,13 @@ FAULTS: dict[str, Callable[[Framing, Asked], np.ndarray]] = {
     "recordings are shifted the other way": lambda right, asked: asked.mirrored.frames(right),
     "what leaves the frame enters at its other side": lambda right, asked: asked.rolled(right),
 }
-"""What wrong frames are compared with, to name the fault."""
+"""Wrong frames, by the name of their fault."""
 
 OF_CAMERAS = {
     "polarities are swapped": _by(swapped_polarities=True),
     "x and y are swapped": _by(swapped_axes=True),
 }
-"""Those that only recordings with pixels and polarities can have."""
+"""Faults of recordings with pixels and polarities."""
 
 
 def faults_of(framing: Framing) -> dict[str, Callable[[Framing, Asked], np.ndarray]]:
@@ -55,7 +55,7 @@ def faults_of(framing: Framing) -> dict[str, Callable[[Framing, Asked], np.ndarr
 def wrong_with(
     framing: Framing, asked: Asked, frames: np.ndarray, labels: np.ndarray
 ) -> str | None:
-    """What is wrong with a batch of `frames` (B, steps, channels) and `labels` (B,); None if nothing is."""
+    """Returns the fault of a batch of `frames` (B, steps, channels) and `labels` (B,), or None."""
     shape = (len(asked.events), framing.steps, framing.data.channels)
     if frames.shape != shape or labels.shape != asked.labels.shape:
         right_shapes = f"{shape} and {asked.labels.shape} are asked for"
@@ -84,13 +84,14 @@ def _named(framing: Framing, asked: Asked, frames: np.ndarray, right: np.ndarray
     differing = frames != right
     item, step, channel = (int(place) for place in np.argwhere(differing)[0])
     return (
-        f"{small_share(float(differing.mean()))} of the frames' values are wrong, first in item {item}, step {step}, "
-        f"{_place(framing, channel)}: {frames[item, step, channel]:g}, not {right[item, step, channel]}"
+        f"{small_share(float(differing.mean()))} of the frames' values are wrong, first in item "
+        f"{item}, step {step}, {_place(framing, channel)}: "
+        f"{frames[item, step, channel]:g}, not {right[item, step, channel]}"
     )
 
 
 def _place(framing: Framing, channel: int) -> str:
-    """A place of a frame in words."""
+    """Names a place of a frame."""
     if framing.data.is_sound:
         return f"channel {channel}"
     p, y, x = np.unravel_index(channel, framing.data.features)
@@ -98,6 +99,6 @@ def _place(framing: Framing, channel: int) -> str:
 
 
 def _same_set(frames: np.ndarray, right: np.ndarray) -> bool:
-    return sorted(one.astype(np.int64).tobytes() for one in frames) == sorted(
-        one.tobytes() for one in right
+    return sorted(frame.astype(np.int64).tobytes() for frame in frames) == sorted(
+        frame.tobytes() for frame in right
     )

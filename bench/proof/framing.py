@@ -1,7 +1,8 @@
-"""The frames that a recording has, in NumPy.
+"""Frames of a recording, in NumPy.
 
-As tonic's `ToFrame` makes them of what `Downsample` and `CropTime` leave: the first frame begins at the first event, not at zero;
-a recording has as many frames as its events span, the last one incomplete; an event right at the end of that span is in none.
+They equal those of tonic's `ToFrame` after `Downsample` and `CropTime`: the first frame begins at
+the first event, not at zero; a recording has as many frames as its events span, the last one
+incomplete; an event right at the end of that span is in none.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ from ..data.recordings import Events
 
 @dataclass(frozen=True)
 class Framing:
-    """How the events of a data set's recordings become frames (steps, channels), each of which is its `features` in a row. The
-    other fields are what can be wrong about it."""
+    """The rule by which events of a data set become frames (steps, channels), each with its
+    `features` in a row. The other fields are faults."""
 
     data: DataSet
     steps: int
@@ -45,7 +46,7 @@ class Framing:
         return frames[:, ::-1] if self.reversed_places else frames
 
     def _places(self, events: Events) -> np.ndarray:
-        """Where in a frame each event is counted."""
+        """Returns the place of each event in a frame."""
         if events.y is None or events.p is None:
             return (events.x * (self.data.channels / self.data.sensor[0])).astype(np.int64)
         x, y, p = events.x, events.y, 1 - events.p if self.swapped_polarities else events.p
@@ -53,21 +54,22 @@ class Framing:
         return np.ravel_multi_index((p, y, x), self.data.features)
 
     def shifted(self, frames: np.ndarray, by: int) -> np.ndarray:
-        """Frames whose counts are moved by so many places in each row. What leaves the row is lost."""
+        """Shifts counts by `places` in each row; those that leave the row are lost."""
         moved = self.rolled(frames, by).reshape(*frames.shape[:-1], -1, self.data.features[-1])
         moved[..., : max(by, 0)] = 0
         moved[..., moved.shape[-1] + min(by, 0) :] = 0
         return moved.reshape(frames.shape)
 
     def rolled(self, frames: np.ndarray, by: int) -> np.ndarray:
-        """The same, but what leaves the row enters at its other side."""
+        """Shifts counts cyclically in each row."""
         rows = frames.reshape(*frames.shape[:-1], -1, self.data.features[-1])
         return np.roll(rows, by, axis=-1).reshape(frames.shape)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a batch must hold: the events of its recordings, their labels (B,), and by how many places each is shifted."""
+    """Contents of a batch: the events of its recordings, their labels (B,), and the shift of
+    each in places."""
 
     events: Sequence[Events]
     labels: np.ndarray
@@ -75,7 +77,7 @@ class Asked:
 
     @property
     def mirrored(self) -> "Asked":
-        """The same, shifted the other way."""
+        """The same batch, shifted the other way."""
         return replace(self, shifts=[-by for by in self.shifts])
 
     def frames(self, framing: Framing) -> np.ndarray:
@@ -88,7 +90,7 @@ class Asked:
         )
 
     def rolled(self, framing: Framing) -> np.ndarray:
-        """Those of which nothing is lost by a shift."""
+        """Frames with cyclic shifts."""
         return np.stack(
             [
                 framing.rolled(framing.frames(one), by)

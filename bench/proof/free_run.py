@@ -1,4 +1,5 @@
-"""The oracle run free on its own spikes: computed once per problem in a process of its own, kept as a file."""
+"""The oracle's free run on its own spikes: computed once per problem in a separate process,
+stored as a file."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,18 +12,22 @@ from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
 from .calibration import calibrate
-from .events import WORK, operations
 from .problem import generate
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
 MOST_GAIN = 32
-"""By which a network's own weights may be scaled, up or down."""
+"""Largest factor by which a network's own weights may be scaled, up or down."""
+WORK = ("spikes", "synaptic_operations", "dense_operations")
+"""Per forward over all time steps and batch items: spikes of all neurons; products of weights
+with nonzero values, one for each spike and each weight that it meets; and products with all
+values."""
 
 
 @dataclass
 class FreeRun:
-    """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features). `seeded`: of seeded weights, although the
-    network comes with its own. `work`: spikes of all neurons and operations of a forward, see `WORK`."""
+    """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features).
+    `seeded`: the weights are seeded, although the network has its own. `work`: spikes of all
+    neurons and operations of a forward, see `WORK`."""
 
     gains: dict[str, float]
     rates: dict[str, float]
@@ -31,12 +36,12 @@ class FreeRun:
     work: dict[str, int] = field(default_factory=dict)
 
     def of(self, network: Network) -> Network:
-        """The network with the weights that this run had."""
+        """Returns the network with the weights of this run."""
         return network.bare() if self.seeded else network
 
     @property
     def weights(self) -> str:
-        """Whose weights these are, of a network that comes with its own."""
+        """Describes the origin of the weights, for a network with its own."""
         if self.seeded:
             return "seeded: its own do not make its neurons fire"
         scaled = ", ".join(f"{gain:.3g}" for gain in self.gains.values())
@@ -48,34 +53,37 @@ class FreeRun:
 
     @property
     def unsuitable(self) -> str | None:
-        """Why this problem proves nothing, whoever computes it."""
+        """Reason why this problem proves nothing in any framework, or None."""
         outside = [rate for rate in self.rates.values() if not LEAST_RATE <= rate <= MOST_RATE]
         if not outside:
             return None
         suitable = f"{LEAST_RATE:.0%} to {MOST_RATE:.0%}"
-        return f"unsuitable problem: the oracle fires at {outside[0]:.1%}, outside {suitable}, so a proof would show little"
+        return (
+            f"unsuitable problem: the oracle fires at {outside[0]:.1%}, outside {suitable}, "
+            "so a proof would show little"
+        )
 
     def mismatch(self, spikes: np.ndarray) -> float:
         """Share of the last neuron's spikes that differ from the oracle's own run."""
         return float((self.spikes != spikes).mean())
 
     def facts(self, network: Network) -> dict[str, Any]:
-        """For the record: gains and rates from the first neuron to the last, the work, and of a network with weights of its own
-        whose they were."""
+        """Facts for the record: gains and rates from the first neuron to the last, the work, and
+        the origin of a network's own weights."""
         weights = {"weights": self.weights} if network.given else {}
         rates = {"gains": list(self.gains.values()), "oracle_rates": list(self.rates.values())}
         return {**rates, **({"work": self.work} if self.work else {}), **weights}
 
 
 def free_run(case: Case, network: Network) -> FreeRun:
-    """Calibrate `case` and run its oracle free. A network's own weights are used as they are, or times a gain, if that makes its
-    neurons fire; else seeded ones are."""
+    """Calibrates `case` and runs its oracle free. A network's own weights are used as they are,
+    or times a gain, if that makes its neurons fire; else they are replaced by seeded ones."""
     if network.given:
-        kept = _free_run(case, network)
-        if not kept.unsuitable and all(
-            1 / MOST_GAIN < gain < MOST_GAIN for gain in kept.gains.values()
+        unseeded = _free_run(case, network)
+        if not unseeded.unsuitable and all(
+            1 / MOST_GAIN < gain < MOST_GAIN for gain in unseeded.gains.values()
         ):
-            return kept
+            return unseeded
     return replace(_free_run(case, network.bare()), seeded=bool(network.given))
 
 
@@ -99,7 +107,7 @@ def _free_run(case: Case, network: Network) -> FreeRun:
 
 
 def write_free_run(case: Case, path: Path) -> None:
-    """Compute and store the free run of `case`."""
+    """Computes and stores the free run of `case`."""
     free = free_run(case, workload_of(case).network(case))
     names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
     arrays: dict[str, Any] = {
@@ -113,28 +121,62 @@ def write_free_run(case: Case, path: Path) -> None:
 
 
 def read_free_run(path: Path) -> FreeRun:
-    """The free run that `write_free_run` stored. Raises OSError, and ValueError for a damaged file."""
+    """Reads a stored free run. Raises OSError, and ValueError for a damaged file."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = stored["neurons"].tolist()
             gains, rates = (
                 dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates")
             )
-            if "work" not in stored:  # of an earlier version
+            if "work" not in stored:  # written by an earlier version
                 return FreeRun(gains, rates, stored["spikes"])
             work = dict(zip(WORK, stored["work"].tolist(), strict=True))
             return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]), work)
     except OSError:
         raise
-    except Exception as error:  # of many kinds: what is damaged may be the archive, its compressed bytes or an array
+    except Exception as error:  # archive, compressed bytes and arrays fail in many ways
         raise ValueError(
             f"{path.name} is damaged ({type(error).__name__}); it is made again in the next run"
         ) from None
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a free run can be read from `path`."""
+    """Tells if a free run can be read from `path`."""
     try:
         return path.is_file() and bool(read_free_run(path).gains)
     except (OSError, ValueError):
         return False
+
+
+def operations(network: Network, node: Node, result: oracle.Run) -> tuple[float, float]:
+    """Returns synaptic and dense operations of a node that has just been computed, 0 without
+    weights. A weight that meets the padding of a convolution counts in neither."""
+    outputs = network.shapes[node.name][0]
+    if node.kind not in ("linear", "conv") and not node.options.get("recurrent"):
+        return 0.0, 0.0
+    if node.kind == "neuron":
+        before = result.spikes[node.name][:-1]  # nothing feeds back into the first step
+        return float(np.count_nonzero(before)) * outputs, float(before.size) * outputs
+    x = result.values[node.inputs[0]]
+    if node.kind == "linear":
+        return float(np.count_nonzero(x)) * outputs, float(x.size) * outputs
+    reads = np.outer(
+        *(
+            _reads(side, places, node)
+            for side, places in zip(x.shape[-2:], network.shapes[node.name][1:], strict=True)
+        )
+    )
+    events = np.count_nonzero(x, axis=(0, 1, 2))
+    return float((events * reads).sum()) * outputs, float(reads.sum()) * np.prod(
+        x.shape[:3]
+    ) * outputs
+
+
+def _reads(side: int, places: int, node: Node) -> np.ndarray:
+    """Returns the number of places of a convolution that read each pixel along one side."""
+    kernel, stride, padding = (node.options[name] for name in ("kernel", "stride", "padding"))
+    starts = np.arange(places) * stride - padding
+    return np.array(
+        [np.count_nonzero((starts <= pixel) & (pixel < starts + kernel)) for pixel in range(side)],
+        np.float64,
+    )

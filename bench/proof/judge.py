@@ -1,4 +1,5 @@
-"""Is this the same network? Numbers in, a verdict with reasons out."""
+"""Judges numbers of a framework: the verdict has the reasons why they are not those of the same
+network."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -18,17 +19,19 @@ from .training import loss_and_gradient
 
 Statistics = dict[str, dict[str, np.ndarray]]
 Unseen = dict[tuple[str, str], float]
-"""L2 errors by node and name of a parameter."""
+"""L2 errors that are allowed besides the limits, by node and name of a parameter."""
 MOST_UNSEEN = 0.3
-"""The share of a gradient that may be unseen: half a gradient and none at all are wrong, however small they are."""
+"""Largest share of a gradient that may be unseen: half a gradient and none at all are always
+wrong."""
 AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 
 
 @dataclass
 class Call:
-    """What a framework gave for the input x (T, B, *features): spikes by neuron and, where they are judged, the rest.
-    `statistics` are the running statistics before and after the call; `unseen` is what gradients may differ by because they were
-    read from rounded parameters, or pass where rounding decides."""
+    """Numbers of a framework for the input x (T, B, *features): spikes by neuron and, where they
+    are judged, the rest. `statistics` are the running statistics before and after the call;
+    `unseen` are allowed differences of gradients, because they were read from rounded parameters
+    or rounding decides about them."""
 
     x: np.ndarray
     spikes: dict[str, np.ndarray]
@@ -40,8 +43,8 @@ class Call:
 
 @dataclass
 class Verdict:
-    """Findings are reasons to reject, in words; empty means the same network. Errors of gradients are the largest over nodes.
-    Decisions that no oracle judged are None."""
+    """Findings are reasons to reject, in words; none means the same network. Errors of gradients
+    are the largest over nodes. Decisions without an oracle are None."""
 
     findings: list[str] = field(default_factory=list)
     wrong_decisions: float | None = 0.0
@@ -59,8 +62,8 @@ class Verdict:
 
 
 def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
-    """Hold one call against the oracle forced on its spikes; every shape is looked at before the oracle runs. Gradients are
-    judged where all else is right."""
+    """Compares one call with the oracle forced on its spikes, after a check of all shapes.
+    Gradients are judged where all else is right."""
     verdict = Verdict(
         firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None
     )
@@ -90,7 +93,7 @@ def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
 
 
 def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
-    """The gradient of the loss by the output of a run."""
+    """Returns the gradient of the loss by the output of a run."""
     if problem.loss is None:
         return problem.upstream
     return loss_and_gradient(
@@ -99,8 +102,8 @@ def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
 
 
 def _of_sums(result: oracle.Run, call: Call, limits: LimitsByNode) -> Unseen:
-    """What is unseen of a call, and beside it the rounding of gradients that are one sum over all neurons: its terms cancel, and
-    are as exact as other gradients are."""
+    """Adds the rounding of gradients that are one sum over all neurons to a call's `unseen`: its
+    terms cancel, and are as exact as other gradients."""
     sums = {
         (name, "decay"): limits[name].gradient * spread for name, spread in result.spread.items()
     }
@@ -110,8 +113,8 @@ def _of_sums(result: oracle.Run, call: Call, limits: LimitsByNode) -> Unseen:
 
 
 def _at_edges(problem: Problem, call: Call, limits: LimitsByNode) -> Unseen:
-    """What gradients may differ by where a surrogate ends abruptly, beside what is unseen of the call: rounding decides whether
-    they pass a potential as near to such an edge as decisions may be wrong near a threshold."""
+    """Adds differences of gradients at a surrogate's jump to a call's `unseen`: rounding decides
+    if they pass a potential that is as near to a jump as wrong decisions may be to a threshold."""
     network, ways = problem.network, []
     abrupt = [
         name
@@ -145,7 +148,8 @@ def _wrong_loss(
 
 
 def unreadable(problem: Problem, call: Call) -> Iterator[str]:
-    """Why spikes or output cannot be judged at all: missing, of another shape, or no spikes. Native neurons fire any count."""
+    """Returns reasons why spikes or output cannot be judged at all: missing, of another shape,
+    or no spikes. Native neurons may fire any count."""
     network, names = problem.network, places(problem.network)
     for neuron in network.neurons:
         where = f" of {names[neuron]}" if names[neuron] else ""
@@ -166,13 +170,15 @@ def unreadable(problem: Problem, call: Call) -> Iterator[str]:
 
 
 def _not_spikes(values: np.ndarray, most: float) -> str | None:
-    """Why an output (T, B, *features) holds no spikes, up to `most` a step; None if it does."""
+    """Returns the reason why an output (T, B, *features) holds no spikes, up to `most` a step,
+    or None."""
     if not np.isfinite(values).all():
         return "hold NaN or infinity"
     if not np.array_equal(values, np.round(values)):
         return "are not whole numbers"
     if values.min() < 0 or values.max() > most:
-        return f"lie between {values.min():g} and {values.max() + 0.0:g}, not 0 and {most} (several spikes a step?)"
+        span = f"{values.min():g} and {values.max() + 0.0:g}"
+        return f"lie between {span}, not 0 and {most} (several spikes a step?)"
     return None
 
 
@@ -195,16 +201,16 @@ def _decisions(
         np.argwhere(wrong & (distance > limit.distance) if worst > limit.distance else wrong)[0]
     )
     step, item, *feature = (int(index) for index in place)
-    behind = (
-        f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""
-    )  # which may be what is wrong
+    # The node before the neuron may have the fault.
+    behind = f", behind {network.node(neuron).inputs[0]}," if name == neuron else ""
     where = f" in {name}{behind}" if name else ""
     verdict.findings.append(
-        f"{small_share(share)} of the decisions{where} are wrong, up to {worst:.1e} from the threshold "
-        f"(allowed {small_share(limit.decisions)}, "
+        f"{small_share(share)} of the decisions{where} are wrong, "
+        f"up to {worst:.1e} from the threshold (allowed {small_share(limit.decisions)}, "
         f"up to {limit.distance:.1e}), the first at step {step}, item {item}, "
         f"neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "
-        f"v = {v[place]:.6f} calls for {_spikes(expected[place])}, the framework gave {spikes[place]:.0f}"
+        f"v = {v[place]:.6f} calls for {_spikes(expected[place])}, "
+        f"the framework gave {spikes[place]:.0f}"
     )
 
 
@@ -215,7 +221,7 @@ def _spikes(count: float) -> str:
 def _values(
     problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNode
 ) -> Iterator[str]:
-    """What is wrong with an output that is not spikes, and with the running statistics of norms."""
+    """Yields faults of an output that is not spikes, and of the running statistics of norms."""
     network, output = problem.network, problem.network.output
     if call.output is not None and (output.kind != "neuron" or output.options["potentials"]):
         _, words = _difference(
@@ -242,10 +248,10 @@ def _values(
 
 
 WIDE, PROJECTIONS = 2**21, 16
-"""Entries from which on a gradient is compared by projections, and how many of these."""
+"""Entries from which on a gradient is compared by projections, and the number of these."""
 
 MOST_NAMED = 3
-"""Wrong gradients of a network that are named: those nearest to its output, where the fault is."""
+"""Most wrong gradients that are named: those nearest to the output, where the fault is."""
 
 
 def _gradients(
@@ -293,7 +299,8 @@ def _compare(
     limit: float,
     unseen: float = 0.0,
 ) -> str | None:
-    """What is wrong with a gradient, None if nothing; its error goes into the verdict. An L2 error of `unseen` is allowed."""
+    """Returns the fault of a gradient, or None, and adds its error to the verdict. An L2 error
+    of `unseen` is allowed."""
     if given is None:
         verdict.errors[key] = 1.0
         return f"the gradient of the {name} is missing"
@@ -309,8 +316,9 @@ def _compare(
 
 
 def _seen(given: np.ndarray, expected: Product) -> tuple[np.ndarray, np.ndarray]:
-    """Both as they are compared: a wide one by its products with random vectors, in which every entry has a part (Freivalds
-    1977). The L2 norm of what differs is that of its projections, on average."""
+    """Returns both gradients as they are compared: a wide one by its products with random
+    vectors, to which every entry contributes (Freivalds 1977). On average the projections keep
+    the L2 norm of a difference."""
     if given.size <= WIDE:
         return given, expected.whole()
     vectors = np.random.default_rng().standard_normal((given.shape[-1], PROJECTIONS)) / np.sqrt(
@@ -320,7 +328,7 @@ def _seen(given: np.ndarray, expected: Product) -> tuple[np.ndarray, np.ndarray]
 
 
 def _difference(given: np.ndarray, expected: np.ndarray, limit: float) -> tuple[float, str | None]:
-    """The relative L2 error, and in words what is wrong where it is above `limit`."""
+    """Returns the relative L2 error, and words if it is above `limit`."""
     size = max(float(np.linalg.norm(expected)), 1e-300)
     error = float(np.linalg.norm(given.astype(np.float64) - expected) / size)
     if error <= limit:  # NaN is an error too

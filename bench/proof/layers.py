@@ -1,7 +1,7 @@
-"""What the nodes without memory compute in float64, and their gradients. Values are (T, B, *features).
+"""Nodes without memory in float64, and their gradients. Values are (T, B, *features).
 
-Each kind is a function of a node's options, its float64 parameters by name and the values that it reads. It gives the node's
-value and the `Pull` of gradients back through it.
+Each kind is a function of a node's options, its float64 parameters by name and its input values. It
+returns the node's value and the `Pull` of gradients back through it.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,11 +38,13 @@ Value = np.ndarray | Product
 Gradient = Mapping[str, Value]
 Passed = Value | tuple[Value, ...]
 Pull = Callable[[np.ndarray], tuple[Gradient, Passed]]
-"""The gradient of a node's value → those of its parameters by name, and that of the value that it reads, or of each."""
+"""Maps the gradient of a node's value to those of its parameters by name, and to that of its
+input, or of each."""
 
 
 def windows(x: np.ndarray, options: Options, outside: float = 0.0) -> np.ndarray:
-    """The square windows of x (T, B, C, H, W): (T, B, C, H', W', kernel, kernel), `outside` where they reach over the edge."""
+    """Returns the square windows of x (T, B, C, H, W): (T, B, C, H', W', kernel, kernel), with
+    `outside` beyond the edge."""
     kernel, stride, padding = options["kernel"], options["stride"], options["padding"]
     sides = [(0, 0)] * 3 + [(padding, padding)] * 2
     padded = np.pad(x, sides, constant_values=outside) if padding else x
@@ -52,7 +54,8 @@ def windows(x: np.ndarray, options: Options, outside: float = 0.0) -> np.ndarray
 
 
 def summed_windows(gradient: np.ndarray, shape: tuple[int, ...], options: Options) -> np.ndarray:
-    """The gradient of x, of that shape (T, B, C, H, W), for the gradient of its windows: each entry goes back to its pixel."""
+    """Returns the gradient of x, of that shape (T, B, C, H, W), from the gradient of its
+    windows: each entry goes back to its pixel."""
     *outer, height, width = shape
     kernel, stride, padding = options["kernel"], options["stride"], options["padding"]
     padded = np.zeros((*outer, height + 2 * padding, width + 2 * padding))
@@ -76,7 +79,7 @@ def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nda
 
 
 MOST_WINDOWS = 2**25
-"""Entries of windows that are multiplied at once: a product copies them."""
+"""Most entries of windows multiplied at once: a product copies them."""
 
 
 def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
@@ -128,7 +131,8 @@ def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
 
 
 def statistics(x: np.ndarray) -> dict[str, np.ndarray]:
-    """Mean and unbiased variance by channel of what a norm reads, as its running statistics take them in."""
+    """Returns mean and unbiased variance by channel of a norm's input, as its running statistics
+    use them."""
     axes = (0, 1, *range(3, x.ndim))
     return {"mean": x.mean(axis=axes), "variance": x.var(axis=axes, ddof=1)}
 
@@ -180,7 +184,13 @@ def _mean_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.
 
 
 LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {
-    "linear": _linear, "conv": _conv, "norm": _norm, "max_pool": _max_pool, "avg_pool": _avg_pool, "flatten": _flatten,
-    "add": _add, "mean_time": _mean_time,
-}  # fmt: skip
+    "linear": _linear,
+    "conv": _conv,
+    "norm": _norm,
+    "max_pool": _max_pool,
+    "avg_pool": _avg_pool,
+    "flatten": _flatten,
+    "add": _add,
+    "mean_time": _mean_time,
+}
 """Every kind of node but the neuron."""

@@ -1,7 +1,9 @@
-"""How far a right network may be from the oracle: for chains of layers and for networks, by precision.
+"""Allowed differences between a right network and the oracle, for chains of layers and for
+networks, by precision.
 
-The rules were tried on 82 constructions of layers and 48 of networks before they were written down. In fp32 they prove structure
-*and* constants; in the short formats they prove structure only, which is why a construction must pass in fp32 first.
+The rules were tested on 82 constructions of layers and 48 of networks before they were written
+down. In fp32 they prove structure *and* constants; in the short formats they prove structure only,
+so that a construction must pass in fp32 first.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,8 @@ from .recurrence import spec_of
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that may differ: share of decisions, distance to a threshold, relative L2 errors of gradients and other values."""
+    """Largest allowed differences: share of decisions, distance to a threshold, relative L2
+    errors of gradients and other values."""
 
     decisions: float
     distance: float
@@ -39,11 +42,13 @@ def limits(
     time_steps: int,
     neurons: int = 1,
 ) -> Limits:
-    """Limits for a neuron with `inputs` inputs, gradients summed over `summed_over` values that pass `neurons` neurons.
+    """Returns the limits of a neuron with `inputs` inputs, gradients summed over `summed_over`
+    values that pass `neurons` neurons.
 
-    Rounding grows with the root of the number of summed products and with the membrane's memory, which is 2.9 at the canonical
-    decay, times that of a synaptic current. In short formats the rounding of every neuron above enters a gradient: 0.018 behind
-    one and 0.042 behind two were seen of right networks in bf16.
+    Rounding grows with the root of the number of summed products and with the membrane's memory,
+    which is 2.9 at the canonical decay, times that of a synaptic current. In short formats the
+    rounding of every later neuron enters a gradient: right networks in bf16 showed 0.018 behind one
+    and 0.042 behind two.
     """
     steps = time_steps if spec.decay == 1 else min(time_steps, 1 / (1 - spec.decay**2))
     synapse = (
@@ -65,8 +70,8 @@ def limits(
 
 
 def limits_of(case: Case, network: Network, fixed: FixedPoint | None = None) -> LimitsByNode:
-    """The limits of a case by node; those of a chain are the same everywhere. `fixed` adds what a construction in fixed point
-    states of itself, up to the limits of bf16."""
+    """Returns the limits of a case by node; those of a chain are the same everywhere. `fixed`
+    adds the stated errors of a construction in fixed point, up to the limits of bf16."""
     own = {name: _of_node(case, network, name, case.precision) for name in network.shapes}
     if fixed is None:
         return own
@@ -81,7 +86,7 @@ def limits_of(case: Case, network: Network, fixed: FixedPoint | None = None) -> 
 
 
 def _of_node(case: Case, network: Network, name: str, precision: str) -> Limits:
-    """A network's limits are twice a layer's: errors of a norm and of an add come to those of its layers."""
+    """Returns twice a layer's limits: errors of a norm and of an add join those of its layers."""
     steps, features = network.steps(name, case.time_steps), network.shapes[name]
     neuron = name if name in network.neurons else network.neurons[-1] if network.neurons else None
     spec = spec_of(network.node(neuron).options["neuron"]) if neuron else NeuronSpec()
@@ -102,7 +107,7 @@ def _of_node(case: Case, network: Network, name: str, precision: str) -> Limits:
 
 
 def summed(network: Network, neuron: str) -> int:
-    """Products that are summed into one current of a neuron; 1 where currents are given."""
+    """Number of products that are summed into one current of a neuron; 1 for input currents."""
     counts = [1]
     for name in scaled_nodes(network, neuron) - {INPUT}:
         for node in (

@@ -1,4 +1,5 @@
-"""Native neurons have no oracle. Shown instead: spikes come out, time is the right axis, and gradients follow it."""
+"""Proves native neurons, which have no oracle: spikes come out, time is the right axis, and
+gradients follow it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,8 +17,9 @@ LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
 
 
 def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
-    """`problem` on 2^k times its inputs, and 2^k: the smallest k ≤ 8 at which there are 2 spikes in 100 steps of a neuron. Each
-    framework scales currents in its own way, and a neuron that is silent shows nothing. Raises Unsupported if none does."""
+    """Returns `problem` on 2^k times its inputs, and 2^k, for the smallest k ≤ 8 with 2 spikes
+    in 100 steps of a neuron. Each framework scales currents in its own way, and a silent neuron
+    shows nothing. Raises Unsupported if there is no such k."""
     for k in range(MOST_DOUBLINGS + 1):
         stronger = on_stronger_input(problem, 2.0**k)
         result = program.inference(program.put_input(stronger.input))
@@ -31,7 +33,6 @@ def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
 
 
 def on_stronger_input(problem: Problem, factor: float) -> Problem:
-    """`problem` on inputs that are `factor` times as large."""
     scale = np.float32(factor)
     return replace(problem, input=scale * problem.input, other_input=scale * problem.other_input)
 
@@ -39,9 +40,10 @@ def on_stronger_input(problem: Problem, factor: float) -> Problem:
 def judge_native(
     program: Program, problem: Problem, tolerance: float, backward: bool = True
 ) -> Verdict:
-    """A call, another with other input, and the first again. What comes out must be spikes. Gradients must exist, flow backward
-    in time, stay within their batch item, and repeat to a relative L2 distance of `tolerance`: no state may survive a call, and
-    one that moves no spike still moves surrogates."""
+    """Judges a call, another with other input, and the first again. The output must be spikes.
+    Gradients must exist, flow backward in time, stay within their batch item, and repeat to a
+    relative L2 distance of `tolerance`: no state may survive a call, and one that moves no spike
+    still moves surrogates."""
     verdict = Verdict(wrong_decisions=None, distance=None)
     x, other = program.put_input(problem.input), program.put_input(problem.other_input)
     result = program.forward(x)
@@ -75,7 +77,8 @@ def judge_native(
 def _faults(
     problem: Problem, first: Gradients, again: Gradients, half: int, tolerance: float
 ) -> Iterator[str]:
-    """What is wrong with the gradients of the spikes of item 0 before step `half`, of two equal calls."""
+    """Yields faults of the gradients of item 0's spikes before step `half`, from two equal
+    calls."""
     names, shapes = places(problem.network), problem.network.parameters
     pairs = [
         (
@@ -95,7 +98,10 @@ def _faults(
         if first.input[half:].any():
             yield "looks ahead: earlier spikes have a gradient by later input"
         if first.input[:, 1:].any():
-            yield "batch items influence each other: spikes of one have a gradient by the input of others"
+            yield (
+                "batch items influence each other: "
+                "spikes of one have a gradient by the input of others"
+            )
 
 
 def _fault(
@@ -108,14 +114,18 @@ def _fault(
     if not given.any():
         return f"the gradient of the {name} is zero"
     if np.linalg.norm(repeated - given) > tolerance * np.linalg.norm(given):
-        return f"the same call gave another gradient of the {name} when repeated: state leaks between calls"
+        return (
+            f"the same call gave another gradient of the {name} when repeated: "
+            "state leaks between calls"
+        )
     return None
 
 
 def ask_gradients(
     program: Program, result: Any, upstream: Any
 ) -> tuple[Gradients | None, str | None]:
-    """(gradients, None), or (None, why not): a wrong forward is named before the backward that fails because of it."""
+    """Returns (gradients, None), or (None, reason): a wrong forward is named before the failure
+    of its backward."""
     try:
         done = program.backward(result, upstream)
         program.wait(done)

@@ -1,7 +1,8 @@
-"""The float64 network that frameworks are held against: every node in order, and the gradients in reverse.
+"""The float64 reference network: every node in order, and the gradients in reverse.
 
-Forced, every neuron hands the framework's spikes on, so that each node is judged on what the framework itself gave it. It also
-lets a large network be computed in parts: what lies between neurons is forgotten, and computed again for the gradients.
+Forced, every neuron passes on the framework's spikes, so that each node is judged on the
+framework's own inputs. It also lets a large network be computed in parts: values between neurons
+are dropped, and computed again for the gradients.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,11 +27,12 @@ Expected = tuple[dict[str, Gradient], Value]
 
 @dataclass
 class Run:
-    """What one run of a network gave, float64, by node: values (the input's among them) and how gradients go back through it;
-    of neurons, the potentials before the spike and the spikes that they call for; of norms, mean and unbiased variance. `lean`:
-    most of it is forgotten, and what gradients need is computed again from `parameters` and the spikes `forced`. `wider`: by how
-    much, by neuron, the window of a surrogate that ends abruptly is. `spread`: the L2 norm, by neuron, of the numbers whose sum
-    is the gradient by its learned decay, once `backward` has run."""
+    """Float64 results of one run by node: values (with the input) and how gradients go back
+    through it; of neurons, the potentials before the spike and the spikes that they call for; of
+    norms, mean and unbiased variance. `lean`: most of it is dropped, and computed again from
+    `parameters` and the spikes `forced` for gradients. `wider`: the widening, by neuron, of a
+    surrogate's window that ends abruptly. `spread`: by neuron, the L2 norm of the terms of its
+    learned decay's gradient, set by `backward`."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
@@ -46,24 +48,25 @@ class Run:
 
 
 LARGE, LEAN = 2**23, 2**25
-"""Values over all nodes from which on a network, if it is no chain of layers, is proved at its own width with fewer steps and
-items, and from which on a run of it is lean."""
+"""Values over all nodes from which on a network, if it is no chain of layers, is proved at its
+own width with fewer steps and items; and from which on a run of it is lean."""
 HELD, MOST_HELD = 160, 2**34
-"""Bytes that a lean run holds for each value of the largest node, all arrays of its part together; and of a run at most."""
+"""Bytes that a lean run holds for each value of the largest node, all arrays of its part
+together; and most bytes of a run."""
 
 
 def is_large(network: Network, time_steps: int, batch: int) -> bool:
-    """Whether the proof of so many steps and items takes fewer; that of a chain has few values."""
+    """Tells if a proof of this size takes fewer steps and items; a chain's proof has few values."""
     return sum(_sizes(network, time_steps, batch)) > LARGE and not is_chain(network)
 
 
 def is_lean(network: Network, time_steps: int, batch: int) -> bool:
-    """Whether a run of so many steps and items is lean."""
+    """Tells if a run of this size is lean."""
     return sum(_sizes(network, time_steps, batch)) > LEAN and not is_chain(network)
 
 
 def refusal(network: Network, time_steps: int, batch: int) -> str | None:
-    """Why timed calls of this size cannot be judged."""
+    """Returns the reason why timed calls of this size cannot be judged, or None."""
     held = HELD * max(_sizes(network, time_steps, batch))
     if held <= MOST_HELD or is_chain(network):
         return None
@@ -88,9 +91,10 @@ def forward(
     wider: Mapping[str, float] | None = None,
     computed: Callable[[Run, Node], None] = lambda run, node: None,
 ) -> Run:
-    """Run `network` on x (T, B, *features); forced on `spikes`, those of every neuron, if given. `contrary`: how near to a
-    threshold a neuron's decisions go the other way. `seen` is called for each neuron and `computed` for each node, before a lean
-    run forgets what it read. `wider`: as in a Run."""
+    """Runs `network` on x (T, B, *features), forced on the `spikes` of every neuron if they are
+    set. `contrary`: distance from a threshold within which a neuron's decisions are inverted.
+    `seen` is called for each neuron and `computed` for each node, before a lean run drops their
+    inputs. `wider`: see `Run`."""
     result = Run(
         {INPUT: x.astype(np.float64)},
         parameters,
@@ -121,8 +125,8 @@ def forward(
 
 
 def _forget(network: Network, result: Run, node: Node, read: list[str]) -> None:
-    """All of `node` but its value, if it is not the last of its kind, and the values `read` for the last time. What sums of sums
-    are made of is kept: to compute one again would take all of them."""
+    """Drops all of `node` but its value, unless it is the last neuron, and the values `read` for
+    the last time. Sums of sums are kept: computing one again would take all of them."""
     del result.pulls[node.name]
     if node.name != network.neurons[-1]:
         for arrays in (result.potentials, result.expected, result.spikes):
@@ -150,7 +154,8 @@ def compute(
     spikes: np.ndarray | None = None,
     contrary: float | None = None,
 ) -> None:
-    """Add to `result` the value of a node whose inputs it has; a neuron is forced on `spikes`, or `contrary`, if given."""
+    """Adds the value of a node to `result`, which has its inputs; a neuron is forced on
+    `spikes`, or `contrary`, if set."""
     inputs = [result.values[name] for name in node.inputs]
     if node.kind == "norm":
         result.statistics[node.name] = statistics(*inputs)
@@ -202,7 +207,8 @@ def _neuron(
 
 
 def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
-    """Gradients of `Σ output·upstream` in float64, for a run of `network`: by the parameters, by node and name, and the input."""
+    """Returns the gradients of `Σ output·upstream` in float64, for a run of `network`: by the
+    parameters, by node and name, and by the input."""
     by_value: dict[str, Value] = {network.output.name: upstream.astype(np.float64)}
     by_parameter: dict[str, Gradient] = {}
     for node in reversed(network.nodes):
@@ -223,7 +229,7 @@ def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
 
 
 def _again(network: Network, result: Run, node: Node) -> None:
-    """Compute a node, and all that it is made of, once more; spikes are those that were forced."""
+    """Computes a node and its dropped inputs again; spikes are the forced ones."""
     for before in (network.node(name) for name in node.inputs if name not in result.values):
         if before.kind == "neuron" and not before.options["potentials"]:
             result.values[before.name] = result.forced[before.name].astype(np.float64)

@@ -1,8 +1,10 @@
-"""The numbers every framework is given for a case: parameters, two inputs, upstream gradient. Seeded; NumPy only.
+"""The numbers of a case, the same for every framework: parameters, two inputs, upstream gradient.
+Seeded; NumPy only.
 
-Weights are `z/√inputs` and biases `0.05·z'`, z standard normal, times a gain that makes the neuron behind them fire at 15 % (see
-`calibration.py`). The mean is zero on purpose: with a positive mean hardly a potential passes twice the threshold, and neurons
-that fire several spikes a step could not be told apart. A norm's weight is `1 + 0.2·z` and its bias `0.1·z'`, likewise scaled.
+Weights are `z/√inputs` and biases `0.05·z'`, z standard normal, times a gain that makes the neuron
+behind them fire at 15 % (see `calibration.py`). The mean is zero on purpose: with a positive mean
+hardly a potential passes twice the threshold, and neurons that fire several spikes a step could not
+be told apart. A norm's weight is `1 + 0.2·z` and its bias `0.1·z'`, likewise scaled.
 """
 
 import hashlib
@@ -22,7 +24,7 @@ from ..measure.phases import Draw
 from .rounding import round_to
 
 NUMBERS = 2
-"""Counted up when the numbers of a case become others, so that no file of an earlier version is taken for them."""
+"""Version of the numbers: a change invalidates the files of earlier versions."""
 
 EVENT_SHARE = 0.03
 
@@ -32,9 +34,9 @@ WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
 
 @dataclass
 class Problem:
-    """A network with float32 arrays: parameters by node and name, inputs (T, B, *features), upstream of the output's shape.
-    `input_grad`: whether the gradient of the input is asked for. With a `loss`, upstream are its labels (B,) instead; an
-    `optimizer` moves the parameters in a step."""
+    """A network with float32 arrays: parameters by node and name, inputs (T, B, *features),
+    upstream of the output's shape. `input_grad`: the gradient of the input is required. With a
+    `loss`, upstream are its labels (B,) instead; an `optimizer` moves the parameters in a step."""
 
     network: Network
     parameters: Parameters
@@ -47,17 +49,17 @@ class Problem:
 
     @property
     def last(self) -> str:
-        """The last neuron, whose spikes every call hands out."""
+        """The last neuron: every call returns its spikes."""
         return self.network.neurons[-1]
 
     def shape(self, node: str) -> tuple[int, ...]:
-        """(T, B, *features) of a node's value."""
+        """Shape (T, B, *features) of a node's value."""
         steps, batch = self.input.shape[:2]
         return (self.network.steps(node, steps), batch, *self.network.shapes[node])
 
 
 def drawn(problem: Problem, draw: Draw) -> Problem:
-    """`problem` with the values of one timed call, to the bit."""
+    """Returns `problem` with the values of one timed call, to the bit."""
     x = rolled((problem.input, problem.other_input)[draw.source], draw.turn)
     own = problem.parameters.items()
     parameters = {
@@ -72,9 +74,10 @@ def drawn(problem: Problem, draw: Draw) -> Problem:
 def alone(
     problem: Problem, neuron: str, x: np.ndarray, other: np.ndarray, rows: np.ndarray | None = None
 ) -> Problem:
-    """One neuron as a network of its own on the inputs x and other, with the linear before it; cut to its features `rows`.
-    Without a linear the inputs are its currents (T, B, N), all features in one row. The upstream gradient means something only
-    where the whole network is no more than this."""
+    """Returns one neuron as a network of its own on the inputs x and other, with the linear
+    before it, cut to its features `rows`. Without a linear the inputs are its currents (T, B,
+    N), all features in one row. The upstream gradient has a meaning only if the whole network is
+    no more than this."""
     network, node = problem.network, problem.network.node(neuron)
     count = prod(network.shapes[neuron])
     rows = np.arange(count) if rows is None else rows
@@ -87,10 +90,10 @@ def alone(
         else problem.upstream
     )
     linear = network.only_before(neuron, "linear")
-    own = {
+    decay = {
         name: array for name, array in problem.parameters.get(neuron, {}).items() if name == "decay"
     }
-    parameters = {neuron: own} if own else {}
+    parameters = {neuron: decay} if decay else {}
     if linear is None:
         return Problem(
             Network((len(rows),), (simple,)), parameters, x[:, :, rows], other[:, :, rows], upstream
@@ -105,29 +108,30 @@ def alone(
 
 
 def is_chain(network: Network) -> bool:
-    """Whether the network is no more than layers, one after the other: a neuron that hands out spikes, behind a linear or not."""
+    """Tells if the network is a chain of layers: each a neuron that outputs spikes, behind a
+    linear or not."""
     names, layers = (
         [node.name for node in network.nodes],
         {*network.neurons, *dict(network.neurons_behind("linear"))},
     )
-    plain = not any(
+    stateless = not any(
         node.options.get("recurrent") or node.options.get("potentials") for node in network.nodes
     )
     in_a_row = all(
         node.inputs == (before,)
         for node, before in zip(network.nodes, [INPUT, *names], strict=False)
     )
-    return plain and in_a_row and layers == set(names)
+    return stateless and in_a_row and layers == set(names)
 
 
 def places(network: Network) -> dict[str, str]:
-    """What sentences call each node: its name, or nothing where the network is one layer."""
+    """Names nodes in sentences: by their name, or not at all in a network of one layer."""
     one = is_chain(network) and len(network.neurons) == 1
     return {node.name: "" if one else node.name for node in network.nodes}
 
 
 def problem_id(case: Case) -> str:
-    """Hash of what the numbers depend on: the same for every framework, device and mode."""
+    """Hash of all that the numbers depend on: the same for every framework, device and mode."""
     beside = ("framework", "construction", "mode", "device", "input_grad", "parallel", "ranks")
     values = {key: value for key, value in case.as_dict().items() if key not in beside}
     values |= {
@@ -138,7 +142,7 @@ def problem_id(case: Case) -> str:
 
 
 def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
-    """The problem of `case` with the gains by neuron that `calibrate` gave for it."""
+    """Returns the problem of `case` with the gains by neuron from `calibrate`."""
     precision, scales = case.precision, dict[str, float]()  # by node, and for INPUT
     for neuron, gain in gains.items():
         scales |= dict.fromkeys(scaled_nodes(network, neuron) - scales.keys(), gain)
@@ -169,8 +173,9 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:
-    """The nodes whose parameters set how strong a neuron's currents are: the last ones with parameters on every way to it that
-    leads through no other neuron, itself where it is recurrent, and INPUT where nothing stands between."""
+    """Returns the nodes that scale a neuron's currents: the last ones with parameters on every
+    way to it through no other neuron, itself if it is recurrent, and INPUT if nothing stands
+    between."""
     node = network.node(neuron)
     scaled = {neuron} if node.options["recurrent"] else set()
     ways = list(node.inputs)
@@ -187,7 +192,7 @@ def scaled_nodes(network: Network, neuron: str) -> set[str]:
 
 
 def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.ndarray]:
-    """Parameters of a node before the gain: those that come with the network, or seeded ones."""
+    """Returns the parameters of a node before the gain: the network's own, or seeded ones."""
     index, kind = list(network.parameters).index(name), network.node(name).kind
     arrays = {key: array.astype(np.float32) for key, array in network.given.get(name, {}).items()}
     if arrays:
@@ -211,9 +216,10 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
 
 
 def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
-    """`spikes` are Bernoulli(0.3) or of the case's own `firing`, `events` Bernoulli(0.03) as from event cameras, `rate`
-    Bernoulli with a probability U(0,1) of each pixel; `dense` are U(0,1), `images` N(0,1) and the same at every step. For a
-    neuron currents are Gaussian, 0 where there is no spike."""
+    """Draws an input: `spikes` are Bernoulli(0.3) or of the case's `firing`, `events`
+    Bernoulli(0.03) as from event cameras, `rate` Bernoulli with a probability U(0,1) of each
+    pixel; `dense` are U(0,1), `images` N(0,1) and the same at every step. Currents of a neuron
+    are Gaussian, 0 where there is no spike."""
     random, shape = _random(case, stream), (case.time_steps, case.batch, *network.input)
     if case.input == "images":
         return np.repeat(
@@ -221,14 +227,14 @@ def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
         )
     dense = random.random(shape, dtype=np.float32)
     if case.input == "rate":
-        given = (dense < random.random((1, *shape[1:]), dtype=np.float32)).astype(np.float32)
+        values = (dense < random.random((1, *shape[1:]), dtype=np.float32)).astype(np.float32)
     else:
         share = EVENT_SHARE if case.input == "events" else case.firing or SPIKE_SHARE
-        given = dense if case.input == "dense" else (dense < share).astype(np.float32)
+        values = dense if case.input == "dense" else (dense < share).astype(np.float32)
     if any(node.kind == "neuron" for node in network.readers[INPUT]):
         currents = random.standard_normal(shape, dtype=np.float32)
-        return currents if case.input == "dense" else currents * given
-    return given
+        return currents if case.input == "dense" else currents * values
+    return values
 
 
 def _random(case: Case, stream: int, layer: int = 0) -> np.random.Generator:

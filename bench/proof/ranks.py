@@ -1,4 +1,4 @@
-"""Whether ranks compute together what one of them computes alone, on the same numbers."""
+"""Compares the results of several ranks with those of one rank on the same numbers."""
 
 from collections.abc import Iterator
 
@@ -15,14 +15,14 @@ from .problem import Problem
 from .training import loss_and_gradient
 
 SAME_LOSS = 1e-5
-"""By how much a loss may be off, relatively, that is recognised."""
+"""Largest relative error of a loss that is recognised."""
 
 
 def against_one_rank(
     together: Program, alone: Program, problem: Problem, limits: LimitsByNode, case: Case
 ) -> Verdict:
-    """The verdict on a forward and a backward of both programs of `case`, which have the problem's parameters. Reading what all
-    ranks must have alike raises OtherNetwork if they do not."""
+    """Judges a forward and a backward of both programs of `case`, which have the problem's
+    parameters. Raises OtherNetwork if ranks differ in what they must share."""
     (spikes, output, own), (expected, _, right) = (
         _called(program, problem) for program in (together, alone)
     )
@@ -64,7 +64,7 @@ def _called(
 
 
 def _errors(own: Gradients, right: Gradients) -> Iterator[tuple[str, float]]:
-    """Relative L2 errors of gradients, by what they are of; infinite where one is missing."""
+    """Yields relative L2 errors of gradients by name; infinite where one is missing."""
     pairs = [
         (f"{name} of {node}", own.parameters[node][name], array)
         for node, of in right.parameters.items()
@@ -77,24 +77,30 @@ def _errors(own: Gradients, right: Gradients) -> Iterator[tuple[str, float]]:
 
 
 def _named(problem: Problem, output: np.ndarray, loss: np.ndarray | None, ranks: int) -> str | None:
-    """What loss the ranks have instead of the mean over all items, if it is made of their own means."""
+    """Names the loss of the ranks, if it is made of their means instead of the mean over all
+    items."""
     if problem.loss is None or loss is None or problem.upstream.ndim != 1:
         return None
-    own = parts(len(problem.upstream), ranks)
+    shares = parts(len(problem.upstream), ranks)
     means = [
-        loss_and_gradient(problem.loss, output[:, part], problem.upstream[part])[0] for part in own
+        loss_and_gradient(problem.loss, output[:, part], problem.upstream[part])[0]
+        for part in shares
     ]
     right, _ = loss_and_gradient(problem.loss, output, problem.upstream)
     for words, value in {"mean": float(np.mean(means)), "sum": float(np.sum(means))}.items():
         if np.isclose(float(loss), value, rtol=SAME_LOSS) and not np.isclose(
             right, value, rtol=SAME_LOSS
         ):
-            return f"the loss is the {words} of the ranks' means, not the mean of all items: parts have other sizes"
+            return (
+                f"the loss is the {words} of the ranks' means, not the mean of all items: "
+                "parts have other sizes"
+            )
     return None
 
 
 def _cut(own: Gradients, right: Gradients, ranks: int, limit: float) -> str | None:
-    """Whether gradients end where a rank does: right in the last steps, behind which nobody stands, and wrong in those before."""
+    """Names gradients that end at the border of a rank: right in the steps of the last rank and
+    wrong in those before."""
     if own.input is None or right.input is None:
         return None
     *before, last = parts(len(right.input), ranks)

@@ -1,4 +1,4 @@
-"""Holds the last timed call of a phase against the oracle: what was timed must still be right, its gradients too."""
+"""Compares the last timed call of a phase, and its gradients, with the oracle."""
 
 import time
 from collections import defaultdict
@@ -24,10 +24,12 @@ from .stages import unsettled
 from .training import gradients_of_states, wrong_update
 
 MOST_FLIPPED = 0.01
-"""Where decisions follow from others that rounding may turn: the largest share of them that may be other ones."""
+"""Largest share of decisions that may differ because they follow from others that rounding may
+turn."""
 NEARER = 4
-"""A framework's inference is nearer to its own forward than to the oracle: at N = 1024 with three layers all frameworks gave the
-same bits in every format, compiled ones in bf16 other spikes in 0.006 %. This quarter of the oracle's limits is allowed."""
+"""A framework's inference may use this part of the oracle's limits: it is nearer to its own
+forward. At N = 1024 with three layers all frameworks gave the same bits in every format;
+compiled ones in bf16 gave other spikes in 0.006 %."""
 
 AT_REST = defaultdict[str, dict[str, Any]](lambda: {"mean": np.zeros(()), "variance": np.ones(())})
 """Running statistics before every timed call, of any norm."""
@@ -35,7 +37,8 @@ AT_REST = defaultdict[str, dict[str, Any]](lambda: {"mean": np.zeros(()), "varia
 
 @dataclass
 class Timed:
-    """The last timed call of a phase of that name in a precision: its draw, its result, and what was read of it."""
+    """The last timed call of a phase `name` in a precision: its draw, its result, and the
+    numbers read from it."""
 
     name: str
     precision: str
@@ -52,8 +55,9 @@ def recheck(
     limits: LimitsByNode,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, str]:
-    """Event fields `status` and `reason` if the answer of the last timed call is wrong, else none. That of a native neuron, for
-    which there is no oracle, must be what an untimed call gives. No method of the program's own is called before it is wrong."""
+    """Returns the event fields `status` and `reason` if the last timed call is wrong, else none.
+    A native neuron, which has no oracle, is compared with an untimed call. No method of the
+    program is called before the verdict."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
     graded = name in ("backward", "optimizer", "step")
     gradients, unseen = (
@@ -66,9 +70,7 @@ def recheck(
         hidden = {
             neuron: spikes for neuron, spikes in untimed.spikes.items() if neuron != problem.last
         }
-        call = replace(
-            call, spikes={**hidden, **given}
-        )  # an inference hands out the last ones alone
+        call = replace(call, spikes={**hidden, **given})  # an inference returns the last ones alone
         findings = [*(_unlike_untimed if native else judge_inference)(timed, call, untimed, limits)]
     else:
         if name != "inference":
@@ -87,7 +89,7 @@ def recheck(
             ]
     if not findings:
         return {}
-    program.release()  # a method of its own: now it could finish what it put off
+    program.release()  # the program could finish postponed work here
     words = unsettled(program, last.result, given, sleep)
     if not words and not native:
         words = named(timed, call, limits)
@@ -100,8 +102,8 @@ def recheck(
 def _gradients(
     timed: Problem, given: Gradients | None, precision: str
 ) -> tuple[Gradients | None, Unseen]:
-    """Gradients of the parameters, after a step as its optimizer's states or its update show them, and what an update does not
-    show: parameters are rounded."""
+    """Returns gradients of the parameters, after a step from its optimizer's states or its
+    update, and the differences that rounded parameters hide in an update."""
     if given is None or given.updated is None:
         return given, {}
     if timed.optimizer:
@@ -113,18 +115,18 @@ def _gradients(
         for key, array in own.items()
         if array is not None
     }
-    shown = {
+    from_update = {
         node: {
             key: None if array is None else (timed.parameters[node][key] - array) / rate
             for key, array in own.items()
         }
         for node, own in given.updated.items()
     }
-    return replace(given, parameters=shown), unseen
+    return replace(given, parameters=from_update), unseen
 
 
 def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backward: bool) -> Call:
-    """A forward, and a backward if asked for, on the values of the last timed call."""
+    """Runs a forward, and a backward if asked for, on the values of the last timed call."""
     result = program.forward(phases.put(draw))
     program.wait(result)
     call = Call(timed.input, program.spikes(result), program.output(result))
@@ -138,8 +140,9 @@ def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backw
 def _unlike_untimed(
     problem: Problem, call: Call, untimed: Call, limits: LimitsByNode
 ) -> Iterator[str]:
-    """What differs between a timed and an untimed call of native neurons: in every framework nothing but the rounding of
-    gradients, to the bit; spikes that rounding turned move gradients by their root."""
+    """Yields differences between a timed and an untimed call of native neurons. In every
+    framework only the rounding of gradients differed; spikes that rounding turned move gradients
+    by their root."""
     if findings := [*unreadable(problem, call)]:
         yield from findings
         return
@@ -169,8 +172,9 @@ def _unlike_untimed(
 
 
 def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> list[str]:
-    """What is wrong with an inference whose hidden spikes are those of the untimed forward, which is judged too: frameworks make
-    the same decisions in both, to the bit unless they are compiled for a short format."""
+    """Returns faults of an inference whose hidden spikes are those of the untimed forward, which
+    is judged too: frameworks make the same decisions in both, to the bit unless they are
+    compiled for a short format."""
     if findings := judge(problem, forward, limits).findings:
         return [f"an untimed forward on the same values: {'; '.join(findings)}"]
     if not judge(problem, call, limits).findings:
@@ -180,8 +184,8 @@ def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsB
 
 
 def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
-    """Limits of the last neuron and of the output where hidden decisions may be others than forward's: twice what they show
-    when each decision that rounding may turn, because it is near a threshold, goes the other way."""
+    """Returns limits of the last neuron and of the output for hidden decisions that differ from
+    forward's: twice the change if every decision near a threshold is inverted."""
     network, parameters, x, last = problem.network, problem.parameters, problem.input, problem.last
     near, spikes = dict[str, float](), dict[str, np.ndarray]()
 

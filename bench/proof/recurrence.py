@@ -1,10 +1,12 @@
-"""The recurrence of one neuron in float64, forward and backward: the equations of `snnbench.kernels.spec`.
+"""The recurrence of one neuron in float64, forward and backward: the equations of
+`snnbench.kernels.spec`.
 
-Run free, a neuron resets on the spikes that its potentials call for. Forced, it resets on a framework's spikes: then each of
-the framework's decisions is judged where it was made, and one flipped spike does not spread.
+Run free, a neuron resets on the spikes that its potentials call for. Forced, it resets on a
+framework's spikes: each of the framework's decisions is judged where it was made, and one flipped
+spike does not spread.
 
-Potentials of a neuron with an adaptive threshold are given less what its threshold has risen, v[t] − a[t]: then its decisions are
-those at its threshold at rest, as of every other neuron.
+Potentials of a neuron with an adaptive threshold are v[t] − a[t], less the rise of the threshold:
+decisions then compare with the threshold at rest, as for every other neuron.
 """
 
 from dataclasses import dataclass
@@ -17,38 +19,42 @@ from snnbench.kernels.surrogates import derivative
 from ..core.case import Native
 
 ABRUPT = "rectangle"
-"""The surrogate that jumps: at its edges rounding decides whether a gradient passes."""
+"""The surrogate that jumps: at its edges rounding decides about a gradient."""
 EXACT = 1e-13
-"""Potentials that no rounding has moved are as near to an edge on which they lie."""
+"""Distance from an edge within which exact potentials count as lying on it."""
 
 
 def spec_of(neuron: NeuronSpec | Native) -> NeuronSpec:
-    """The equations that stand for a neuron here. A native one has none; its problem is calibrated for `soft`."""
+    """Returns the equations that stand for a neuron here. A native one has none; its problem is
+    calibrated for `soft`."""
     return NEURONS["soft"] if isinstance(neuron, Native) else neuron
 
 
 def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
-    """Spikes that potentials v call for: 0 or 1, or a count up to max_spikes."""
+    """Returns the spikes that potentials v call for: 0 or 1, or a count up to max_spikes."""
     if spec.max_spikes == 1:
         return (v >= spec.threshold).astype(np.float64)
     return np.clip(np.floor(v / spec.threshold), 0, spec.max_spikes)
 
 
 def from_threshold(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
-    """How far potentials v are from the nearest threshold: θ or, for several spikes a step, a multiple of it."""
+    """Returns the distance of potentials v from the nearest threshold: θ or, for several spikes
+    a step, a multiple of it."""
     return np.abs(v - np.clip(np.round(v / spec.threshold), 1, spec.max_spikes) * spec.threshold)
 
 
 def contrary_to(spec: NeuronSpec, v: np.ndarray, within: float) -> np.ndarray:
-    """Spikes for potentials v, decided the other way where a threshold is no further than `within`."""
+    """Returns the spikes for potentials v, inverted where a threshold is no further than
+    `within`."""
     nearest = np.clip(np.round(v / spec.threshold), 1, spec.max_spikes)
     other = nearest - (v >= nearest * spec.threshold)
     return np.where(from_threshold(spec, v) <= within, other, fires(spec, v))
 
 
 def synaptic(spec: NeuronSpec, currents: np.ndarray) -> np.ndarray:
-    """The synaptic current i (T, …) of a neuron's currents, from rest; these themselves where it has no synapse. Of a gradient by
-    i, reversed in time, it is the gradient by the currents, likewise reversed."""
+    """Returns the synaptic current i (T, …) from rest, or the currents themselves without a
+    synapse. Maps a gradient by i, reversed in time, to the gradient by the currents, likewise
+    reversed."""
     if spec.current_decay is None:
         return currents
     i = currents.copy()
@@ -58,7 +64,7 @@ def synaptic(spec: NeuronSpec, currents: np.ndarray) -> np.ndarray:
 
 
 def before_synapse(spec: NeuronSpec, i: np.ndarray) -> np.ndarray:
-    """The currents (T, …) whose synaptic current is i."""
+    """Inverts `synaptic`."""
     currents = i.copy()
     if spec.current_decay is not None:
         currents[1:] -= spec.current_decay * i[:-1]
@@ -66,7 +72,8 @@ def before_synapse(spec: NeuronSpec, i: np.ndarray) -> np.ndarray:
 
 
 def risen(spec: NeuronSpec, spikes: np.ndarray) -> np.ndarray:
-    """a (T, …), how far an adaptive threshold has risen on these spikes; zeros where it does not adapt."""
+    """Returns a (T, …), the rise of an adaptive threshold on these spikes; zeros without
+    adaptation."""
     a = np.zeros(spikes.shape)
     for t in range(1, len(a) if spec.adaptation else 0):
         a[t] = spec.adaptation_decay * a[t - 1] + spec.adaptation * spikes[t - 1]
@@ -81,10 +88,11 @@ def run(
     contrary: float | None = None,
     decay: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials before the spike and the spikes they call for, each (T, …), from rest, for float64 currents (T, …). With
-    `spikes` (T, …) the neuron is forced on them. `recurrent` (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N).
-    `contrary`: decisions no further than this from a threshold go the other way. `decay`: another one than the specification's,
-    as it was learned."""
+    """Returns potentials before the spike and the spikes they call for, each (T, …), from rest,
+    for float64 currents (T, …). With `spikes` (T, …) the neuron is forced on them. `recurrent`
+    (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N). `contrary`: decisions no further
+    than this from a threshold are inverted. `decay`: a learned decay instead of the
+    specification's."""
     currents, decay = synaptic(spec, currents), spec.decay if decay is None else decay
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after, a = np.zeros_like(currents[0]), np.zeros_like(currents[0])
@@ -103,14 +111,16 @@ def run(
 
 
 def after_reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Potentials after the reset on the spikes s, given those before it and how far the threshold has risen."""
+    """Returns potentials after the reset on the spikes s, from those before it and the rise a of
+    the threshold."""
     if spec.adaptation:
         return _reset_to(spec, v + a, s, subtracted(spec, a))
     return _reset_to(spec, v, s, spec.subtracted)
 
 
 def subtracted(spec: NeuronSpec, a: np.ndarray) -> np.ndarray:
-    """What a spike lowers the potential by in the soft resets, the threshold having risen by a."""
+    """Returns the amount by which a spike lowers the potential in the soft resets, for a rise a
+    of the threshold."""
     return spec.subtracted * (1 + a / spec.threshold)
 
 
@@ -123,8 +133,8 @@ def _reset_to(spec: NeuronSpec, v: np.ndarray, s: np.ndarray, by: np.ndarray | f
 
 
 def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
-    """σ'(v − θ). The window of a surrogate that ends abruptly is `wider` on both sides; potentials that lie on its edge, as that
-    of a silent neuron may, stay outside."""
+    """Returns σ'(v − θ). The window of a surrogate that ends abruptly is `wider` on both sides;
+    potentials on its edge, like that of a silent neuron, stay outside."""
     slope: np.ndarray = derivative(spec, np)(v - spec.threshold)
     if spec.surrogate == ABRUPT and wider:
         beyond = np.abs(v - spec.threshold) - 0.5 / spec.slope
@@ -134,8 +144,8 @@ def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Passing:
-    """How many times a gradient counts through the reset, from a spike to the adaptive threshold, and from that to a spike: once,
-    but in wrong backwards."""
+    """Factors of a gradient through the reset, from a spike to the adaptive threshold, and from
+    that to a spike: 1 except in wrong backwards."""
 
     reset: float = 1.0
     to_threshold: float = 1.0
@@ -156,15 +166,17 @@ def run_backward(
     passing: Passing = ONCE,
     decay: float | None = None,
 ) -> np.ndarray:
-    """Gradient by the currents (T, …), for the potentials and spikes of a run and the upstream gradient (T, …) of its spikes;
-    `decay` as in `run`.
+    """Returns the gradient by the currents (T, …), from the potentials and spikes of a run and the
+    upstream gradient (T, …) of its spikes; `decay` as in `run`.
 
-    gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v,  gp[t−1] = decay·gv[t],  gs[t] = upstream[t] + gv[t+1] · recurrent.
-    With `by_potentials` upstream is the gradient of the potentials: it is added to gv[t] instead. Wrong backwards have another
-    `slope` (T, …) than σ'(v − θ), or another `passing`.
+    gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v, gp[t−1] = decay·gv[t], gs[t] =
+    upstream[t] + gv[t+1] · recurrent. With `by_potentials` upstream is the gradient of the
+    potentials, added to gv[t] instead. Wrong backwards have another `slope` (T, …) than σ'(v − θ),
+    or another `passing`.
 
-    With ga the gradient by a, that by the spikes has adaptation·ga[t+1] too, and ga[t] = adaptation_decay·ga[t+1] + gp[t]·∂p/∂a −
-    what comes to gv[t] through the spike."""
+    With ga the gradient by a, that by the spikes has adaptation·ga[t+1] too, and ga[t] =
+    adaptation_decay·ga[t+1] + gp[t]·∂p/∂a − the part of gv[t] through the spike.
+    """
     slope, decay = (
         slope_of(spec, v) if slope is None else slope,
         spec.decay if decay is None else decay,
@@ -203,6 +215,7 @@ def run_backward(
 def by_decay(
     spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """Σ_t gv[t]·p[t−1]: the gradient by the decay, one number for each sequence, from potentials, spikes and gv (T, …)."""
+    """Returns Σ_t gv[t]·p[t−1], the gradient by the decay, one number for each sequence, from
+    potentials, spikes and gv (T, …)."""
     after = after_reset(spec, v[:-1], spikes[:-1], risen(spec, spikes[:-1]))
     return sum((g * p for g, p in zip(gradient[1:], after, strict=True)), np.zeros_like(v[0]))

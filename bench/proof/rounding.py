@@ -1,4 +1,4 @@
-"""Rounding float32 numbers to the short formats that a case computes in. NumPy only."""
+"""Rounds float32 numbers to the short formats of a case. NumPy only."""
 
 import numpy as np
 
@@ -6,13 +6,14 @@ _MANTISSA_BITS = {"tf32": 10, "bf16": 7, "amp-bf16": 7}
 
 
 def last_bit(precision: str) -> float:
-    """The most by which storing a parameter of 1 in that precision rounds it."""
+    """Largest rounding error of a stored parameter of 1 in that precision."""
     return 2.0 ** -{"bf16": 8, "fp16": 11}.get(precision, 24)
 
 
 def round_to(array: np.ndarray, precision: str) -> np.ndarray:
-    """`array` (float32) rounded to nearest even in the format of `precision`, still as float32; fp32: unchanged. Finite input
-    stays finite for tf32 and bf16 unless it exceeds their largest number."""
+    """Rounds `array` (float32) to nearest even in the format of `precision`, still as float32;
+    fp32 is unchanged. Finite input stays finite for tf32 and bf16 unless it exceeds their
+    largest number."""
     array = np.ascontiguousarray(array, dtype=np.float32)
     if precision == "fp32":
         return array

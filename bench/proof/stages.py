@@ -1,4 +1,5 @@
-"""Proves that a framework computes the network of a case: small problem, time axis, then the case's own size."""
+"""Proves that a framework computes the network of a case: small problem, time axis, then the
+case's own size."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,21 +28,22 @@ from .time_axis import time_axis
 
 Sleep = Callable[[float], None]
 TIME_AXIS, TRAINING, ONE_RANK = "time axis", "training", "against one rank"
-"""With these the names of stages begin and end."""
+"""Beginnings and endings of the stages' names."""
 UNSTEADY = 1e-3
-"""The share of its spikes that a native neuron may change when a call is repeated; where there is an oracle it decides."""
+"""Share of its spikes that a native neuron may change in a repeated call; elsewhere the oracle
+decides."""
 OUTLIVING = ("eager", "compile")
-"""Modes whose results stay as they are when other calls follow."""
+"""Modes whose results survive later calls."""
 MOST_ROUNDED = 0.1
-"""The relative L2 change of weights above which a construction in fixed point is given another network."""
+"""Relative L2 change of weights above which a construction in fixed point computes another
+network."""
 SETTLE_SECONDS = 0.2
-"""How long outputs are watched after a failed proof, to tell wrong numbers from numbers still being written."""
+"""Seconds for which outputs are watched after a failed proof, to tell wrong numbers from
+unfinished ones."""
 
 
 @dataclass
 class Stage:
-    """One judged problem of the proof."""
-
     name: str
     case: Case
     verdict: Verdict
@@ -61,7 +63,8 @@ class Stage:
 
 @dataclass
 class Proof:
-    """The stages that were judged, up to the first that failed. `loosened` says in words by which rules less was asked."""
+    """The judged stages, up to the first that failed. `loosened` names the rules that asked for
+    less."""
 
     stages: list[Stage] = field(default_factory=list)
     loosened: list[str] = field(default_factory=list)
@@ -94,10 +97,11 @@ def prove(
     backward: bool = True,
     seeded: bool = False,
 ) -> Proof:
-    """The whole proof of `case`; `gains` are its neurons'. Weights of the network's own are those of its own size alone, and not
-    even there if they are `seeded`. Stops at the first stage that fails. Where memory does not hold the
-    backward of the case's own size, its gradients are proved at the small size only. A native neuron is held against nothing: it
-    is shown to spike, and to have the right time axis. Raises Unsupported if it is silent."""
+    """Proves `case` with the `gains` of its neurons, and stops at the first stage that fails.
+    The network's own weights are used at its own size alone, and not even there if they are
+    `seeded`. Without `backward`, for lack of memory, gradients are proved at the small size
+    only. A native neuron has no reference: it must spike and have the right time axis. Raises
+    Unsupported if it is silent."""
     reasons = {
         "fixed point": adapter.fixed_point(case) is not None,
         "no gradients at its own size": not backward,
@@ -106,11 +110,11 @@ def prove(
     for name, stage_case, network in stages_of(case, workload, adapter.fixed_point(case)):
         adapter.prepare(stage_case, len(usable_cores()))
         fixed = adapter.fixed_point(stage_case)
-        own = name.startswith(OWN_SIZE)
-        with_backward = backward or not own
-        network = network if own and not seeded else network.bare()
+        is_own_size = name.startswith(OWN_SIZE)
+        with_backward = backward or not is_own_size
+        network = network if is_own_size and not seeded else network.bare()
         problem = problem_of(
-            stage_case, network, gains if own else calibrate(stage_case, network), fixed
+            stage_case, network, gains if is_own_size else calibrate(stage_case, network), fixed
         )
         program, limits = (
             adapter.program(stage_case, network),
@@ -159,8 +163,9 @@ def prove(
 def stages_of(
     case: Case, workload: Workload, fixed: FixedPoint | None
 ) -> Iterator[tuple[str, Case, Network]]:
-    """Names, cases and networks. fp32 first, and without fixed point: that is what proves the constants. The time axis and the
-    own size as the case is. The limits of a network are wider than a layer's, so that its neuron is proved in a layer first."""
+    """Yields names, cases and networks. fp32 comes first, and without fixed point: it proves the
+    constants. The time axis and the own size follow the case. A network's limits are wider than
+    a layer's, so that its neuron is proved in a layer first."""
 
     def small(name: str, kind: str, **changes: Any) -> tuple[str, Case, Network]:
         changed = workload.small_case(replace(case, **changes), kind)
@@ -193,13 +198,13 @@ def stages_of(
 
 
 def too_large(case: Case) -> str | None:
-    """Why calls of this size cannot be judged, if they cannot."""
+    """Returns the reason why calls of this size cannot be judged, or None."""
     return oracle.refusal(workload_of(case).network(case), case.time_steps, case.batch)
 
 
 def own_width(case: Case, network: Network) -> tuple[str, Case, Network]:
-    """The last stage: the case itself, or of a large network two steps and two items of it, at its own width. Its timed calls are
-    judged at their own size all the same."""
+    """Returns the last stage: the case itself, or of a large network two steps and two items of
+    it, at its own width. Its timed calls are judged at their own size in any case."""
     if not oracle.is_large(network, case.time_steps, case.batch):
         return f"{OWN_SIZE}, {case.precision}", case, network
     fewer = replace(case, time_steps=min(case.time_steps, 2), batch=min(case.batch, 2))
@@ -209,8 +214,8 @@ def own_width(case: Case, network: Network) -> tuple[str, Case, Network]:
 def problem_of(
     case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None
 ) -> Problem:
-    """The problem of `case`; its weights are ones that a construction in fixed point can hold. Raises Unsupported if it would
-    then be another network."""
+    """Returns the problem of `case`, with weights that a construction in fixed point can hold.
+    Raises Unsupported if that would be another network."""
     problem = generate(case, network, gains)
     if fixed is None:
         return problem
@@ -237,7 +242,8 @@ def judge_program(
     sleep: Sleep = time.sleep,
     backward: bool = True,
 ) -> Verdict:
-    """Judge the second call, after one with another input: no state, and no gradient through it, may survive."""
+    """Judges the second call, after one with another input: no state, and no gradient through
+    it, may survive."""
     first = program.forward(program.put_input(problem.other_input))
     program.wait(first)
     upstream = program.put_upstream(problem.upstream, first)
@@ -266,10 +272,10 @@ def judge_program(
 
 
 def misshapen(program: Program, problem: Problem) -> list[str]:
-    """The first node whose value has other features than in the network, in words; nothing if no node of the program has."""
+    """Names the first node with wrong features; nothing if the program has none."""
     network, right = problem.network, set[str]()
     try:
-        found = {
+        features_by_node = {
             name: tuple(features)
             for name, features in program.features(program.put_input(problem.other_input)).items()
         }
@@ -277,13 +283,13 @@ def misshapen(program: Program, problem: Problem) -> list[str]:
         Exception
     ):  # of a program that cannot take an input either, or that has features of its own
         return []
-    for name, given in found.items():
-        if given == network.shapes.get(name):
+    for name, features_of_node in features_by_node.items():
+        if features_of_node == network.shapes.get(name):
             right.add(name)
         elif name in network.shapes:
             return [
-                shape_fault(network, name, given, right)
-                or f"{name} has features {given}, not {network.shapes[name]}"
+                shape_fault(network, name, features_of_node, right)
+                or f"{name} has features {features_of_node}, not {network.shapes[name]}"
             ]
     return []
 
@@ -291,7 +297,7 @@ def misshapen(program: Program, problem: Problem) -> list[str]:
 def unsettled(
     program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep
 ) -> str | None:
-    """Whether the spikes `given` by a call that was waited for still change."""
+    """Names spikes that still change after the call was waited for."""
     sleep(SETTLE_SECONDS)
     later = program.spikes(result)
     if all(
@@ -303,7 +309,7 @@ def unsettled(
 
 
 def _unrepeated(program: Program, problem: Problem, call: Call) -> str | None:
-    """Whether the same input gives other spikes when it comes again."""
+    """Names spikes that differ when the same input is repeated."""
     again = program.forward(program.put_input(problem.input))
     program.wait(again)
     other = program.spikes(again)
@@ -311,4 +317,7 @@ def _unrepeated(program: Program, problem: Problem, call: Call) -> str | None:
         np.array_equal(spikes, other[name], equal_nan=True) for name, spikes in call.spikes.items()
     ):
         return None
-    return "the same input gives other spikes when repeated: something random (dropout, rounding), or state"
+    return (
+        "the same input gives other spikes when repeated: "
+        "something random (dropout, rounding), or state"
+    )

@@ -1,4 +1,5 @@
-"""Three real training steps in a row: the parameters that they leave are those of float64, whatever an optimizer carries over."""
+"""Compares the parameters after three real training steps with float64, with all that an
+optimizer carries over."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,16 +18,18 @@ from .training import Descent, gradients_of_states, wrong_update
 
 STEPS = 3
 LEAST_GRADIENT = 1e-6
-"""Adam's first step is the sign of a gradient: parameters are compared where it is larger than this in every step."""
+"""Gradient that every step must exceed where parameters are compared: Adam's first step is the
+sign of a gradient."""
 WIDENED = 10
-"""By how much more than one gradient the movement of three steps may be off: Adam divides a small gradient by itself."""
+"""Factor on the limit of one gradient for the movement of three steps: Adam divides a small
+gradient by itself."""
 
 By = dict[str, dict[str, np.ndarray]]
 
 
 def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Verdict:
-    """Train for three steps from rest. The gradients of the first are judged as ever, decisions and loss of each on the float64
-    parameters, and after each the parameters that it left."""
+    """Trains for three steps from rest. Judges the gradients of the first, decisions and loss of
+    each on the float64 parameters, and the parameters after each."""
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     start, seen = _exact(problem.parameters), list[By]()
@@ -70,7 +73,7 @@ def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Ver
 def _fault(
     optimizer: str | None, start: By, given: Any, seen: list[By], limits: LimitsByNode
 ) -> str | None:
-    """The known fault of a step that leaves the parameters `given`."""
+    """Names the known fault of a step that ended at the parameters `given`."""
     return step_fault(
         optimizer, start, seen, lambda way: not [*wrong_way(start, way, given, seen, limits)]
     )
@@ -97,8 +100,8 @@ def wrong_way(
     seen: list[By],
     limits: LimitsByNode,
 ) -> Iterator[str]:
-    """What is wrong with the parameters `given`, which began at `start` and should be `right` after steps of the gradients
-    `seen`."""
+    """Yields faults of the parameters `given`, which began at `start` and should be `right`
+    after steps along the gradients `seen`."""
     for node, named in right.items():
         for name, p in named.items():
             if (after := given.get(node, {}).get(name)) is None:
@@ -112,4 +115,5 @@ def wrong_way(
             )
             rounding = 2 * len(seen) * last_bit("fp32") * float(np.linalg.norm(p[large]))
             if large.any() and not apart <= WIDENED * limits[node].gradient * moved + rounding:
-                yield f"the {name} of {node} is off by {apart / max(moved, 1e-300):.1e} of its way from the start"
+                share = apart / max(moved, 1e-300)
+                yield f"the {name} of {node} is off by {share:.1e} of its way from the start"

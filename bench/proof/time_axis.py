@@ -1,4 +1,4 @@
-"""Which axis is time: shown by changing input early and late."""
+"""Finds the time axis by changing input early and late."""
 
 from typing import Any
 
@@ -9,18 +9,20 @@ from .judge import Verdict
 from .problem import Problem
 
 LEAST_CHANGED = 3
-"""Fewer changed spikes than this do not show that a neuron reacts."""
+"""Least changed spikes that show a reaction."""
 
 
 def time_axis(
     program: Program, problem: Problem, unsteady: float = 0.0, outlives: bool = False
 ) -> Verdict:
-    """Six forwards that show which axis is time: with another input, repeated, changed late, changed early, again.
+    """Judges six forwards: another input, the input, repeated, changed late, changed early,
+    repeated.
 
-    The last neuron's spikes are looked at. Those that must be equal are so to the bit. Only if a repeated call is not, as sums
-    in no fixed order give it, may a share of up to `unsteady` differ. Behind a norm, which averages over time and batch,
-    every input may change every spike: there the oracle alone tells time from batch. `outlives`: what a call hands out must be
-    the same after other calls, as it is but in modes that replay a graph on the same memory.
+    The last neuron's spikes must be equal to the bit where the changed input may have no effect. A
+    share of up to `unsteady` may differ, but only if a repeated call differs too, as with sums in
+    no fixed order. Behind a norm, which averages over time and batch, every input may change every
+    spike: there the oracle alone tells time from batch. `outlives`: results must survive later
+    calls, as in all modes but those that replay a graph on the same memory.
     """
     verdict = Verdict()
     x, other = problem.input, problem.other_input
@@ -43,14 +45,14 @@ def time_axis(
         verdict.findings.append("later calls write over the spikes that an earlier one handed out")
     allowed = 0.0 if np.array_equal(again, y) and np.array_equal(last, y) else unsteady
 
-    def same(one: np.ndarray, two: np.ndarray) -> bool:
-        return float((one != two).mean()) <= allowed
+    def same(first_spikes: np.ndarray, second_spikes: np.ndarray) -> bool:
+        return float((first_spikes != second_spikes).mean()) <= allowed
 
     if not (same(again, y) and same(last, y)):
         verdict.findings.append(
             "the same input gave other spikes when repeated: state leaks between calls"
         )
-        return verdict  # and with it, whatever the other calls would seem to show
+        return verdict  # the other calls show nothing then
     averaged = any(node.kind == "norm" for node in problem.network.nodes)
     if not averaged and not (same(y_future[:, 1:], y[:, 1:]) and same(y_past[:, -1], y[:, -1])):
         verdict.findings.append(
@@ -62,6 +64,7 @@ def time_axis(
         verdict.findings.append("does not react to its input")
     if np.count_nonzero(y_past[half:, :-1] != y[half:, :-1]) < LEAST_CHANGED:
         verdict.findings.append(
-            "has no memory: earlier input does not change later spikes (a single step fed a whole sequence?)"
+            "has no memory: earlier input does not change later spikes "
+            "(a single step fed a whole sequence?)"
         )
     return verdict

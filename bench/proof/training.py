@@ -12,15 +12,15 @@ from ..core.training import MEAN_OF_TIME, OPTIMIZERS
 from .rounding import last_bit
 
 ROUNDED = 8
-"""A state and a parameter are the result of so many roundings at most, each to the last bit of its format."""
+"""Most roundings behind a state or a parameter, each to the last bit of its format."""
 CORRECTION = 2e-5
-"""What is lost of a movement by Adam where 1 − 0.999 is computed in float32."""
+"""Relative error of a movement by Adam that computes 1 − 0.999 in float32."""
 
 
 def loss_and_gradient(
     loss: str, output: np.ndarray, labels: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """The loss of an output (T', B, K) with labels (B,), and its gradient by the output."""
+    """Returns the loss of an output (T', B, K) with labels (B,), and its gradient by the output."""
     steps, items, _ = output.shape
     logits = output.astype(np.float64).sum(axis=0) / (steps if loss in MEAN_OF_TIME else 1)
     shifted = logits - logits.max(axis=1, keepdims=True)
@@ -45,7 +45,7 @@ class Descent:
     )
 
     def step(self, gradients: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-        """Move every parameter along its gradient."""
+        """Moves every parameter along its gradient."""
         self.steps += 1
         for node, named in self.parameters.items():
             for name, p in named.items():
@@ -58,17 +58,20 @@ class Descent:
     def _move(self, g: np.ndarray, first: Any, second: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
         if self.optimizer is None:
             return self.plain_rate * g, (first, second)
-        own = OPTIMIZERS[self.optimizer]
-        first = own.first * first + own.share * g
-        if own.second is None:
-            return own.rate * first, (first, second)
-        second = own.second * second + (1 - own.second) * g**2
-        mean, square = first / (1 - own.first**self.steps), second / (1 - own.second**self.steps)
-        return own.rate * mean / (np.sqrt(square) + own.epsilon), (first, second)
+        settings = OPTIMIZERS[self.optimizer]
+        first = settings.first * first + settings.share * g
+        if settings.second is None:
+            return settings.rate * first, (first, second)
+        second = settings.second * second + (1 - settings.second) * g**2
+        mean, square = (
+            first / (1 - settings.first**self.steps),
+            second / (1 - settings.second**self.steps),
+        )
+        return settings.rate * mean / (np.sqrt(square) + settings.epsilon), (first, second)
 
 
 def gradients_of_states(optimizer: str, given: Gradients) -> dict[str, dict[str, Any]]:
-    """The gradients of a step from rest, as the optimizer's first state shows them."""
+    """Returns the gradients of a step from rest, read from the optimizer's first state."""
     share = np.float32(OPTIMIZERS[optimizer].share)
     return {
         node: {name: None if state is None else state / share for name, state in named.items()}
@@ -79,8 +82,9 @@ def gradients_of_states(optimizer: str, given: Gradients) -> dict[str, dict[str,
 def wrong_update(
     optimizer: str, precision: str, before: Parameters, given: Gradients
 ) -> Iterator[str]:
-    """What is wrong with the parameters and the second states of a step from rest, held against its first states."""
-    own, bit = OPTIMIZERS[optimizer], ROUNDED * last_bit(precision)
+    """Yields faults of the parameters and the second states of a step from rest, judged by its
+    first states."""
+    settings, bit = OPTIMIZERS[optimizer], ROUNDED * last_bit(precision)
     states, updated = given.states, given.updated or {}
     for node, named in before.items():
         for name, p in named.items():
@@ -91,15 +95,15 @@ def wrong_update(
             if first is None or after is None:
                 yield f"{optimizer} has not moved the {name} of {node}"
                 continue
-            g = first.astype(np.float64) / own.share
-            move = own.rate * g
-            if own.second is not None:
+            g = first.astype(np.float64) / settings.share
+            move = settings.rate * g
+            if settings.second is not None:
                 second = states.get("second", {}).get(node, {}).get(name)
-                right = (1 - own.second) * g**2
+                right = (1 - settings.second) * g**2
                 if second is None or not np.allclose(second, right, rtol=4 * bit, atol=1e-38):
                     yield f"the second state of the {name} of {node} is not that of {optimizer}"
                     continue
-                move = own.rate * g / (np.abs(g) + own.epsilon)
+                move = settings.rate * g / (np.abs(g) + settings.epsilon)
             rounding = (
                 bit * (np.abs(p).max() + np.abs(move).max()) + CORRECTION * np.abs(move).max()
             )

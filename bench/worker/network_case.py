@@ -12,7 +12,6 @@ from typing import Any, NoReturn, cast
 from ..core.complete import whole
 from ..core.contract import Adapter, Program, Unsupported
 from ..core.jobs import Task
-from ..measure.breakdown import taken_apart
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
 from ..measure.learning import learned
@@ -63,7 +62,7 @@ class Worker(Measured):
                 self._time(adapter, program, problem, phases)
             if self.first_block and (self.case.loss or self.case.optimizer):
                 self._remarked(
-                    "breakdown", partial(taken_apart, program, phases, self.step_peak_bytes)
+                    "breakdown", partial(_breakdown, program, phases, self.step_peak_bytes)
                 )
             if self.first_block and self.case.loss:
                 self._remarked(
@@ -317,3 +316,16 @@ class Profiler(Worker):
                 breakdown = program.breakdown(inputs[0], upstream, self.trace)
             self.emit({"part": "breakdown", "breakdown": asdict(breakdown)})
             self._refuse_attempts("error")
+
+
+def _breakdown(program: Program, phases: Phases, step_peak_bytes: int) -> dict[str, Any]:
+    """Returns the program's breakdown of a step. Workspace is the weighed peak of a step less all
+    other kinds of memory: libraries allocate some that no framework sees, and not all allocated
+    memory is touched."""
+    phases.forget()
+    program.holds_borders = False  # as in the weighed calls
+    breakdown = program.breakdown(phases.inputs[0], phases.given_upstream)
+    if breakdown.bytes and step_peak_bytes:
+        others = sum(size for kind, size in breakdown.bytes.items() if kind != "workspace")
+        breakdown.bytes["workspace"] = max(step_peak_bytes - others, 0)
+    return asdict(breakdown)

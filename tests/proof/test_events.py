@@ -9,8 +9,7 @@ from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof import oracle
 from snnbench.proof.calibration import calibrate
-from snnbench.proof.events import operations
-from snnbench.proof.free_run import free_run, read_free_run, write_free_run
+from snnbench.proof.free_run import free_run, operations, read_free_run, write_free_run
 from snnbench.proof.problem import generate
 from snnbench.workloads import workload_of
 

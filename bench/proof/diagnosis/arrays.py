@@ -1,4 +1,5 @@
-"""Faults of single gradients, told from the arrays: what was summed, scaled or left out where decisions are right. NumPy only."""
+"""Faults of single gradients with right decisions: wrong sums, scales and places, read from the
+arrays. NumPy only."""
 
 from collections.abc import Iterator
 
@@ -13,30 +14,32 @@ AXES = {
     "input": ("step", "batch item", "input"),
 }
 MOST_PLACES = 8
-"""Places that are told by their numbers."""
+"""Most places that are listed."""
 
 
 def of_arrays(e: Evidence) -> str | None:
-    """What is wrong with each wrong gradient, those with the same fault in one sentence; None if none has a name."""
+    """Names the fault of each wrong gradient, equal faults in one sentence; None if none has a
+    name."""
     right = gradients_of(e, e.right)
-    errors, told = dict(zip(right, misfits(e, right), strict=True)), dict[str, list[str]]()
+    errors, names_by_text = dict(zip(right, misfits(e, right), strict=True)), dict[str, list[str]]()
     for name in (name for name, error in errors.items() if error > 1):
         whole = next(
             (text for text, array in _others(e, name, right[name]) if _fits(e, name, array)), None
         )
         if text := whole or _places(e, name, right[name]):
-            told.setdefault(text, []).append(name)
+            names_by_text.setdefault(text, []).append(name)
     return (
         "; ".join(
             f"the gradient of the {' and of the '.join(names)} {text}"
-            for text, names in told.items()
+            for text, names in names_by_text.items()
         )
         or None
     )
 
 
 def scaled_alike(e: Evidence, right: dict[str, np.ndarray]) -> bool:
-    """Whether every gradient is the same multiple of the right one: where it was multiplied does not show then."""
+    """Tells if every gradient is the same multiple of the right one: the place of the factor
+    does not show then."""
     factors = [
         float(np.vdot(e.gradients[name], g) / max(np.vdot(g, g), 1e-300))
         for name, g in right.items()
@@ -49,7 +52,7 @@ def _fits(e: Evidence, name: str, array: np.ndarray) -> bool:
 
 
 def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """What may have been handed out instead of a gradient."""
+    """Yields arrays that may have been returned instead of a gradient."""
     steps, items, _ = e.right.currents.shape
     if name == "weight":
         yield "is transposed", right.T
@@ -62,12 +65,15 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
             yield f"is a mean over {axis}, not a sum", right / count
     if largest := float(np.abs(e.gradients[name]).max()):
         yield f"is clipped to ±{largest:.4g}", np.clip(right, -largest, largest)
-    own = {"weight": e.weight, "bias": e.bias}.get(name)
-    if own is not None:
-        share = float(np.vdot(e.gradients[name] - right, own) / max(np.vdot(own, own), 1e-300))
+    parameter = {"weight": e.weight, "bias": e.bias}.get(name)
+    if parameter is not None:
+        share = float(
+            np.vdot(e.gradients[name] - right, parameter)
+            / max(np.vdot(parameter, parameter), 1e-300)
+        )
         yield (
             f"holds the {name} itself, about {share:.4g} times (a decay in the update?)",
-            right + share * own,
+            right + share * parameter,
         )
     yield "holds signs alone", np.sign(right)
     yield "has the wrong sign", -right
@@ -91,28 +97,29 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
 
 
 def _places(e: Evidence, name: str, right: np.ndarray) -> str | None:
-    """Where along one axis an array is wrong, if it is right elsewhere."""
-    given = e.gradients[name]
+    """Names the places along one axis where an array is wrong, if it is right elsewhere."""
+    gradient = e.gradients[name]
     axes = ("step", "batch item", "neuron") if e.weight is None else AXES[name]
     limit = (e.limit.bias_gradient if name == "bias" else e.limit.gradient) * np.linalg.norm(right)
-    found = []
+    candidates = []
     for axis, word in enumerate(axes):
-        others = tuple(other for other in range(given.ndim) if other != axis)
-        error = np.sqrt(((given - right) ** 2).sum(axis=others))
+        others = tuple(other for other in range(gradient.ndim) if other != axis)
+        error = np.sqrt(((gradient - right) ** 2).sum(axis=others))
         wrong = np.flatnonzero(error > limit / np.sqrt(len(error)))
         if len(wrong) < len(error):
             numbers = e.neurons if word == "neuron" else np.arange(len(error))
             text = _worded(wrong, numbers, word)
-            if not given.take(wrong, axis=axis).any():
+            if not gradient.take(wrong, axis=axis).any():
                 text += ", and zero " + ("elsewhere" if text.startswith("is right") else "there")
-            found.append((len(wrong) / len(error), text))
-    share, text = min(found, default=(1.0, ""))
+            candidates.append((len(wrong) / len(error), text))
+    share, text = min(candidates, default=(1.0, ""))
     return text if share <= 0.5 or text.startswith("is right for the first") else None
 
 
 def _worded(wrong: np.ndarray, numbers: np.ndarray, word: str) -> str:
     count = len(numbers)
     if np.array_equal(wrong, np.arange(wrong[0], count)) and len(wrong) > 1:
-        return f"is right for the first {'' if wrong[0] == 1 else f'{wrong[0]} '}{word}{'s' if wrong[0] > 1 else ''} only"
+        return f"is right for the first {word if wrong[0] == 1 else f'{wrong[0]} {word}s'} only"
     some = ", ".join(str(numbers[index]) for index in wrong[:MOST_PLACES])
-    return f"is wrong for {word}{'s' if len(wrong) > 1 else ''} {some}{' …' if len(wrong) > MOST_PLACES else ''} only"
+    plural, more = "s" if len(wrong) > 1 else "", " …" if len(wrong) > MOST_PLACES else ""
+    return f"is wrong for {word}{plural} {some}{more} only"

@@ -1,4 +1,4 @@
-"""Faults of the backward alone: decisions are right, and the gradients are those of this hypothesis. NumPy only."""
+"""Faults of the backward alone: decisions are right. NumPy only."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,11 +15,12 @@ from .fitting import gradients_of, misfit_of, misfits
 from .hypotheses import Backward, Evidence, Hypothesis
 
 MOST_LOST = 5
-"""Steps at either end whose gradient may be lost."""
+"""Most steps at either end that may lack their gradient."""
 
 
 def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
-    """Faults without a constant in the gradient by the currents, which spoils all that follow from it."""
+    """Yields faults without a constant in the gradient by the currents, from which all others
+    follow."""
     yield from _lost(e)
     for text, upstream in _upstreams(e.upstream.astype(np.float64)):
         yield text, e.suppose(backward=Backward(upstream=upstream))
@@ -49,7 +50,7 @@ def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
 
 
 def _lost(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
-    """Steps or batch items whose part is missing."""
+    """Yields faults with missing steps or batch items."""
     steps, items = e.upstream.shape[:2]
     for count in range(1, min(MOST_LOST, steps - 1) + 1):
         many = "step" if count == 1 else f"{count} steps"
@@ -64,11 +65,12 @@ def _lost(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
                 e.suppose(backward=Backward(upstream=upstream)),
             )
     for count in range(1, items):
-        kept = f"the gradient is that of the first {'batch item' if count == 1 else f'{count} batch items'} alone"
+        many = "batch item" if count == 1 else f"{count} batch items"
+        text = f"the gradient is that of the first {many} alone"
         without = partial(_without, np.s_[:, count:])
-        yield kept, e.suppose(pull=without)
+        yield text, e.suppose(pull=without)
         yield (
-            f"{kept}, scaled up to all",
+            f"{text}, scaled up to all",
             e.suppose(pull=lambda g, w=without, by=items / count: by * w(g)),
         )
     last = np.s_[:-1]
@@ -82,7 +84,7 @@ def _without(place: Any, array: np.ndarray) -> np.ndarray:
 
 
 def _upstreams(upstream: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """What may be taken for the upstream gradient (T, B, N)."""
+    """Yields arrays that may replace the upstream gradient (T, B, N)."""
     yield "the upstream gradient is taken for ones", np.ones_like(upstream)
     yield "only the sign of the upstream gradient is used", np.sign(upstream)
     yield "the upstream gradient has the wrong sign", -upstream
@@ -163,8 +165,8 @@ BACKWARD_CONSTANTS = [
 
 
 def cut_off(e: Evidence) -> Iterator[tuple[float, str]]:
-    """(misfit, text) of a surrogate that is zero, or no smaller, far from the threshold: a distance is looked for on ever
-    finer grids, for gradients are not smooth in it."""
+    """Yields (misfit, text) of a surrogate that is zero, or constant, far from the threshold.
+    Gradients are not smooth in the distance, so that it is searched on ever finer grids."""
     surrogate, threshold = derivative(e.spec, np), e.spec.threshold
 
     def supposed(distance: float, outside: float) -> Hypothesis:
@@ -189,12 +191,14 @@ def cut_off(e: Evidence) -> Iterator[tuple[float, str]]:
         )
         yield (
             misfit,
-            f"the surrogate is {words} where the potential is further than about {distance:.4g} from the threshold",
+            f"the surrogate is {words} where the potential is further than about {distance:.4g} "
+            "from the threshold",
         )
 
 
 def of_calls(e: Evidence, right: dict[str, np.ndarray]) -> Iterator[tuple[float, str]]:
-    """(misfit, text) of gradients that an earlier call, on the other input, has a part in."""
+    """Yields (misfit, text) of gradients that contain those of an earlier call on the other
+    input."""
     spikes = run(e.spec, e.other_currents)[1]
     before = replace(
         e, input=e.other_input, right=e.suppose(currents=e.other_currents, spikes=spikes)

@@ -1,4 +1,5 @@
-"""Faults of one number: a constant of the neuron that is off, or a share of something that is mixed in. NumPy only."""
+"""Faults of one number: a wrong constant of the neuron, or a share of something mixed in. NumPy
+only."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from .hypotheses import Backward, Evidence, Hypothesis, currents_for
 
 @dataclass(frozen=True)
 class Constant:
-    """A fault of one number p between lowest and highest; the neuron is right at p = `right(e)`. `text` has the fields p and
-    right. `starts` are where else to begin looking than at the right value."""
+    """A fault of one number p between lowest and highest; the neuron is right at p = `right(e)`.
+    `text` has the fields p and right. `starts` are further starts of the search."""
 
     text: str
     right: Callable[[Evidence], float]
@@ -41,7 +42,8 @@ def _spec_field(
 def _mixing(
     text: str, axis: int, matrix: Callable[[int], np.ndarray], remaining: float
 ) -> Constant:
-    """Currents c become c·(1 − p·(1 − remaining)) + p·(matrix c), the matrix acting on time (axis 0) or items (axis 1)."""
+    """Currents c become c·(1 − p·(1 − remaining)) + p·(matrix c), the matrix acting on time
+    (axis 0) or items (axis 1)."""
 
     def supposed(e: Evidence, p: float) -> Hypothesis:
         m = matrix(e.right.currents.shape[axis])
@@ -71,8 +73,9 @@ def _biased(e: Evidence, p: float) -> Hypothesis:
 
 
 def _comparing(e: Evidence, p: float) -> Hypothesis:
-    """A neuron that compares with p and subtracts what it should: all its potentials are nearer to the threshold by the
-    difference. With other resets the threshold is used nowhere else."""
+    """Returns a neuron that compares with p and subtracts the right threshold: all its
+    potentials are nearer to the threshold by the difference. Other resets do not use the
+    threshold elsewhere."""
     if (
         not e.spec.reset.startswith("soft")
         or e.spec.adaptation is not None
@@ -84,7 +87,7 @@ def _comparing(e: Evidence, p: float) -> Hypothesis:
 
 
 def _subtracting(e: Evidence, p: float) -> Hypothesis:
-    """A soft reset by p; other resets subtract nothing."""
+    """Returns a soft reset by p; other resets subtract nothing."""
     right = e.spec.subtracted
     if not e.spec.reset.startswith("soft"):
         return e.right
@@ -185,7 +188,7 @@ ADAPTIVE = [
 
 
 def constants_of(e: Evidence) -> list[Constant]:
-    """The faults of one number that the right neuron may have."""
+    """Returns the faults of one number that the right neuron may have."""
     adaptive = ADAPTIVE if e.spec.adaptation is not None else []
     return [*([] if e.spec.current_decay is None else [SYNAPTIC]), *adaptive, *CONSTANTS]
 
@@ -194,7 +197,8 @@ SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))
 
 
 def slopes(e: Evidence) -> Iterator[Constant]:
-    """Surrogates with their slopes, and with the reset detached or attached: forward runs do not see them."""
+    """Returns surrogates with their slopes, with the reset detached or attached: forward runs do
+    not see them."""
     for detached in (e.spec.detach_reset, not e.spec.detach_reset):
         also = (
             ""
@@ -206,7 +210,10 @@ def slopes(e: Evidence) -> Iterator[Constant]:
             if same and not also:
                 text = "the surrogate's slope is {p}, not {right}"
             else:
-                text = f"the surrogate is {surrogate} with slope {{p}}, not {e.spec.surrogate} with slope {{right}}{also}"
+                text = (
+                    f"the surrogate is {surrogate} with slope {{p}}, "
+                    f"not {e.spec.surrogate} with slope {{right}}{also}"
+                )
             yield Constant(
                 text,
                 lambda e: e.spec.slope,

@@ -1,9 +1,10 @@
-"""Names what a rejected network does instead.
+"""Names the fault of a rejected network.
 
-The first neuron with wrong decisions is looked at, alone with the linear before it, on what the framework's own nodes gave it.
-The forced oracle is run on it with one fault after the other, and the fault that reproduces the framework's decisions (or, where
-those are right, its gradients) is named if the right neuron does not. A fault with a constant is fitted: every decision bounds
-the constant from one side, and gradients are smooth in it.
+The first neuron with wrong decisions is examined alone with the linear before it, on the outputs of
+the framework's own nodes. The forced oracle runs on it with one fault after the other. A fault is
+named if it reproduces the framework's decisions (or, where those are right, its gradients) and the
+right neuron does not. A fault with a constant is fitted: every decision bounds the constant from
+one side, and gradients are smooth in it.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,21 +45,25 @@ from .shapes import shape_fault
 from .training import loss_fault
 
 MOST_DECISIONS = 400_000
-"""Larger problems are diagnosed on a part of their neurons, half of it wrong ones."""
+"""Most decisions that are diagnosed: larger problems are cut to a part of their neurons, half of
+them wrong."""
 FEW_DECISIONS = 6
-"""Fewer wrong decisions than this are often explained by several constants."""
+"""Number of wrong decisions below which several constants often explain them."""
 MANY_DECISIONS = 30
-"""From so many on a fault without constants that explains them is no accident."""
+"""Number of wrong decisions from which on a fault without constants that explains them is no
+accident."""
 FADED = 0.45
-"""Of all steps, on average, those of decisions that are wrong because of the start."""
+"""Largest mean step, as a share of all, of decisions that are wrong because of the start."""
 INEXACT = 0.02
-"""In thresholds: wrong decisions that are all nearer than this come of a short format, or of a constant that is a little off."""
+"""Distance in thresholds: if all wrong decisions are nearer, the cause is a short format or a
+slightly wrong constant."""
 BY_CHANCE = 1e-4
 """Probability below which the places of wrong decisions are no accident."""
 
 
 def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """`diagnose`, and None where a strange output makes it trip, or a run is too large: the verdict stands without a name."""
+    """Returns `diagnose`, or None if a strange output makes it fail or a run is too large: the
+    verdict stands without a name."""
     if oracle.is_lean(problem.network, *call.x.shape[:2]):
         return None
     with suppress(ArithmeticError, LookupError, ValueError, TypeError):
@@ -69,7 +74,7 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
 
 
 def _with_upstream(problem: Problem, call: Call) -> Problem:
-    """`problem` with the gradient of its loss in place of its labels."""
+    """Returns `problem` with the gradient of its loss in place of its labels."""
     if problem.loss is None:
         return problem
     result = oracle.forward(problem.network, problem.parameters, call.x, call.spikes)
@@ -77,7 +82,8 @@ def _with_upstream(problem: Problem, call: Call) -> Problem:
 
 
 def _with_constants(problem: Problem) -> Problem:
-    """`problem` with what its neurons have learned as their decay, for good: what is wrong with it is told as of any decay."""
+    """Returns `problem` with the learned decays of its neurons as constants, so that their
+    faults are named as for any decay."""
     network, learned = (
         problem.network,
         {name: own["decay"] for name, own in problem.parameters.items() if "decay" in own},
@@ -98,8 +104,8 @@ def _with_constants(problem: Problem) -> Problem:
 
 
 def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """One sentence that names the fault in a rejected call, None if the evidence does not identify it. Of a large chain of layers
-    only neurons are looked at."""
+    """Names the fault of a rejected call in one sentence; None if the evidence does not identify
+    it. In a large chain of layers only neurons are examined."""
     network = problem.network
     for neuron in network.neurons:
         given = call.spikes.get(neuron)
@@ -127,8 +133,8 @@ def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
 
 
 def _layers(problem: Problem, call: Call) -> list[Problem]:
-    """Each neuron as a network of its own, on what the framework's nodes below gave it, features in one row. The other input
-    comes from the oracle, free in the neuron before."""
+    """Yields each neuron as a network of its own, on the outputs of the framework's nodes before
+    it, features in one row. The other input comes from the oracle, free in the neuron before."""
     network = problem.network
     result = oracle.forward(network, problem.parameters, call.x, call.spikes)
     other = oracle.forward(network, problem.parameters, problem.other_input)
@@ -149,7 +155,7 @@ def _layers(problem: Problem, call: Call) -> list[Problem]:
 
 
 def _flat(values: np.ndarray) -> np.ndarray:
-    """(T, B, *features) with the features in one row."""
+    """Reshapes (T, B, *features) to features in one row."""
     return values.reshape(*values.shape[:2], -1)
 
 
@@ -163,7 +169,7 @@ def _misfit(layer: Problem, spikes: np.ndarray, limit: Limits) -> float:
 def _of_layer(
     layer: Problem, spikes: np.ndarray, gradients: Gradients | None, limit: Limits
 ) -> str | None:
-    """What is wrong in one layer, in its gradients too if they are given."""
+    """Names the fault of one layer, with its gradients if they are set."""
     whole = _evidence(layer, spikes, gradients, limit)
     wrong = wrong_decisions(whole.right, limit.distance)
     if wrong.any():
@@ -183,7 +189,7 @@ def _of_layer(
         )
     if text := _of_decisions(part) or _place(wrong, whole.neurons):
         return text
-    # Last, for a start of its own for every trace explains much: what follows from a start fades with the steps.
+    # Tried last: free starting potentials explain much. Effects of a start fade with the steps.
     steps = np.argwhere(wrong)[:, 0]
     if len(steps) >= MANY_DECISIONS and steps.mean() < FADED * (len(wrong) - 1):
         before, after = (
@@ -209,11 +215,11 @@ def _evidence(
     limit: Limits,
     rows: np.ndarray | None = None,
 ) -> Evidence:
-    """A layer, cut down to the neurons `rows`."""
+    """Returns the evidence of a layer, cut down to the neurons `rows`."""
     cut = alone(layer, layer.last, layer.input, layer.other_input, rows)
     rows = np.arange(prod(layer.network.shapes[layer.last])) if rows is None else rows
-    own = next(iter(cut.parameters.values()), {})
-    weight, bias = own.get("weight"), own.get("bias")
+    parameters = next(iter(cut.parameters.values()), {})
+    weight, bias = parameters.get("weight"), parameters.get("bias")
     right, other = (
         x.astype(np.float64) if weight is None else linear(x, weight, bias)
         for x in (cut.input, cut.other_input)
@@ -236,7 +242,8 @@ def _evidence(
 
 
 def _gradients(layer: Problem, gradients: Gradients, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """The framework's gradients of a network of one layer, as far as the neurons `rows` decide them."""
+    """Returns the framework's gradients of a network of one layer, as far as they depend on the
+    neurons `rows`."""
     given = (
         (name, array)
         for node in layer.parameters
@@ -282,8 +289,8 @@ def _of_decisions(e: Evidence) -> str | None:
     many = np.count_nonzero(wrong) >= MANY_DECISIONS
     groups = [structures(e), reordered(e, np.any(wrong, axis=(0, 1))), other_items(e)]
     for faults in groups + ([recurrences(e), operands(e)] if many else []):
-        left, text = best(faults)
-        if left * before <= e.limit.decisions:
+        remaining_share, text = best(faults)
+        if remaining_share * before <= e.limit.decisions:
             return text
     if e.gradients and (name := of_gradients(e, forward_right=False)):
         return name
@@ -317,26 +324,28 @@ def _of_decisions(e: Evidence) -> str | None:
 def _confirmed(
     e: Evidence, best: Callable[[Iterable[tuple[str, Hypothesis]]], tuple[float, str]]
 ) -> str | None:
-    """Among many faults several explain a few wrong decisions: the one that gives the gradients of weight and bias too."""
-    own = {name: array for name, array in e.gradients.items() if name != "input"}
-    if not own:
+    """Names the fault that explains a few wrong decisions, as several do, and the gradients of
+    weight and bias too."""
+    by_parameter = {name: array for name, array in e.gradients.items() if name != "input"}
+    if not by_parameter:
         return None
-    only, steps = replace(e, gradients=own), len(e.upstream)
+    only, steps = replace(e, gradients=by_parameter), len(e.upstream)
     most = max(1.0, FAR_BETTER * misfit_of(only, e.right))
     whole = ((text, h) for text, h in (*recurrences(e), *operands(e)) if len(h.currents) == steps)
-    left, text = best((text, h) for text, h in whole if misfit_of(only, h) <= most)
-    return text if left <= FAR_BETTER else None
+    remaining_share, text = best((text, h) for text, h in whole if misfit_of(only, h) <= most)
+    return text if remaining_share <= FAR_BETTER else None
 
 
 def _place(wrong: np.ndarray, rows: np.ndarray) -> str | None:
-    """Where the wrong decisions are, if not all over the place."""
+    """Names the places of the wrong decisions, if they are not spread everywhere."""
     steps, items, neurons = (
         np.flatnonzero(wrong.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))
     )
     count, faulty = len(rows), len(neurons)
     tail = count - neurons[0]
     if neurons[0] and faulty >= tail / 2 and (faulty == 1 or (tail / count) ** faulty < BY_CHANCE):
-        return f"only the last neurons are wrong, from {rows[neurons[0]]} to {rows[-1]} (the tail of a tile?)"
+        span = f"from {rows[neurons[0]]} to {rows[-1]}"
+        return f"only the last neurons are wrong, {span} (the tail of a tile?)"
     decisions = np.count_nonzero(wrong)
     if steps[0] and (1 - steps[0] / len(wrong)) ** min(decisions, faulty) < BY_CHANCE:
         return f"right for the first {steps[0]} steps only"

@@ -1,4 +1,4 @@
-"""How well a hypothesis explains what a framework did, and which constant explains it best. NumPy only."""
+"""Measures how well a hypothesis explains a framework's numbers, and fits constants. NumPy only."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,14 @@ from .hypotheses import Evidence, Hypothesis, Rounding
 
 
 def wrong_decisions(h: Hypothesis, distance: float) -> np.ndarray:
-    """Where (T, B, N) a decision is not the hypothesis's and `distance` or more away from a threshold."""
+    """Mask (T, B, N) of decisions that differ from the hypothesis's and are at least `distance`
+    away from a threshold."""
     v, expected = run(h.spec, h.currents, h.spikes)
     return (expected != h.spikes) & (from_threshold(h.spec, v) >= distance)
 
 
 def by_currents(e: Evidence, h: Hypothesis, cut: int = 0) -> np.ndarray:
-    """The gradient by the right currents (T, B, N), cut every `cut` steps."""
+    """Returns the gradient by the right currents (T, B, N), cut every `cut` steps."""
     v, _ = run(h.spec, h.currents, h.spikes)
     cut = cut or len(v)
     how, spec = h.backward, h.backward.spec or h.spec
@@ -38,7 +39,8 @@ def by_currents(e: Evidence, h: Hypothesis, cut: int = 0) -> np.ndarray:
 def gradients_of(
     e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None
 ) -> dict[str, np.ndarray]:
-    """The gradients that the framework gave too; cut every `cut` steps, products of `rounded` factors."""
+    """Returns the same gradients as the framework, cut every `cut` steps, with products of
+    `rounded` factors."""
     gradient = by_currents(e, h, cut)
     if e.weight is None:
         return {"input": gradient}
@@ -58,7 +60,7 @@ def gradients_of(
 
 
 def misfits(e: Evidence, gradients: dict[str, np.ndarray]) -> list[float]:
-    """Relative errors of the framework's gradients, in units of what is allowed."""
+    """Returns relative errors of the framework's gradients, in units of their limits."""
     errors = []
     for name, right in gradients.items():
         allowed = e.limit.bias_gradient if name == "bias" else e.limit.gradient
@@ -68,13 +70,14 @@ def misfits(e: Evidence, gradients: dict[str, np.ndarray]) -> list[float]:
 
 
 def misfit_of(e: Evidence, h: Hypothesis, cut: int = 0, rounded: Rounding | None = None) -> float:
-    """The largest of the misfits of a hypothesis."""
+    """Returns the largest misfit of a hypothesis."""
     return max(misfits(e, gradients_of(e, h, cut, rounded)))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Decisions still wrong at p; any value between low and high does as well; freedom is the logarithm of how far apart."""
+    """Decisions still wrong at p; any value between low and high is as good; freedom is the
+    logarithm of their ratio."""
 
     broken: int
     freedom: float
@@ -84,8 +87,9 @@ class Fit:
 
 
 def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
-    """The best p from any start; None if no value is better than the right one. Margins are linear in p near enough: each
-    decision then bounds p on one side, and p goes where fewest are broken."""
+    """Returns the best p from any start; None if no value is better than the right one. Margins
+    are almost linear in p: each decision bounds p on one side, and p goes where the fewest
+    bounds are broken."""
     right, fits = constant.right(e), []
     fired = e.right.spikes.ravel() > 0
     for start in (right, *constant.starts):
@@ -119,7 +123,8 @@ def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
 
 
 def _fewest_broken(bounds: np.ndarray, lower: np.ndarray) -> tuple[int, float, float]:
-    """How many lower (mask) and upper of at least two bounds are broken at the fewest, and the interval where."""
+    """Returns the least number of broken lower (mask) and upper bounds, of at least two, and the
+    interval of that number."""
     order = np.argsort(bounds)
     broken = np.count_nonzero(lower) + np.cumsum(np.where(lower[order], -1, 1))
     index = int(np.argmin(broken[:-1]))
@@ -127,14 +132,16 @@ def _fewest_broken(bounds: np.ndarray, lower: np.ndarray) -> tuple[int, float, f
 
 
 def shortest(low: float, p: float, high: float) -> float:
-    """The number with the fewest digits between low and high: more of them the evidence does not give."""
+    """Returns the number with the fewest digits between low and high: the evidence gives no
+    more."""
     if low <= 0 <= high:
         return 0.0
     return next((q for digits in range(1, 8) if low <= (q := float(f"{p:.{digits}g}")) <= high), p)
 
 
 def fit_gradients(e: Evidence, constant: Constant) -> tuple[float, float]:
-    """(misfit, p) of the best p that Gauss-Newton finds from the right value or, if that fails, the best other start."""
+    """Returns (misfit, p) of the best p by Gauss-Newton from the right value or, if that fails,
+    from the best other start."""
     best = _newton(e, constant, constant.right(e))
     if best[0] > 1 and constant.starts:
         _, start = min((misfit_of(e, constant.supposed(e, p)), p) for p in constant.starts)
@@ -168,6 +175,6 @@ def _newton(e: Evidence, constant: Constant, p: float) -> tuple[float, float]:
 
 
 def _step(constant: Constant, p: float) -> float:
-    """A small change of p that stays in its domain."""
+    """Returns a small change of p that stays in its domain."""
     step = 1e-6 * max(abs(p), 1e-2)
     return step if p + step <= constant.highest else -step

@@ -1,4 +1,4 @@
-"""Names what gives the framework's gradients, where one fault gives them all."""
+"""Names the one fault that explains all of the framework's gradients."""
 
 import numpy as np
 
@@ -9,11 +9,13 @@ from .fitting import fit_gradients, gradients_of, misfit_of, misfits
 from .hypotheses import ROUNDINGS, Evidence, attachments, roundings
 
 FAR_BETTER, BETTER = 0.02, 0.3
-"""Share of the right network's misfit that a fault may leave: computed exactly, and where rounding is only emulated."""
+"""Share of the right network's misfit that a fault may leave: computed exactly, and with
+emulated rounding."""
 
 
 def of_gradients(e: Evidence, forward_right: bool) -> str | None:
-    """The fault that gives the framework's gradients; one of the backward alone only where the forward is right."""
+    """Names the fault that explains the framework's gradients; faults of the backward alone are
+    tried only if the forward is right."""
     right = gradients_of(e, e.right)
     if not right or any(
         e.gradients[name].shape != g.shape or not np.isfinite(e.gradients[name]).all()
@@ -56,13 +58,15 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
 
 
 def first_best(scores: list[tuple[float, str]]) -> tuple[float, str]:
-    """The first of the best (misfit, text): later ones must be clearly better, for TF32 and fp16 can look alike."""
+    """Returns the first of the best (misfit, text): later ones must be clearly better, because
+    TF32 and fp16 can look alike."""
     lowest = min((score for score, _ in scores), default=np.inf)
     return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, ""))
 
 
 def worded(e: Evidence, constant: Constant, p: float, misfit: float | None = None) -> str:
-    """The text with p, for a misfit of gradients with the fewest digits that are within what is allowed."""
+    """Returns the text with p, for a misfit of gradients with the fewest digits that stay within
+    the limits."""
     if misfit is not None and misfit <= 1:
         shorter = (float(f"{p:.{digits}g}") for digits in range(1, 7))
         p = next(

@@ -1,5 +1,8 @@
-"""The faults that a rejected network is tested for: each is the right neuron with one thing wrong. NumPy only. Faults are tables
-of names with the hypothesis they stand for; `diagnose` runs the forced recurrence on it."""
+"""Faults that are tested on a rejected network: each is the right neuron with one thing wrong.
+
+Faults are tables of names with their hypotheses; `diagnose` runs the forced recurrence on them.
+NumPy only.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,8 +22,8 @@ MANY = 2**20
 
 @dataclass(frozen=True)
 class Backward:
-    """What a gradient is computed with that is not what its forward is computed with, None: it is. `slope` gives the surrogate's
-    derivative for potentials before the spike and spikes."""
+    """Differences between a backward and its forward; None: as in the forward. `slope` is the
+    surrogate's derivative as a function of potentials before the spike and spikes."""
 
     spec: NeuronSpec | None = None
     slope: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
@@ -30,8 +33,9 @@ class Backward:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One neuron as it would be with a fault: currents and the framework's spikes, (T, B, N), in the order it computes them.
-    `pull` maps the gradient by these currents to the gradient by the right ones."""
+    """One neuron with a fault: currents and the framework's spikes, (T, B, N), in the order of
+    its computation. `pull` maps the gradient by these currents to the gradient by the right
+    ones."""
 
     spec: NeuronSpec
     currents: np.ndarray
@@ -42,9 +46,10 @@ class Hypothesis:
 
 @dataclass
 class Evidence:
-    """The right neuron, cut down to some of its features, and what the framework gave there. `input`, `weight` (N, K) and `bias`
-    are those of the linear before it; without one (None) the input is the currents. `gradients` are the framework's by name
-    (weight, bias, input), none where they are not judged."""
+    """The right neuron, cut down to some of its features, and the framework's numbers there.
+    `input`, `weight` (N, K) and `bias` are those of the linear before it; without one (None) the
+    input is the currents. `gradients` are the framework's by name (weight, bias, input), none
+    where they are not judged."""
 
     right: Hypothesis
     input: np.ndarray
@@ -62,21 +67,21 @@ class Evidence:
         return self.right.spec
 
     def suppose(self, **changes: Any) -> Hypothesis:
-        """The right neuron with other currents or spikes, by the fields of `Hypothesis`."""
+        """Returns the right neuron with other currents or spikes, by the fields of `Hypothesis`."""
         return replace(self.right, **changes)
 
     def respecified(self, **changes: Any) -> Hypothesis:
-        """The right neuron with other equations, by the fields of `NeuronSpec`."""
+        """Returns the right neuron with other equations, by the fields of `NeuronSpec`."""
         return replace(self.right, spec=replace(self.spec, **changes))
 
     def started(self, after: np.ndarray | float) -> Hypothesis:
-        """The neuron whose potential after the (missing) step −1 is `after`."""
+        """Returns the neuron with the potential `after` behind the (missing) step −1."""
         added = np.zeros_like(self.right.currents)
         added[0] = self.spec.decay * after
         return self.suppose(currents=self.right.currents + before_synapse(self.spec, added))
 
     def previous(self) -> np.ndarray:
-        """The potential (B, N) after the last step of a call on the other input."""
+        """Returns the potential (B, N) after the last step of a call on the other input."""
         v, spikes = run(self.spec, self.other_currents)
         return after_reset(self.spec, v[-1], spikes[-1], risen(self.spec, spikes)[-1])
 
@@ -135,11 +140,12 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
 
 
 FIXED: dict[str, Any] = {"adaptation": None, "adaptation_decay": None}
-"""A threshold that does not adapt."""
+"""Fields of a threshold that does not adapt."""
 
 
 def _adapting(e: Evidence, a: np.ndarray, in_reset: np.ndarray) -> Hypothesis:
-    """A neuron whose threshold has risen by a (T, B, N), and by `in_reset` where a reset subtracts it."""
+    """Returns a neuron with a threshold that has risen by a (T, B, N), and by `in_reset` where a
+    reset subtracts it."""
     v, rest, s = np.empty_like(a), np.zeros_like(a[0]), e.right.spikes
     for t, current in enumerate(e.right.currents):
         v[t] = e.spec.decay * rest + current
@@ -148,20 +154,22 @@ def _adapting(e: Evidence, a: np.ndarray, in_reset: np.ndarray) -> Hypothesis:
 
 
 def _cleared(e: Evidence) -> np.ndarray:
-    """The currents with which the right neuron has a synaptic current that starts anew behind every spike."""
-    i, kept = e.right.currents.copy(), e.spec.current_decay or 0.0
+    """Returns the currents that give the right neuron a synaptic current that restarts after
+    every spike."""
+    i, current_decay = e.right.currents.copy(), e.spec.current_decay or 0.0
     for t in range(1, len(i)):
-        i[t] += kept * np.where(e.right.spikes[t - 1] > 0, 0.0, i[t - 1])
+        i[t] += current_decay * np.where(e.right.spikes[t - 1] > 0, 0.0, i[t - 1])
     return before_synapse(e.spec, i)
 
 
 def _clipped(e: Evidence) -> Hypothesis:
-    """Counts are hidden in the reset: each is settled once those before it are. Written as currents of a 0/1 neuron."""
-    spec, shown = e.spec, e.right.spikes
-    counts = shown
-    for _ in shown:
+    """Returns a neuron that hides counts in its reset, as currents of a 0/1 neuron. Each count
+    is determined once those before it are."""
+    spec, spikes = e.spec, e.right.spikes
+    counts = spikes
+    for _ in spikes:
         v = run(spec, e.right.currents, counts)[0]
-        settled = shown * np.maximum(1, np.floor(v / spec.threshold))
+        settled = spikes * np.maximum(1, np.floor(v / spec.threshold))
         if np.array_equal(settled, counts):
             break
         counts = settled
@@ -169,7 +177,8 @@ def _clipped(e: Evidence) -> Hypothesis:
 
 
 def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
-    """The currents with which the right neuron has the potentials v on the framework's spikes."""
+    """Returns the currents that give the right neuron the potentials v on the framework's
+    spikes."""
     a = risen(e.spec, e.right.spikes)
     currents = v + a
     currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes, a)[:-1]
@@ -177,7 +186,7 @@ def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
 
 
 def other_items(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
-    """Batch items may be others: those whose free spikes are nearest to theirs."""
+    """Yields the batch items with the nearest free spikes, if they are other items."""
     free = run(e.spec, e.right.currents)[1]
     apart = (e.right.spikes[:, :, None] != free[:, None]).sum(axis=(0, 3))
     order = apart.argmin(axis=1)
@@ -188,10 +197,11 @@ def other_items(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
 
 
 def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]]:
-    """Neurons with wrong decisions (a mask) may be others: those whose free spikes are nearest to theirs."""
+    """Yields the neurons with the nearest free spikes for those with wrong decisions (a mask),
+    if they are other neurons."""
     free = run(e.spec, e.right.currents)[1].reshape(-1, len(wrong))
-    seen = e.right.spikes.reshape(-1, len(wrong))[:, wrong]
-    apart = (seen**2).sum(0)[:, None] + (free**2).sum(0) - 2 * seen.T @ free
+    seen_spikes = e.right.spikes.reshape(-1, len(wrong))[:, wrong]
+    apart = (seen_spikes**2).sum(0)[:, None] + (free**2).sum(0) - 2 * seen_spikes.T @ free
     apart[:, ~wrong] += 0.5  # among silent neurons rather one that is missing elsewhere
     order = np.arange(len(wrong))
     order[wrong] = apart.argmin(axis=1)
@@ -209,7 +219,8 @@ def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]
 
 
 def anywhere(e: Evidence) -> Hypothesis:
-    """Each item's neurons may start from potentials of their own: from the least that its decisions leave."""
+    """Returns a neuron that starts from potentials of its own in each item: from the least that
+    its decisions allow."""
     step = 1e-6
     here, moved = (run(e.spec, e.started(p).currents, e.right.spikes)[0] for p in (0.0, step))
     with np.errstate(
@@ -223,7 +234,7 @@ def anywhere(e: Evidence) -> Hypothesis:
 
 
 def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
-    """Forward runs do not see these either."""
+    """Yields faults of gradients that forward runs do not see."""
     detached = e.spec.detach_reset
     now, should = ("attached", "detached") if detached else ("detached", "attached")
     yield (
@@ -254,7 +265,8 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
 
 
 def truncated(array: np.ndarray) -> np.ndarray:
-    """float32 numbers cut, not rounded, to TF32's ten mantissa bits: what its multipliers do with the rest."""
+    """Cuts float32 numbers, without rounding, to TF32's ten mantissa bits, as its multipliers
+    do."""
     return (np.ascontiguousarray(array, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(
         np.float32
     )
@@ -271,13 +283,13 @@ ROUNDINGS: dict[str, Rounding] = {
 
 
 def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """Currents (T, B, N) of x (T, B, K) in float64."""
+    """Returns currents (T, B, N) of x (T, B, K) in float64."""
     currents = x.astype(np.float64) @ weight.T.astype(np.float64)
     return currents if bias is None else currents + bias
 
 
 def roundings(e: Evidence) -> Iterator[tuple[str, str, Hypothesis]]:
-    """Names of the format with the texts and hypotheses."""
+    """Yields names of formats with texts and hypotheses."""
     for name, rounded in ROUNDINGS.items():
         currents = e.right.currents
         if e.weight is not None:
@@ -297,7 +309,8 @@ def roundings(e: Evidence) -> Iterator[tuple[str, str, Hypothesis]]:
 
 
 def _rounded_run(e: Evidence, currents: np.ndarray, rounded: Rounding) -> np.ndarray:
-    """The currents that give the right neuron the potentials of a loop that rounds after every operation."""
+    """Returns the currents that give the right neuron the potentials of a loop that rounds after
+    every operation."""
     v, after, a = np.empty_like(currents), np.zeros_like(currents[0]), risen(e.spec, e.right.spikes)
     for t, current in enumerate(synaptic(e.spec, currents)):
         v[t] = rounded(rounded(e.spec.decay * after) + rounded(current)) - a[t]

@@ -1,16 +1,17 @@
-"""Names the node of a network that is wrong, and its fault: before the first wrong neuron, or where all decisions are right."""
+"""Names the wrong node of a network and its fault: before the first wrong neuron, or where all
+decisions are right."""
 
 from collections.abc import Callable
 
 import numpy as np
 
+from ...core.network import Node
 from .. import oracle
-from ..judge import Call
+from ..judge import Call, Statistics
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem
 from ..recurrence import run, spec_of
 from .pulls import best_pull
-from .statistics import statistics_fault
 from .values import best_fault
 
 RECURRENT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -20,11 +21,11 @@ RECURRENT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "takes no neuron's own spikes back": lambda weight: weight - np.diag(np.diag(weight)),
     "adds its recurrence twice": lambda weight: 2 * weight,
 }
-"""What may be wrong with a recurrent weight."""
+"""Faults of a recurrent weight."""
 
 
 def of_inputs(problem: Problem, call: Call, neuron: str, limit: Limits) -> str | None:
-    """What is wrong between the neurons before one with wrong decisions and this one."""
+    """Names the fault between a neuron with wrong decisions and the neurons before it."""
     network = problem.network
     result = oracle.forward(network, problem.parameters, call.x, call.spikes)
     node, spikes = network.node(neuron), result.spikes[neuron]
@@ -47,7 +48,8 @@ def of_inputs(problem: Problem, call: Call, neuron: str, limit: Limits) -> str |
 
 
 def behind_neurons(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """What is wrong where all decisions are right: the output, running statistics, or gradients."""
+    """Names the fault of the output, running statistics, or gradients where all decisions are
+    right."""
     network, output = problem.network, problem.network.output.name
     result = oracle.forward(network, problem.parameters, call.x, call.spikes)
     before = call.statistics and call.statistics[0]
@@ -71,8 +73,48 @@ def behind_neurons(problem: Problem, call: Call, limits: LimitsByNode) -> str | 
     if call.statistics is not None:
         for name, batch in result.statistics.items():
             count = result.values[name].size // len(batch["mean"])
-            if words := statistics_fault(
+            if words := _statistics_fault(
                 network.node(name), batch, count, call.statistics, limits[name].gradient
             ):
                 return words
     return best_pull(problem, call.gradients, result, limits) if call.gradients else None
+
+
+def _statistics_fault(
+    node: Node,
+    batch: dict[str, np.ndarray],
+    count: int,
+    given: tuple[Statistics, Statistics],
+    limit: float,
+) -> str | None:
+    """Names the fault that explains mean and variance, None if they are right or no fault does.
+    `batch` are mean and unbiased variance of the call, over `count` values by channel; `given`
+    are the statistics before and after it."""
+    m = node.options["momentum"]
+    before, after = (
+        {key: each[node.name][key].astype(np.float64) for key in batch} for each in given
+    )
+
+    def moved(by: float, **batch_instead: np.ndarray) -> dict[str, np.ndarray]:
+        return {key: (1 - by) * before[key] + by * {**batch, **batch_instead}[key] for key in batch}
+
+    def fits(supposed: dict[str, np.ndarray]) -> bool:
+        return all(
+            np.linalg.norm(after[key] - value) <= limit * np.linalg.norm(value)
+            for key, value in supposed.items()
+        )
+
+    if fits(moved(m)):
+        return None
+    for words, supposed in (
+        ("stay as they were before the call", moved(0)),
+        ("take the biased variance", moved(m, variance=batch["variance"] * (count - 1) / count)),
+        ("take the batch's in twice", moved(1 - (1 - m) ** 2)),
+        (f"have the momentum {1 - m:g}, not {m:g}: the wrong way round", moved(1 - m)),
+        ("are the batch's own", moved(1)),
+        ("take the deviation, not the variance", moved(m, variance=np.sqrt(batch["variance"]))),
+        ("are summed, not averaged", {key: before[key] + m * batch[key] for key in batch}),
+    ):
+        if fits(supposed):
+            return f"the running statistics of {node.name} {words}"
+    return None

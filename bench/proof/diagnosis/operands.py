@@ -1,4 +1,5 @@
-"""Faults of what is multiplied and added before the neuron: other weights, another input, another use of the bias. NumPy only."""
+"""Faults of the operands before the neuron: other weights, another input, another use of the
+bias. NumPy only."""
 
 from collections.abc import Iterator
 
@@ -7,11 +8,11 @@ import numpy as np
 from .hypotheses import Evidence, Hypothesis, linear
 
 MOST_WEIGHTS = 2**18
-"""Layers with more are not looked at: the small problem, which comes first, has fewer."""
+"""Most weights of a layer that is examined: the small problem, which comes first, has fewer."""
 
 
 def operands(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
-    """None where currents are given."""
+    """Yields nothing for a neuron without a linear."""
     if e.weight is None or e.weight.size > MOST_WEIGHTS:
         return
     weight, x = e.weight.astype(np.float64), e.input.astype(np.float64)
@@ -44,8 +45,8 @@ def _weights(weight: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     )
     size = np.sort(np.abs(weight), axis=None)
     for share in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95):
-        kept = np.abs(weight) >= size[int(share * weight.size)]
-        yield f"the smallest {share:.0%} of the weights are left out", np.where(kept, weight, 0)
+        large = np.abs(weight) >= size[int(share * weight.size)]
+        yield f"the smallest {share:.0%} of the weights are left out", np.where(large, weight, 0)
     left, values, right = np.linalg.svd(weight, full_matrices=False)
     for rank in sorted(
         {2**k for k in range(9)} | {int(share * len(values)) for share in (0.25, 0.5, 0.75, 0.9)}
@@ -58,7 +59,8 @@ def _weights(weight: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _rounded(weight: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Whole multiples of a step: so many up to the largest weight, of all or of each neuron, or steps of a power of two."""
+    """Yields whole multiples of a step: a fraction of the largest weight, of all or of each
+    neuron, or a power of two."""
     for axis, words in ((None, ""), (1, " of each neuron")):
         largest = np.abs(weight).max(axis=axis, keepdims=True)
         for bits in (8, 4, 7, 6, 5, 3, 2):
@@ -66,7 +68,8 @@ def _rounded(weight: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
                 step = largest / levels
                 rounded = np.clip(np.round(weight / step), -(2 ** (bits - 1)), levels) * step
                 yield (
-                    f"weights are rounded to {bits} bits (in steps of 1/{levels} of the largest{words})",
+                    f"weights are rounded to {bits} bits "
+                    f"(in steps of 1/{levels} of the largest{words})",
                     rounded,
                 )
     for power in range(12):

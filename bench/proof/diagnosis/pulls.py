@@ -1,4 +1,4 @@
-"""How gradients may go back through a node instead: tried where all values are right and gradients are not."""
+"""Faults of a node's backward, tried where all values are right and gradients are not."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,12 +15,12 @@ from ..layers import Gradient, Passed, Pull, summed_windows, windows
 from ..limits import LimitsByNode
 from ..problem import Problem
 from ..recurrence import run_backward, spec_of
-from .values import told
+from .values import sentence
 
 Pulls = dict[str, Pull]
-"""By what is said of the node."""
+"""Pulls by the words for their fault."""
 NO_MEMORY = 1e-30
-"""A decay that is none."""
+"""A decay that passes nothing on."""
 PARTS: dict[str, Callable[[np.ndarray], tuple[slice, ...]]] = {
     "the first half of the batch": lambda g: np.s_[:, : g.shape[1] // 2],
     "the last half of the batch": lambda g: np.s_[:, g.shape[1] // 2 :],
@@ -36,8 +36,8 @@ PARTS: dict[str, Callable[[np.ndarray], tuple[slice, ...]]] = {
 def best_pull(
     problem: Problem, given: Gradients, run: oracle.Run, limits: LimitsByNode
 ) -> str | None:
-    """The fault of one node, or of all of its kind, with which every gradient `given` is right. The nodes nearest to the wrong
-    gradients come first."""
+    """Names the fault of one node, or of all of its kind, that explains every gradient in
+    `given`. The nodes nearest to the wrong gradients come first."""
     network = problem.network
     wrong = _wrong(oracle.backward(network, run, problem.upstream), given, limits)
     sources = {node.name: _sources(network, node.name) for node in network.nodes}
@@ -59,12 +59,12 @@ def best_pull(
                 }
                 expected = oracle.backward(network, replace(run, pulls=pulls), problem.upstream)
                 if not _wrong(expected, given, limits):
-                    return told(alike, words)
+                    return sentence(alike, words)
     return None
 
 
 def _wrong(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) -> set[str]:
-    """The nodes, INPUT among them, with gradients that are not as expected. A missing one is zero."""
+    """Returns the nodes, INPUT among them, with wrong gradients. A missing one is zero."""
     by_parameter, of_input = expected
     pairs = [
         (node, given.parameters[node].get(name), right)
@@ -82,7 +82,7 @@ def _wrong(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) ->
 
 
 def _sources(network: Network, name: str) -> set[str]:
-    """All that the value of a node is made of."""
+    """Returns all nodes that the value of a node depends on."""
     names, ways = set[str](), [name]
     while ways:
         before = () if (at := ways.pop()) == INPUT else network.node(at).inputs
@@ -92,7 +92,7 @@ def _sources(network: Network, name: str) -> set[str]:
 
 
 def _faults(parameters: Parameters, run: oracle.Run, node: Node) -> Pulls:
-    """The faults of a node's kind, of its parameters, and those that any may have."""
+    """Returns the faults of a node's kind, of its parameters, and of any node."""
     right = run.pulls[node.name]
     faults = dict(_of_kind(parameters, run, node))
     for name in parameters.get(node.name, {}):
@@ -115,7 +115,7 @@ def _late(gradient: np.ndarray) -> np.ndarray:
 
 
 def _passing(right: Pull, index: int, change: Callable[[np.ndarray], np.ndarray]) -> Pull:
-    """`right`, with the gradient of the value read as number `index` changed."""
+    """Returns `right`, with the gradient of input number `index` changed."""
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, tuple[np.ndarray, ...]]:
         own, passed = right(gradient)
@@ -129,7 +129,7 @@ def _passing(right: Pull, index: int, change: Callable[[np.ndarray], np.ndarray]
 
 
 def _of_parameter(right: Pull, name: str) -> Iterator[tuple[str, Pull]]:
-    """Faults of the gradient of one parameter alone."""
+    """Yields faults of the gradient of one parameter alone."""
 
     def summed(part: Callable[[np.ndarray], tuple[slice, ...]]) -> Pull:
         def pull(gradient: np.ndarray) -> tuple[Gradient, Passed]:
@@ -217,7 +217,7 @@ def _by_window(node: Node, shape: tuple[int, ...], shares: np.ndarray) -> Pull:
 
 
 def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tuple[str, Pull]]:
-    """The neuron with other equations in its backward, its potentials and spikes being right."""
+    """Yields the neuron with other equations in its backward alone."""
     spec, own = spec_of(node.options["neuron"]), oracle.exact(parameters, node)
     v, s, recurrent = run.potentials[node.name], run.spikes[node.name], own.get("recurrent")
 

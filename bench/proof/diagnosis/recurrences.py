@@ -1,4 +1,4 @@
-"""Faults of the time loop: the right currents, and another rule by which the potential follows from them. NumPy only."""
+"""Faults of the time loop: the right currents, and another rule for the potential. NumPy only."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -9,7 +9,7 @@ from ..recurrence import after_reset, risen, synaptic
 from .hypotheses import Evidence, Hypothesis, currents_for
 
 Change = Callable[[np.ndarray], np.ndarray]
-"""What is done to the potentials (B, N) of one step."""
+"""Changes the potentials (B, N) of one step."""
 
 
 def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
@@ -69,8 +69,9 @@ def _traced(
     resets: np.ndarray | None = None,
     above: float = 0.0,
 ) -> Hypothesis:
-    """A loop that changes the potential before its spike or after its reset, or resets on other spikes. Its potentials are shown
-    so much `above`: then one on the threshold fires, and is not left out as too near to tell."""
+    """Returns a loop that changes the potential before its spike or after its reset, or resets
+    on other spikes. Its potentials are raised by `above`: one on the threshold then fires, and
+    is not left out as too near to tell."""
     resets = e.right.spikes if resets is None else resets
     v, rest, a = (
         np.empty_like(e.right.currents),
@@ -84,7 +85,8 @@ def _traced(
 
 
 def _loses_input(e: Evidence) -> Hypothesis:
-    """A loop that resets to zero a step late, behind the charge: v[t] = (decay·v[t−1] + x[t])·(1 − s[t−1])."""
+    """Returns a loop that resets to zero a step late, after the charge: v[t] = (decay·v[t−1] +
+    x[t])·(1 − s[t−1])."""
     v, before = np.zeros_like(e.right.currents), np.zeros_like(e.right.currents[0])
     spikes, a = e.right.spikes, risen(e.spec, e.right.spikes)
     for t, current in enumerate(synaptic(e.spec, e.right.currents)):
@@ -95,9 +97,10 @@ def _loses_input(e: Evidence) -> Hypothesis:
 
 
 def _rests(e: Evidence, pause: int) -> Hypothesis:
-    """A loop whose potential goes on as it should, and which does not fire for `pause` steps after a spike."""
+    """Returns a loop with an unchanged potential that does not fire for `pause` steps after a
+    spike."""
     v, rest = np.empty_like(e.right.currents), np.zeros_like(e.right.currents[0])
-    spikes, shown, a = (
+    spikes, shown_potentials, a = (
         e.right.spikes,
         np.empty_like(e.right.currents),
         risen(e.spec, e.right.spikes),
@@ -105,6 +108,6 @@ def _rests(e: Evidence, pause: int) -> Hypothesis:
     for t, current in enumerate(e.right.currents):
         v[t] = e.spec.decay * rest + current - a[t]
         resting = (spikes[max(0, t - pause) : t] > 0).any(axis=0)
-        shown[t] = np.where(resting, np.minimum(v[t], 0), v[t])
+        shown_potentials[t] = np.where(resting, np.minimum(v[t], 0), v[t])
         rest = after_reset(e.spec, v[t], spikes[t], a[t])
-    return e.suppose(currents=currents_for(e, shown))
+    return e.suppose(currents=currents_for(e, shown_potentials))

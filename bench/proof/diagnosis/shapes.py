@@ -1,4 +1,4 @@
-"""Which node of a network gives its value another shape, where that of it or of a node behind it is seen."""
+"""Names the node of a network that gives its value another shape, seen there or at a later node."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -9,14 +9,15 @@ from ...core.network import Network, Node, Shape
 from .values import between
 
 TRIED = {"outputs": range(0), "padding": range(6), "stride": range(1, 5), "kernel": range(1, 12)}
-"""Options, each with the values that a node may have instead; of outputs, as many as were given."""
+"""Options with the values that are tried; of outputs, the observed number."""
 
 
 def shape_fault(
     network: Network, name: str, given: Shape, right: Collection[str] = ()
 ) -> str | None:
-    """The node that makes features `given` of node `name`, and what explains them. Neurons before it are right, and nodes that
-    are known to be. None where the values of that node stand in another order."""
+    """Names the node that makes features `given` of node `name`, and the option that explains
+    them. Neurons before it are right, and nodes in `right`. None where the values of that node
+    are in another order."""
     if prod(given) == prod(network.shapes[name]):
         return None
     node = network.node(name)
@@ -39,7 +40,7 @@ def shape_fault(
 
 
 def _changes(nodes: list[Node], given: Shape) -> Iterator[tuple[Node, str, Node]]:
-    """Nodes with one option changed, what happens most often first."""
+    """Yields nodes with one option changed, the most frequent fault first."""
     for option, tried in TRIED.items():
         for node in nodes:
             for value in given[:1] if option == "outputs" else tried:

@@ -1,4 +1,4 @@
-"""Names what is wrong with a training step: its loss, or what its optimizer carries from step to step."""
+"""Names the fault of a training step: its loss, or what its optimizer carries from step to step."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,7 +18,8 @@ Stepped = Callable[[Descent, list[By]], None]
 
 
 def loss_fault(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
-    """The wrong loss whose gradients a call with right decisions and a right output gives."""
+    """Names the wrong loss that explains the gradients of a call with right decisions and a
+    right output."""
     if problem.loss is None or call.gradients is None:
         return None
     result = oracle.forward(problem.network, problem.parameters, call.x, call.spikes)
@@ -32,7 +33,7 @@ def loss_fault(problem: Problem, call: Call, limits: LimitsByNode) -> str | None
 def _wrong_losses(
     loss: str, output: np.ndarray, labels: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Gradients of the output, with the words for the loss that has them."""
+    """Yields gradients of the output, with the words for their loss."""
     right, (steps, items, count) = loss_and_gradient(loss, output, labels)[1], output.shape
     each = [loss_and_gradient(loss, output[t : t + 1], labels)[1] for t in range(steps)]
     if steps > 1:
@@ -41,7 +42,9 @@ def _wrong_losses(
         mean = loss in MEAN_OF_TIME
         other = loss_and_gradient("spike-count" if mean else "cross-entropy", output, labels)[1]
         yield (
-            f"the loss is of the {'sum' if mean else 'mean'} over time, not of the {'mean' if mean else 'sum'}",
+            "the loss is of the sum over time, not of the mean"
+            if mean
+            else "the loss is of the mean over time, not of the sum",
             other,
         )
         last = np.zeros_like(right)
@@ -92,7 +95,7 @@ class _Nesterov(Descent):
 
 
 class _Uncorrected(Descent):
-    """Adam whose means are not corrected for their start at 0."""
+    """Adam without the correction of its means for their start at 0."""
 
     def _move(self, g: np.ndarray, first: Any, second: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
         own = OPTIMIZERS[self.optimizer or "sgd"]
@@ -123,8 +126,8 @@ FAULTS: dict[str, tuple[type[Descent], Stepped]] = {
 def step_fault(
     optimizer: str | None, start: By, seen: list[By], fits: Callable[[By], bool]
 ) -> str | None:
-    """The fault whose way from `start` along the gradients `seen` ends where it `fits`, None if there is none or where the right
-    way does."""
+    """Names the fault with which steps from `start` along the gradients `seen` end where it
+    `fits`. None if there is none, or if the right steps do."""
     if fits(_way(Descent, lambda descent, given: descent.step(given[-1]), optimizer, start, seen)):
         return None
     for words, (kind, stepped) in FAULTS.items():

@@ -1,4 +1,4 @@
-"""What a node of a network, or every node of its kind, may compute instead: tried where a decision behind it is wrong."""
+"""Faults of a node's value, or of every node of its kind, tried where a later decision is wrong."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,16 +12,16 @@ from ..layers import LAYERS, Arrays
 from ..recurrence import after_reset, risen, spec_of
 
 Compute = Callable[..., np.ndarray]
-"""From the values that a node reads to its own."""
+"""Maps the input values of a node to its value."""
 Faults = dict[str, Compute]
-"""By what is said of the node."""
+"""Functions by the words for their fault."""
 AXES = {
     "by its time step alone": (1, 3, 4),
     "by pixel": (0, 1),
     "by item alone": (0, 3, 4),
     "over the channels": (0, 1, 2, 3, 4),
 }
-"""Over which axes of (T, B, C, H, W) a norm may average instead."""
+"""Axes of (T, B, C, H, W) over which a norm may average instead."""
 
 
 def best_fault(
@@ -31,8 +31,9 @@ def best_fault(
     before: Statistics | None,
     misfit: Callable[[np.ndarray], float],
 ) -> str | None:
-    """The fault with which what neuron `target` reads, or the output `target` is, fits best: `misfit` is 1 or less. All neurons
-    before it are right. `before` are the norms' running statistics before the call."""
+    """Names the fault that best explains the currents of neuron `target`, or the output
+    `target`: its `misfit` is 1 or less. All neurons before it are right. `before` are the norms'
+    running statistics before the call."""
     node = network.node(target)
     end = node.inputs[0] if node.kind == "neuron" else target
     inner = between(network, end)
@@ -47,26 +48,30 @@ def best_fault(
     suspects = [each for each in inner if each.name not in right]
     faults = {each.name: _faults(network, run, each, before) for each in suspects}
     tried = [
-        (told([each], words), {each.name: wrong})
+        (sentence([each], words), {each.name: wrong})
         for each in suspects
         for words, wrong in faults[each.name].items()
     ]
     for kind in dict.fromkeys(each.kind for each in suspects):
         alike = [each for each in suspects if each.kind == kind]
-        own = [faults[each.name] for each in alike]
+        faults_of_kind = [faults[each.name] for each in alike]
         shared = (
-            [words for words in own[0] if all(words in others for others in own)]
+            [
+                words
+                for words in faults_of_kind[0]
+                if all(words in others for others in faults_of_kind)
+            ]
             if len(alike) > 1
             else []
         )
         tried += [
             (
-                told(alike, words),
-                {n.name: wrong[words] for n, wrong in zip(alike, own, strict=True)},
+                sentence(alike, words),
+                {n.name: wrong[words] for n, wrong in zip(alike, faults_of_kind, strict=True)},
             )
             for words in shared
         ]
-    found = [
+    fits = [
         (misfit(_changed(network, run, inner, end, changed)), words) for words, changed in tried
     ]
     if node.kind == "neuron":
@@ -76,33 +81,36 @@ def best_fault(
             for name in _before(network, end)
             if run.values[name].shape == currents.shape
         }
-        found += [
+        fits += [
             (misfit(value), f"{target} reads {name}, not {end}") for name, value in others.items()
         ]
-        found += [
+        fits += [
             (misfit(currents + value), f"{name} is added in front of {target}")
             for name, value in others.items()
         ]
-        found.append((misfit(_late(currents)), f"{target} reads {end} one step late"))
-    lowest, words = min(found, key=lambda pair: pair[0], default=(np.inf, ""))
+        fits.append((misfit(_late(currents)), f"{target} reads {end} one step late"))
+    lowest, words = min(fits, key=lambda pair: pair[0], default=(np.inf, ""))
     return words if lowest <= 1 else None
 
 
-def told(nodes: list[Node], words: str) -> str:
-    """What is wrong with one node, or with each of several; `words` have what a node reads as {0} and {1}."""
+def sentence(nodes: list[Node], words: str) -> str:
+    """Returns the sentence about one node, or about each of several; {0} and {1} in `words` are
+    its inputs."""
     if len(nodes) == 1:
         return f"{nodes[0].name} {words.format(*nodes[0].inputs)}"
-    return f"each of {', '.join(node.name for node in nodes)} {words.format('its first input', 'its second input')}"
+    names = ", ".join(node.name for node in nodes)
+    return f"each of {names} {words.format('its first input', 'its second input')}"
 
 
 def _before(network: Network, name: str) -> list[str]:
-    """The input and the nodes that stand before one."""
+    """Returns INPUT and the nodes before one."""
     names = [INPUT, *(node.name for node in network.nodes)]
     return names[: names.index(name)]
 
 
 def between(network: Network, end: str) -> list[Node]:
-    """The nodes behind neurons, or the input, up to `end`, in their order, neurons that hand out potentials among them."""
+    """Returns the nodes between neurons, or the input, and `end`, in their order, with neurons
+    that output potentials."""
     names, ways = set[str](), [end]
     while ways:
         if (name := ways.pop()) == INPUT or (
@@ -118,7 +126,7 @@ def between(network: Network, end: str) -> list[Node]:
 def _changed(
     network: Network, run: oracle.Run, inner: list[Node], end: str, changed: dict[str, Compute]
 ) -> np.ndarray:
-    """The value of `end` if nodes compute what is `changed`."""
+    """Returns the value of `end` with `changed` functions of nodes."""
     values: dict[str, np.ndarray] = {}
     for node in inner:
         if node.name in changed or values.keys() & {*node.inputs}:
@@ -132,13 +140,13 @@ def _changed(
 def _right(
     run: oracle.Run, node: Node, options: dict[str, Any] = {}, **parameters: np.ndarray
 ) -> Compute:
-    """What a node computes, with other options and parameters if they are given."""
+    """Returns the function of a node, with other options and parameters if they are set."""
     own = {**oracle.exact(run.parameters, node), **parameters}
     return lambda *inputs: LAYERS[node.kind]({**node.options, **options}, own, *inputs)[0]
 
 
 def _faults(network: Network, run: oracle.Run, node: Node, before: Statistics | None) -> Faults:
-    """The faults of a node's kind, then those that any may have."""
+    """Returns the faults of a node's kind, then those of any node."""
     if node.kind == "neuron":
         return _of_neuron(run, node)
     right, own, shape = (
@@ -185,7 +193,7 @@ def _late(x: np.ndarray) -> np.ndarray:
 def _norm(
     own: Arrays, node: Node, mean: Any, variance: Any, epsilon: float | None = None
 ) -> Compute:
-    """A norm by given statistics: arrays by channel, or functions of what it reads."""
+    """Returns a norm with these statistics: arrays by channel, or functions of its input."""
 
     def compute(x: np.ndarray) -> np.ndarray:
         by_channel = (-1, *(1,) * (x.ndim - 3))
@@ -322,6 +330,12 @@ def _of_neuron(run: oracle.Run, node: Node) -> Faults:
 
 
 _OF_KIND: dict[str, Callable[[oracle.Run, Node], Faults]] = {
-    "norm": _of_norm, "conv": _of_conv, "linear": _of_linear, "max_pool": _of_pool, "avg_pool": _of_pool,
-    "flatten": _of_flatten, "add": _of_add, "mean_time": _of_mean,
-}  # fmt: skip
+    "norm": _of_norm,
+    "conv": _of_conv,
+    "linear": _of_linear,
+    "max_pool": _of_pool,
+    "avg_pool": _of_pool,
+    "flatten": _of_flatten,
+    "add": _of_add,
+    "mean_time": _of_mean,
+}
