@@ -1,18 +1,16 @@
 """Memory of JAX on a GPU."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .jax_program import JaxProgram
+from typing import Any
 
 
 class JaxMemory:
     """Bytes in use by XLA's counter, and at the peak by its plan of the call. The counter's peak is
-    that of the process: a phase would report the peak of an earlier one (jax#8096)."""
+    that of the process: a phase would report the peak of an earlier one (jax#8096). `program` is a
+    JaxProgram."""
 
     meaning = "XLA planned"
 
-    def __init__(self, program: "JaxProgram") -> None:
+    def __init__(self, program: Any) -> None:
         self.program, self.plans = program, dict[str, int]()
 
     def reset(self) -> None:
