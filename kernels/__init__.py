@@ -1,11 +1,12 @@
-"""The neurons' definition (`spec`) and the project's own fused kernels. The package is usable without the harness.
+"""The neurons' definition (`spec`) and fused kernels. The package works without the harness.
 
     from snnbench.kernels import LIF, BatchNormLIF, ConvLIF, LinearLIF, NeuronSpec
     from snnbench.kernels.lif import lif  # the neuron as a function
     from snnbench.kernels import PackedFrames  # recordings of events in few bytes
 
-torch is imported only when one of the kernels is. The kernels for CUDA devices (the backends "cuda" and "triton", and the
-tiers of `LinearLIF`) are tested by emulation, in Triton's interpreter and by their machine code; no GPU has run them yet.
+torch is imported with the first kernel. The kernels for CUDA devices (the backends "cuda" and
+"triton", and the tiers of `LinearLIF`) are tested by emulation, in Triton's interpreter and by
+their machine code; no GPU has run them yet.
 """
 
 from importlib import import_module
@@ -20,7 +21,7 @@ _MODULES = {
     "ConvLIF": ".conv_lif.module",
     "PackedFrames": ".events.packed",
 }
-"""The modules of the names that need torch."""
+"""Modules of the names that need torch."""
 
 __all__ = [
     "LIF",

@@ -1,4 +1,4 @@
-"""The backends of a kernel, and which of them runs a call: the best that can on its device, or the one requested by name."""
+"""Chooses the backend of a call: the best that its device can run, or the requested one."""
 
 import importlib
 import warnings
@@ -10,10 +10,12 @@ import torch
 
 
 class Backends:
-    """The backends of one kernel. `modules` are their modules by name, relative to `package`; `best` has names by device type,
-    the best first; other devices have "reference". `does` begins the warning that a better backend does not run.
+    """The backends of one kernel.
 
-    Each module has `unavailable(device, dtype)`: why it cannot run tensors of a device and type, in words for the user, or None.
+    `modules` maps names to modules relative to `package`. `best` maps a device type to names, the
+    best first; other devices run "reference". `does` begins the warning that a better backend
+    cannot run. Each module has `unavailable(device, dtype)`: the reason why it cannot run such
+    tensors, or None.
     """
 
     def __init__(
@@ -30,7 +32,7 @@ class Backends:
         return importlib.import_module(self.modules[name], self.package)
 
     def _unavailable(self, name: str, device_type: str, dtype: torch.dtype) -> str | None:
-        """The backend's own reason, or the package that is missing."""
+        """Returns the backend's reason, or the missing package."""
         try:
             return self.module(name).unavailable(torch.device(device_type), dtype)
         except ImportError as error:
@@ -39,8 +41,11 @@ class Backends:
     def choose(
         self, device_type: str, dtype: torch.dtype, requested: str | None, warn: bool
     ) -> str:
-        """`requested`, or the best that is available; the last of them is taken for available. With `warn` a warning says why a
-        better one does not run. Raises ValueError if `requested` is unknown and RuntimeError, with the reason, if it cannot run.
+        """Returns `requested`, or the best available backend; the last of `best` is assumed
+        available.
+
+        Warns with the reasons why better backends cannot run if `warn`. Raises ValueError if
+        `requested` is unknown and RuntimeError, with the reason, if it cannot run.
         """
         if requested is None:
             reasons = []

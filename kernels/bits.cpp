@@ -1,5 +1,5 @@
-// Spikes 0 or 1 in bits on CPUs, and back: `count` floats side by side, a multiple of eight; the first of eight is the lowest bit.
-// Compiled at first use.
+// Packs `count` 0/1 spikes, a multiple of eight, from floats into bits on CPUs, and back; the first
+// of eight is the lowest bit. Compiled at first use.
 
 #include "bits.h"
 

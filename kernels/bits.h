@@ -1,4 +1,4 @@
-// Eight floats and the bits that they are, 0 or 1; the first of eight is the lowest bit.
+// Converts eight floats, 0 or 1, to the bits of a byte and back; the first is the lowest bit.
 
 #pragma once
 

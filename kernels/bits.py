@@ -1,4 +1,4 @@
-"""Spikes stored in as few bytes as possible: eight 0/1 spikes in a byte, or one byte for a count."""
+"""Stores spikes in few bytes: eight 0/1 spikes in a byte, or one byte for each count."""
 
 import ctypes
 from functools import lru_cache
@@ -10,13 +10,11 @@ from torch import Tensor
 from .build import cpp
 
 LARGEST_COUNT = 255
-"""The largest count of spikes that a byte holds."""
-OF_A_THREAD = 1 << 16
-"""Spikes that are worth a thread."""
+SPIKES_PER_THREAD = 1 << 16
 
 
 def packed_like(spikes: Tensor, most: int) -> Tensor:
-    """An unwritten tensor of the shape of `pack(spikes, most)`."""
+    """Returns an unwritten tensor of the shape of `pack(spikes, most)`."""
     size = spikes.shape[-1]
     return spikes.new_empty(
         (*spikes.shape[:-1], -(-size // 8) if most == 1 else size), dtype=torch.uint8
@@ -24,8 +22,11 @@ def packed_like(spikes: Tensor, most: int) -> Tensor:
 
 
 def pack(spikes: Tensor, most: int) -> Tensor:
-    """Spikes (…, K), whole numbers from 0 to `most`, as uint8 (…, ⌈K/8⌉), or (…, K) for `most` > 1. With `most` = 1 the first of
-    eight spikes is the lowest bit, and the last byte is filled up with zeros."""
+    """Packs spikes (…, K), whole numbers from 0 to `most`, into uint8.
+
+    Returns (…, ⌈K/8⌉) for `most` = 1: the first of eight spikes is the lowest bit, and zeros fill
+    the last byte. Returns one byte for each count, (…, K), for `most` > 1.
+    """
     if most > 1:
         return spikes.to(torch.uint8)
     if _compiled(spikes):
@@ -41,7 +42,7 @@ def pack(spikes: Tensor, most: int) -> Tensor:
 
 
 def unpack(stored: Tensor, most: int, out: Tensor) -> None:
-    """The inverse of `pack`: writes all of `out` (…, K), of any number type."""
+    """Inverts `pack`: writes all of `out` (…, K), of any number type."""
     if most > 1:
         out.copy_(stored)
         return
@@ -54,13 +55,15 @@ def unpack(stored: Tensor, most: int, out: Tensor) -> None:
 
 
 def _compiled(spikes: Tensor) -> bool:
-    """Whether bits.cpp takes such spikes."""
-    known = spikes.device.type == "cpu" and spikes.dtype == torch.float32 and spikes.is_contiguous()
-    return known and spikes.shape[-1] % 8 == 0 and cpp.unusable() is None
+    """Returns True if bits.cpp can pack such spikes."""
+    supported = (
+        spikes.device.type == "cpu" and spikes.dtype == torch.float32 and spikes.is_contiguous()
+    )
+    return supported and spikes.shape[-1] % 8 == 0 and cpp.unusable() is None
 
 
 def _call(name: str, spikes: Tensor, stored: Tensor) -> None:
-    threads = min(torch.get_num_threads(), 1 + spikes.numel() // OF_A_THREAD)
+    threads = min(torch.get_num_threads(), 1 + spikes.numel() // SPIKES_PER_THREAD)
     first, second = (spikes, stored) if name == "pack" else (stored, spikes)
     getattr(_library(), name)(threads, spikes.numel(), first.data_ptr(), second.data_ptr())
 

@@ -16,11 +16,12 @@ def register(
     backward: Callable,
     setup_context: Callable,
 ):
-    """The operator `snnbench::name`. It must not write to its arguments.
+    """Registers the operator `snnbench::name`, which must not write to its arguments.
 
-    `arguments` are those of torch's schema, `results` is the number of tensors that it returns; `fake` returns unwritten
-    results of the right shapes and strides; `backward` and `setup_context` are those of `torch.library.register_autograd`.
-    `torch.library.custom_op` would do the same and take 15 µs longer for each call.
+    `arguments` are those of torch's schema, and `results` is the number of returned tensors. `fake`
+    returns unwritten results of the right shapes and strides. `backward` and `setup_context` are
+    those of `torch.library.register_autograd`. `torch.library.custom_op` does the same but takes 15
+    µs longer for each call.
     """
     _LIBRARY.define(f"{name}({arguments}) -> ({', '.join(['Tensor'] * results)})")
     _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
@@ -34,7 +35,8 @@ def register(
 def register_backward(
     name: str, arguments: str, results: int, kernel: Callable, fake: Callable, forward_name: str
 ):
-    """The backward operator of what users call `forward_name`. Differentiating it raises RuntimeError."""
+    """Registers the backward operator of the public `forward_name`; its derivative raises
+    RuntimeError."""
 
     def refuse(ctx, *gradients):
         raise no_second_derivative(forward_name)
@@ -45,7 +47,8 @@ def register_backward(
 
 
 def no_second_derivative(name: str) -> RuntimeError:
-    """The error for whoever differentiates the backward pass of what users call `name`."""
+    """Returns the error for a second derivative of the public `name`."""
     return RuntimeError(
-        f"a spike's surrogate has no second derivative: {name} cannot be differentiated twice (create_graph=True)"
+        f"a spike's surrogate has no second derivative: {name} cannot be differentiated twice"
+        " (create_graph=True)"
     )

@@ -1,18 +1,21 @@
-"""The neurons of this benchmark, as a specification that does not depend on any implementation.
+"""Specification of the neurons of this benchmark, independent of any implementation.
 
-All neurons are one recurrence over time steps t, with p[-1] = 0 and currents x. Times are counted in steps; x, v, p and the
-threshold share one arbitrary unit.
+All neurons are one recurrence over time steps t, with p[-1] = 0 and currents x. Times are in steps;
+x, v, p and the threshold share one arbitrary unit.
 
     v[t] = decay · p[t-1] + x[t]          membrane potential before the spike
     s[t] = 1 if v[t] ≥ threshold else 0   (or the count floor(v/threshold), clipped to max_spikes)
     p[t] = reset(v[t], s[t])              membrane potential after the spike
 
-A neuron with a synaptic current (current-based, "CUBA") has i[t] = current_decay · i[t-1] + x[t], i[-1] = 0, in place of x[t].
+A neuron with a synaptic current (current-based, "CUBA") replaces x[t] by i[t] = current_decay ·
+i[t-1] + x[t], i[-1] = 0.
 
-A neuron with an adaptive threshold (ALIF, Bellec et al. 2018) has threshold + a[t] in place of the threshold, in its resets too:
-a[t] = adaptation_decay · a[t-1] + adaptation · s[t-1], a[-1] = 0. Its gradient goes back through a, whatever is detached.
+A neuron with an adaptive threshold (ALIF, Bellec et al. 2018) replaces the threshold by threshold +
+a[t], in its resets too: a[t] = adaptation_decay · a[t-1] + adaptation · s[t-1], a[-1] = 0. The
+gradient flows through a even if the reset is detached.
 
-A neuron that learns its decay has one parameter w for all its features, and `decay` is what it starts from:
+A neuron with a learned decay has one parameter w for all its features, and `decay` is the initial
+value:
 
     direct               decay = w
     sigmoid              decay = 1 − 1/(1 + exp(−w))           Fang et al. 2021 (PLIF: 1/τ = σ(w))
@@ -22,8 +25,8 @@ A neuron that learns its decay has one parameter w for all its features, and `de
     soft                 v − threshold·s                       through s unless detach_reset
     hard                 v·(s = 0)                             s is a constant if detach_reset
     none                 v                                     –
-    soft-undecayed       v − (threshold/decay)·s               as soft; the subtraction is not decayed (Spyx `nn.LIF`)
-    hard-straight        v·(s = 0)                             ∂p/∂v = 1, as if the product were no reset (lava-dl: detached);
+    soft-undecayed       v − (threshold/decay)·s               as soft, not decayed (Spyx)
+    hard-straight        v·(s = 0)                             ∂p/∂v = 1 (lava-dl: detached);
                                                                ∂p/∂s = −v unless detach_reset
 
 The derivative of the spike is replaced by a surrogate σ'(u), u = v − threshold, with slope k:
@@ -56,16 +59,19 @@ SURROGATES = (
 LEARNED = ("direct", "sigmoid", "time-constant")
 
 OPTIONAL = ("current_decay", "adaptation", "adaptation_decay")
-"""The numbers that a neuron need not have."""
+"""Numbers that are None for a neuron without them."""
 
 LARGEST = 3.4e38
-"""The largest threshold or slope: beyond it float32 has no finite number."""
+"""Upper bound of thresholds and slopes: float32 has no larger finite number."""
 
 
 @dataclass(frozen=True)
 class NeuronSpec:
-    """One neuron of the family in this module's docstring, for example `NeuronSpec("hard", decay=0.9, surrogate="atan")`. Raises
-    ValueError, naming the field and what would be right, when a value is outside its domain."""
+    """One neuron of the family above, for example `NeuronSpec("hard", decay=0.9,
+    surrogate="atan")`.
+
+    Raises ValueError, naming the field and its domain, if a value is outside its domain.
+    """
 
     reset: str = "soft"
     detach_reset: bool = False
@@ -79,7 +85,7 @@ class NeuronSpec:
     adaptation: float | None = None
     adaptation_decay: float | None = None
     text: ClassVar[str]
-    """All fields in one line, for operators whose arguments are texts. Each instance has its own; it is no field."""
+    """All fields of an instance in one line, for operators that take texts; not a field itself."""
 
     def __post_init__(self) -> None:
         if self.reset not in RESETS:
@@ -111,7 +117,10 @@ class NeuronSpec:
             self._check_learned()
         if self.adaptation is not None or self.adaptation_decay is not None:
             self._check_adaptation()
-        numbers = f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate} {float(self.slope)!r} {self.max_spikes}"
+        numbers = (
+            f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate}"
+            f" {float(self.slope)!r} {self.max_spikes}"
+        )
         synapse = "" if self.current_decay is None else f" {float(self.current_decay)!r}"
         learned = "" if self.learned_decay is None else f" {self.learned_decay}"
         adapts = (
@@ -132,7 +141,8 @@ class NeuronSpec:
             raise ValueError("decay = 1 is no decay to learn from: it must be below 1")
         if self.reset == "soft-undecayed":
             raise ValueError(
-                "learned_decay is not offered with the reset soft-undecayed, which divides by the decay"
+                "learned_decay is not offered with the reset soft-undecayed, which divides by the"
+                " decay"
             )
         if self.current_decay is not None:
             raise ValueError("learned_decay is not offered with a synaptic current")
@@ -150,7 +160,8 @@ class NeuronSpec:
             )
         if self.max_spikes > 1 or self.reset == "hard-straight":
             raise ValueError(
-                "an adaptive threshold is not offered with several spikes a step or the reset hard-straight"
+                "an adaptive threshold is not offered with several spikes a step or the reset"
+                " hard-straight"
             )
         if self.current_decay is not None or self.learned_decay is not None:
             raise ValueError(
@@ -158,13 +169,11 @@ class NeuronSpec:
             )
 
     def __hash__(self) -> int:
-        return hash(
-            self.text
-        )  # a string remembers its hash, and the kernels look specs up at every call
+        return hash(self.text)  # a string caches its hash; kernels look specs up at every call
 
     @classmethod
     def of(cls, text: str) -> "NeuronSpec":
-        """The inverse of `text`."""
+        """Returns the specification of `text`."""
         reset, detach, decay, threshold, surrogate, slope, most, *others = text.split()
         numbers = float(decay), float(threshold), surrogate, float(slope), int(most)
         if "adapts" in others:
@@ -181,14 +190,15 @@ class NeuronSpec:
 
     @property
     def subtracted(self) -> float:
-        """The amount by which a spike lowers the potential in the soft resets."""
+        """Amount by which a spike lowers the potential in the soft resets."""
         return self.threshold / self.decay if self.reset == "soft-undecayed" else self.threshold
 
     def with_reset(self, reset: str) -> "NeuronSpec":
         return replace(self, reset=reset)
 
     def label(self) -> str:
-        """The name if this is one of NEURONS, else its reset and the fields that differ from the named neuron of that reset."""
+        """Returns the name in NEURONS, or the reset with the fields that differ from its named
+        neuron."""
         for name, spec in NEURONS.items():
             if spec == self:
                 return name
@@ -201,7 +211,8 @@ class NeuronSpec:
         return f"{self.reset}({', '.join(different)})"
 
     def as_dict(self) -> dict:
-        """All fields but those that are None, so that ids from before they were known are the same."""
+        """Returns all fields but those that are None, so that new optional fields change no case
+        id."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -215,21 +226,22 @@ NEURONS = {
 
 
 def decay_of(spec: NeuronSpec, parameter: Any, xp: Any) -> Any:
-    """The decay that the parameter of a neuron with a learned one stands for. `xp` is its library: torch, jax.numpy or numpy."""
+    """Returns the decay of a learned `parameter`; `xp` is its library: torch, jax.numpy or
+    numpy."""
     if spec.learned_decay == "time-constant":
         return xp.exp(-1 / parameter)
     return parameter if spec.learned_decay == "direct" else 1 / (1 + xp.exp(parameter))
 
 
 def parameter_of_decay(spec: NeuronSpec) -> float:
-    """The parameter with which a neuron with a learned decay starts."""
+    """Returns the initial parameter of a neuron with a learned decay."""
     if spec.learned_decay == "time-constant":
         return -1 / log(spec.decay)
     return spec.decay if spec.learned_decay == "direct" else log(1 / spec.decay - 1)
 
 
 def decay_by_parameter(spec: NeuronSpec, decay: Any) -> Any:
-    """The derivative of a learned decay by its parameter."""
+    """Returns the derivative of a learned decay by its parameter."""
     if spec.learned_decay == "time-constant":
         return decay * log(decay) ** 2
     return 1.0 if spec.learned_decay == "direct" else -decay * (1 - decay)

@@ -1,4 +1,4 @@
-"""Surrogate derivatives σ'(u), u = v − threshold, as `snnbench.kernels.spec` defines them, for torch, JAX and NumPy."""
+"""Surrogate derivatives σ'(u), u = v − threshold (formulas: `spec`), for torch, JAX and NumPy."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from .spec import NeuronSpec
 
 
 def derivative(spec: NeuronSpec, xp: Any) -> Callable[[Any], Any]:
-    """The function σ'(u) of arrays u of any shape. `xp` is the array's library: torch, jax.numpy or numpy."""
+    """Returns the function σ'(u) of arrays u of any shape; `xp` is torch, jax.numpy or numpy."""
     k = spec.slope
     return {
         "superspike": lambda u: 1 / (1 + k * xp.abs(u)) ** 2,

@@ -1,4 +1,5 @@
-"""Batch normalisation and the neuron in plain eager calls, without torch's dispatcher; `lif.autograd` says when and why."""
+"""Batch normalisation and the neuron in plain eager calls, without torch's dispatcher (see
+`lif.autograd`)."""
 
 import torch
 
@@ -11,10 +12,13 @@ class NormalisedNeuron(torch.autograd.Function):
     def forward(
         ctx, currents, state, weight, bias, epsilon: float, options: NeuronOptions, group=None
     ):
-        """Spikes, final state, trace, mean, biased variance, and how many numbers of a channel these are of: those of all ranks
-        of `group`, if there is one."""
-        found = run_normalised(options, currents, state, weight, bias, epsilon, group)
-        spikes, final_state, trace, checkpoints, mean, variance, count = found
+        """Returns spikes, final state, trace, mean, biased variance and numbers in a channel.
+
+        Statistics and count cover all ranks of `group`, if it is not None.
+        """
+        spikes, final_state, trace, checkpoints, mean, variance, count = run_normalised(
+            options, currents, state, weight, bias, epsilon, group
+        )
         if options.checkpoints:
             ctx.save_for_backward(currents, weight, bias, mean, variance, checkpoints)
             ctx.set_materialize_grads(False)
@@ -36,9 +40,7 @@ class NormalisedNeuron(torch.autograd.Function):
             ctx.epsilon,
             needed[0],
         )
-        if (
-            torch.is_grad_enabled()
-        ):  # with create_graph=True: the operator refuses a second derivative in words
+        if torch.is_grad_enabled():  # create_graph=True: the operator raises a clear error
             gradients = batch_norm_lif_backward_op(*arguments, *ctx.options.arguments())
         else:
             gradients = run_normalised_backward(ctx.options, *arguments, ctx.shared)

@@ -1,9 +1,9 @@
-// What batch normalisation needs beside the neuron on CPUs: sums over channels, and rows of numbers that follow from them.
+// Batch normalisation beside the neuron on CPUs: sums over channels, and rows of numbers from them.
 //
-// Arrays are contiguous: currents (outer, channels, inner), sums (items, channels, inner), rows (channels, inner): one number for
-// each channel, repeated. One thread adds up a channel, in the same order whatever the number of threads: a few hundred numbers
-// in float32, then in float64. Compiled at first use with the macro NORM_CURRENT, the element type of currents, and the one of
-// rows.h.
+// Arrays are contiguous: currents (outer, channels, inner), sums (items, channels, inner), and rows
+// (channels, inner), which repeat one number for each channel. One thread adds up a channel, in the
+// same order for any number of threads: a few hundred numbers in float32, then in float64. Compiled
+// at first use with the macro NORM_CURRENT, the element type of currents, and that of rows.h.
 
 #include <cmath>
 
@@ -17,7 +17,8 @@ struct Size {
   int64_t threads, outer, channels, inner;
 };
 
-// Adds Σ (x − center) and Σ (x − center)² of channels [first, first + count) to `sums` and `squares`.
+// Adds Σ (x − center) and Σ (x − center)² of channels [first, first + count) to `sums` and
+// `squares`.
 template <typename T>
 static void add(const T* x, const Size& size, int64_t first, int64_t count, const float* center, double* sums, double* squares) {
   if (size.inner > 1) {
@@ -73,7 +74,8 @@ static float rate_of(float variance, float epsilon) { return 1.0f / std::sqrt(va
 
 extern "C" {
 
-// Mean and biased variance (channels,). The second scan sums distances from the mean of the first, and mends its rounding.
+// Mean and biased variance (channels,). The second scan sums distances from the first scan's mean,
+// and corrects its rounding.
 void norm_statistics(const Size* size, const NORM_CURRENT* x, float* mean, float* variance) {
   const double numbers = (double)size->outer * size->inner;
   const int64_t blocks = (size->channels + LANES - 1) / LANES;
@@ -93,7 +95,8 @@ void norm_statistics(const Size* size, const NORM_CURRENT* x, float* mean, float
   }
 }
 
-// Rows of the scale γ·r, of the shift β − μ·γ·r and of the mean μ, with r = 1/√(variance + ε); γ and β null: 1 and 0.
+// Rows of the scale γ·r, of the shift β − μ·γ·r and of the mean μ, with r = 1/√(variance + ε); γ
+// and β null: 1 and 0.
 void norm_rows(const Size* size, const float* mean, const float* variance, const float* weight, const float* bias, float* rows,
                float epsilon) {
   const int64_t inner = size->inner, apart = size->channels * inner;
@@ -105,8 +108,9 @@ void norm_rows(const Size* size, const float* mean, const float* variance, const
   }
 }
 
-// From Σ_t e and Σ_t e·(x − μ) (items, channels, inner), where `outer` are the items: the gradients by weight and by bias
-// (channels,) and, unless null, rows of the factor of x − μ and of the constant in the second scan. m: numbers in a channel.
+// From Σ_t e and Σ_t e·(x − μ) (items, channels, inner), where `outer` are the items: the gradients
+// by weight and by bias (channels,) and, unless null, rows of the factor of x − μ and of the
+// constant in the second scan. m: numbers in a channel.
 void norm_gradients(const Size* size, const float* errors, const float* by_current, const float* variance, const float* weight,
                     float* by_weight, float* by_bias, float* mixed, float epsilon, double m) {
   const int64_t inner = size->inner, channels = size->channels;

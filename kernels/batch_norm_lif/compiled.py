@@ -1,6 +1,6 @@
-"""Calls channels.cpp: statistics of channels, and what follows from them, for contiguous currents (T, B, C, …) on CPUs.
+"""Calls channels.cpp: the functions of `statistics` for contiguous currents (T, B, C, …) on CPUs.
 
-torch takes some sixty calls for the same, and in a layer of a small network each takes as long as the neuron.
+torch needs some sixty calls for them, each as slow as the neuron of a small network.
 """
 
 import ctypes
@@ -17,15 +17,15 @@ from ..lif.strides import MAX_DIMS
 
 
 def takes(currents: Tensor, channel_dim: int) -> bool:
-    """Whether these functions compute for such currents."""
-    known = (
+    """Returns True if these functions support such currents."""
+    supported = (
         currents.device.type == "cpu"
         and currents.dtype in TYPES
         and currents.is_contiguous()
         and currents.numel() > 0
     )
     return (
-        known
+        supported
         and currents.dim() > 2
         and channel_dim in (2, 2 - currents.dim())
         and cpp.unusable() is None
@@ -33,7 +33,7 @@ def takes(currents: Tensor, channel_dim: int) -> bool:
 
 
 def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance (C,), float32."""
+    """Returns mean and biased variance (C,), float32."""
     mean, variance = _room(x, x.shape[2]), _room(x, x.shape[2])
     threads = min(torch.get_num_threads(), 1 + x.numel() // GRAIN)
     size = _size(threads, x.shape[0] * x.shape[1], x.shape)
@@ -50,11 +50,11 @@ def rows(
     bias: Tensor | None,
     epsilon: float,
 ) -> tuple[Tensor, ...]:
-    """Scale, shift and mean, expanded to one step of x."""
-    found, weight, bias = _room(x, 3, 1, *x.shape[2:]), _plain(weight), _plain(bias)
-    arrays = _addresses(mean, variance, weight, bias, found)
+    """Returns scale, shift and mean, expanded to one step of x."""
+    rows_of_channels, weight, bias = _room(x, 3, 1, *x.shape[2:]), _plain(weight), _plain(bias)
+    arrays = _addresses(mean, variance, weight, bias, rows_of_channels)
     _library(x.dtype).norm_rows(_size(1, 1, x.shape), *arrays, epsilon)
-    return found.expand(-1, *x.shape[1:]).unbind()
+    return rows_of_channels.expand(-1, *x.shape[1:]).unbind()
 
 
 def gradients(
@@ -67,7 +67,7 @@ def gradients(
     epsilon: float,
     needed: bool,
 ) -> tuple[Tensor | None, ...]:
-    """As `statistics.gradients`; the sums are contiguous."""
+    """Returns the results of `statistics.gradients`, from contiguous sums."""
     by_weight, by_bias, weight = _room(x, x.shape[2]), _room(x, x.shape[2]), _plain(weight)
     mixed = _room(x, 2, 1, *x.shape[2:]) if needed else None
     arrays = _addresses(errors, by_current, variance, weight, by_weight, by_bias, mixed)
@@ -82,7 +82,7 @@ def gradients(
 
 
 def _room(x: Tensor, *shape: int) -> Tensor:
-    return x.new_empty(shape, dtype=torch.float32)  # whatever torch's default type and device are
+    return x.new_empty(shape, dtype=torch.float32)  # independent of torch's default type and device
 
 
 def _plain(parameter: Tensor | None) -> Tensor | None:
@@ -95,7 +95,7 @@ def _addresses(*arrays: Tensor | None) -> list[int | None]:
 
 @lru_cache(maxsize=4096)
 def _size(threads: int, outer: int, shape: torch.Size) -> bytes:
-    """The struct Size of currents of such a shape."""
+    """Returns the struct Size of currents of such a shape."""
     return struct.pack("=4q", threads, outer, shape[2], shape[3:].numel())
 
 

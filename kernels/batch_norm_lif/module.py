@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
     """Batch normalisation and the neuron: currents (T, B, C, …) → spikes (T, B, C, …).
 
-    Outputs, gradients and running statistics equal those of `nn.BatchNorm` on (T·B, C, …) followed by `LIF`; the module loads
-    the `state_dict` of an `nn.BatchNorm`. In `eval` mode the running statistics give the neuron's scale and shift. The first
-    arguments are those of `nn.BatchNorm`, `channel_dim` is the dim C of the currents, and the others are those of `LIF`.
-    Raises ValueError if the currents do not have `num_features` channels, or one value for each channel in training, and the
-    errors of `lif`.
+    Outputs, gradients and running statistics equal those of `nn.BatchNorm` on (T·B, C, …) followed
+    by `LIF`; the module loads the `state_dict` of an `nn.BatchNorm`. In `eval` mode the running
+    statistics give the neuron's scale and shift. The first arguments are those of `nn.BatchNorm`,
+    `channel_dim` is the dim C of the currents, and the others are those of `LIF`. Raises the errors
+    of `lif`, and ValueError if the currents do not have `num_features` channels or, in training,
+    have a single value for each channel.
 
-    With a `process_group` of torch.distributed, statistics are those of the parts of all its ranks, which may be of any sizes, an
-    empty one among them: one all_gather in forward and one all_reduce in backward, so that all ranks make their calls together.
-    Gradients by the currents are then those of the whole; those by `weight` and `bias` are of the rank's own part, to be summed
-    with all others, as DistributedDataParallel does. No compiler sees such a layer.
+    With a `process_group` of torch.distributed, statistics cover the parts of all its ranks, of any
+    sizes, also empty: one all_gather in forward and one all_reduce in backward, so all ranks must
+    call together. Gradients by the currents are those of the whole batch; those by `weight` and
+    `bias` cover the rank's part and are to be summed over ranks, as DistributedDataParallel does.
+    Such a layer cannot be compiled.
 
     Example:
 
@@ -69,15 +71,11 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
 
     def forward(self, currents: Tensor, state: Tensor | None = None) -> Tensor | LIFOutput:
         if currents.shape[self.channel_dim] != self.num_features:
-            shape, wanted = (
-                tuple(currents.shape),
-                f"{self.num_features} channels in dim {self.channel_dim}",
-            )
-            raise ValueError(f"currents {shape} need {wanted}")
-        given = (
-            currents.numel() > 0 or self.process_group is not None
-        )  # the others wait for an empty part too
-        if given and (self.training or self.running_mean is None):
+            channels = f"{self.num_features} channels in dim {self.channel_dim}"
+            raise ValueError(f"currents {tuple(currents.shape)} need {channels}")
+        # Other ranks wait for an empty part too.
+        has_values = currents.numel() > 0 or self.process_group is not None
+        if has_values and (self.training or self.running_mean is None):
             out = self._normalised_by_the_batch(currents, state)
         else:
             scale, shift = self.weight, self.bias
@@ -99,17 +97,20 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
     def _normalised_by_the_batch(self, currents: Tensor, state: Tensor | None) -> LIFOutput:
         if currents.numel() == self.num_features and self.process_group is None:
             raise ValueError(
-                f"training needs more than one value a channel, currents are {tuple(currents.shape)}"
+                "training needs more than one value a channel, currents are"
+                f" {tuple(currents.shape)}"
             )
         tensors = (currents, state, self.weight, self.bias)
         request = request_of(tensors, self.spec, self.channel_dim, **self.options)
         if suffices(tensors):
             options = cached_options(request)
-            found = NormalisedNeuron.apply(*tensors, self.eps, options, self.process_group)
-            spikes, final_state, trace, mean, variance, count = found
+            spikes, final_state, trace, mean, variance, count = NormalisedNeuron.apply(
+                *tensors, self.eps, options, self.process_group
+            )
         elif self.process_group is not None:
             raise RuntimeError(
-                "BatchNormLIF with a process group runs in plain eager calls: no compiler, transform or mode"
+                "BatchNormLIF with a process group runs in plain eager calls: no compiler,"
+                " transform or mode"
             )
         else:
             options = options_of(*request)
@@ -125,7 +126,8 @@ class BatchNormLIF(torch.nn.modules.batchnorm._BatchNorm):
 
     @torch.no_grad()
     def update_statistics(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        """Update running statistics as `nn.BatchNorm` does, with the unbiased variance of `count` numbers in a channel."""
+        """Updates running statistics as `nn.BatchNorm` does; `count` is the numbers in a
+        channel."""
         self.num_batches_tracked.add_(1)
         rate = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), rate)

@@ -1,13 +1,14 @@
-"""Batch normalisation and neuron as one operator: Algorithms 1 to 4 of Liang et al. (DATE 2022), for all neurons of `spec`.
+"""Batch normalisation and neuron as one operator: Algorithms 1 to 4 of Liang et al. (DATE 2022).
 
-Normalised currents are never stored: with the batch's mean μ and r = 1/√(variance + ε) of a channel, they are the neuron's
-currents for the scale γ·r and the shift β − μ·γ·r. Forward saves only the input x, and backward scans it twice:
+Normalised currents are never stored: with the batch's mean μ and r = 1/√(variance + ε) of a
+channel, they are the neuron's currents for the scale γ·r and the shift β − μ·γ·r. Forward saves
+only the input x, and backward scans it twice:
 
-    scan 1    dβ = Σ e,  dγ = r·Σ e·(x − μ)                      e: gradient by the normalised current
+    scan 1    dβ = Σ e,  dγ = r·Σ e·(x − μ)                      e: by the normalised current
     scan 2    dx = γ·r·(e − dβ/m − (x − μ)·r·dγ/m)               m: numbers in a channel
 
-Bytes for each float32 element: forward 4 (statistics; on CPUs 8, in two scans) + 8, backward 8 + 12. Storing e instead would
-take 24 in backward.
+Bytes for each float32 element: forward 4 (statistics; on CPUs 8, in two scans) + 8, backward 8 +
+12; storing e instead would take 24 in backward.
 """
 
 from dataclasses import replace
@@ -33,7 +34,7 @@ from . import compiled, ranks, statistics
 
 
 def by_channel(currents: Tensor, channel_dim: int) -> ModuleType:
-    """The module that computes statistics, rows and gradients of such currents."""
+    """Returns the module that computes statistics, rows and gradients of such currents."""
     return compiled if compiled.takes(currents, channel_dim) else statistics
 
 
@@ -46,8 +47,12 @@ def run_normalised(
     epsilon: float,
     group: "ranks.Group | None" = None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor, Tensor, int]:
-    """Spikes, final state, trace, checkpoints (see `allocate`), mean and biased variance (C,) of currents (T, B, …), and how many
-    numbers of a channel these are of: with a `group` those of all its ranks."""
+    """Returns spikes, final state, trace, checkpoints, mean, biased variance and numbers in a
+    channel.
+
+    The first four are those of `lif.operator.run_forward`; statistics (C,) and count cover all
+    ranks of `group`, if it is not None.
+    """
     module, count = (
         by_channel(currents, options.channel_dim),
         currents.numel() // max(1, currents.shape[options.channel_dim]),
@@ -67,7 +72,6 @@ def run_normalised(
 
 
 def _forward(currents, state, weight, bias, epsilon, *encoded):
-    """As `run_normalised`; trace and checkpoints are empty unless requested."""
     return or_empty(
         run_normalised(NeuronOptions.of(*encoded), currents, state, weight, bias, epsilon)[:-1],
         currents,
@@ -97,8 +101,11 @@ def run_normalised_backward(
     needed: bool,
     shared: "tuple[int, ranks.Group] | None" = None,
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias (C,). `shared`: of how many numbers of a
-    channel the statistics are, and whose."""
+    """Returns gradients by currents (None unless `needed`), state (*inner), weight (C,) and bias
+    (C,).
+
+    `shared` is None, or the numbers in a channel over all ranks and their group.
+    """
     kernel, channel_dim = backends.module(options.backend).backward, options.channel_dim
     module = by_channel(currents, channel_dim)
     scale, shift, center = module.rows(currents, channel_dim, mean, variance, weight, bias, epsilon)
@@ -120,9 +127,10 @@ def run_normalised_backward(
         sum_by_current=sum_by_current,
     )
     run(kernel, first_scan)
-    given = (currents, channel_dim, sum_error, sum_by_current, variance, weight, epsilon, needed)
-    found = module.gradients(*given) if shared is None else statistics.gradients(*given, shared)
-    grad_weight, grad_bias, mix_current, mix_constant = found
+    sums = (currents, channel_dim, sum_error, sum_by_current, variance, weight, epsilon, needed)
+    grad_weight, grad_bias, mix_current, mix_constant = (
+        module.gradients(*sums) if shared is None else statistics.gradients(*sums, shared)
+    )
     if needed:
         second_scan = replace(
             first_scan,
@@ -198,10 +206,14 @@ def _backward(ctx, grad_spikes, grad_final, grad_trace, *_):
     return *only_needed(gradients, ctx.needed), *[None] * 4
 
 
-_FORWARD = "Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str neuron, int channel_dim, str more"
+_FORWARD = (
+    "Tensor currents, Tensor? state, Tensor? weight, Tensor? bias, float epsilon, str neuron,"
+    " int channel_dim, str more"
+)
 _BACKWARD = (
-    "Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, Tensor checkpoints, Tensor? grad_spikes,"
-    " Tensor? grad_trace, Tensor? grad_final, float epsilon, bool needed, str neuron, int channel_dim, str more"
+    "Tensor currents, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance,"
+    " Tensor checkpoints, Tensor? grad_spikes, Tensor? grad_trace, Tensor? grad_final,"
+    " float epsilon, bool needed, str neuron, int channel_dim, str more"
 )
 batch_norm_lif_op = register(
     "batch_norm_lif", _FORWARD, 6, _forward, _forward_fake, _backward, _setup_context

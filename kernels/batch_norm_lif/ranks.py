@@ -1,11 +1,12 @@
-"""What ranks of a process group sum up: statistics of channels over the parts of all, and the sums that a backward needs of them.
+"""Statistics of channels over the ranks of a process group, and sums for their backward pass.
 
-Parts have means, sums of squared distances from them (M2) and counts. Two are merged as by Chan et al. (1979): with δ = μ₂ − μ₁
-and n = n₁ + n₂,
+A part has a mean, a sum of squared distances from it (M2) and a count. Two parts are merged by the
+formula of Chan et al. (1979), with δ = μ₂ − μ₁ and n = n₁ + n₂:
 
     μ = μ₁ + δ·n₂/n        M2 = M2₁ + M2₂ + δ²·n₁·n₂/n
 
-in the order of the ranks and in float64, so that all ranks have the same bits. Sums and sums of squares, added up, would cancel.
+Parts are merged in the order of the ranks and in float64, so that all ranks have the same bits.
+Plain sums of squares would cancel.
 """
 
 from typing import TypeAlias
@@ -18,24 +19,26 @@ Group: TypeAlias = "dist.ProcessGroup"
 
 
 def merged(mean: Tensor, variance: Tensor, count: int, group: Group) -> tuple[Tensor, Tensor, int]:
-    """Mean and biased variance (C,) of all ranks' numbers and how many a channel has, from those of one's own, in one
-    all_gather. A part may be empty."""
-    own = torch.cat(
+    """Returns mean, biased variance (C,) and numbers in a channel over all ranks, from one rank's.
+
+    Takes one all_gather. A part may be empty.
+    """
+    part = torch.cat(
         [mean, variance * count, mean.new_tensor([count], dtype=torch.float64)]
     ).double()
-    parts = [torch.empty_like(own) for _ in range(dist.get_world_size(group))]
-    dist.all_gather(parts, own, group=group)
-    total, middle, squares = 0.0, own.new_zeros(len(mean)), own.new_zeros(len(mean))
+    parts = [torch.empty_like(part) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(parts, part, group=group)
+    total, middle, squares = 0.0, part.new_zeros(len(mean)), part.new_zeros(len(mean))
     for part in parts:
         if (numbers := float(part[-1])) > 0:
-            apart, before, total = part[: len(mean)] - middle, total, total + numbers
-            middle = middle + apart * (numbers / total)
-            squares = squares + part[len(mean) : -1] + apart**2 * (before * numbers / total)
+            delta, before, total = part[: len(mean)] - middle, total, total + numbers
+            middle = middle + delta * (numbers / total)
+            squares = squares + part[len(mean) : -1] + delta**2 * (before * numbers / total)
     return middle.to(mean.dtype), (squares / max(total, 1.0)).to(mean.dtype), int(total)
 
 
-def summed(own: Tensor, group: Group) -> Tensor:
-    """The sum of all ranks' tensors of this shape, in one all_reduce."""
-    of_all = own.clone()
-    dist.all_reduce(of_all, group=group)
-    return of_all
+def summed(part: Tensor, group: Group) -> Tensor:
+    """Returns the sum of all ranks' tensors of this shape, by one all_reduce."""
+    total = part.clone()
+    dist.all_reduce(total, group=group)
+    return total

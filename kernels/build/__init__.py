@@ -1,1 +1,1 @@
-"""Compiles kernels at their first use and keeps the results in a cache folder."""
+"""Compiles kernels at their first use and caches the results in a folder."""

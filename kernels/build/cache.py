@@ -1,4 +1,4 @@
-"""The folder that keeps compiled kernels between processes. A file in it is complete, or it is not there."""
+"""The folder that caches compiled kernels between processes. A file in it is complete or absent."""
 
 import hashlib
 import os
@@ -11,21 +11,22 @@ from pathlib import Path
 import platformdirs
 
 build_seconds = 0.0
-"""Time that this process has spent compiling kernels that were not in the folder yet."""
+"""Seconds that this process has spent compiling kernels missing in the folder."""
 
 
 def cache_folder() -> Path:
-    """$SNNBENCH_CACHE, or snnbench/kernels in the user's cache folder; if that is read-only, a temporary folder."""
+    """Returns $SNNBENCH_CACHE or snnbench/kernels in the user's cache folder; if it is read-only, a
+    temporary folder."""
     folder = _preferred_folder()
     return folder if _writable(folder) else Path(_folder_of_this_process().name)
 
 
 def cached(key: str, suffix: str, build: Callable[[Path], object]) -> Path:
-    """The file of `key`. If it is missing or damaged, `build(path)` is called to write it first.
+    """Returns the file of `key`, written by `build(path)` if it is missing or damaged.
 
-    `key` must name everything that the content depends on, in characters that are valid in file names. Processes that build
-    the same file at once do not disturb each other: each writes a temporary file and renames it. What `build` raises is
-    raised here, and no file is left then.
+    `key` must name everything that the content depends on, in characters that are valid in file
+    names. Processes may build the same file at once: each writes a temporary file and renames it.
+    Errors of `build` propagate and leave no file.
     """
     global build_seconds
     name = f"{key}{suffix}"
@@ -49,7 +50,7 @@ def cached(key: str, suffix: str, build: Callable[[Path], object]) -> Path:
 
 
 def _intact(path: Path) -> bool:
-    """Whether the file is there with the content that was built: loading code that a crash cut short would end the process."""
+    """Returns True if the file has its checksum: loading truncated code would kill the process."""
     try:
         return _checksum_file(path).read_text() == _digest(path)
     except OSError:
@@ -71,7 +72,7 @@ def _preferred_folder() -> Path:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a file can be made there. Permission bits alone do not tell (root, read-only mounts)."""
+    """Returns True if a file can be created: permission bits miss root and read-only mounts."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -82,5 +83,4 @@ def _writable(folder: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _folder_of_this_process() -> tempfile.TemporaryDirectory:
-    """Removed when the process ends."""
     return tempfile.TemporaryDirectory(prefix="snnbench-kernels-", ignore_cleanup_errors=True)

@@ -1,4 +1,4 @@
-"""Compiles C++ kernels with the system's compiler at their first use, and caches the libraries."""
+"""Compiles C++ kernels with the system's compiler and caches the libraries."""
 
 import ctypes
 import hashlib
@@ -14,9 +14,10 @@ from pathlib import Path
 from .cache import cached
 from .source import inlined
 
-# Contraction is off because of rounding, see lif_step.h. Without the next three options compilers vectorise less and add
-# zeros: nothing here reads errno, floating-point exceptions or the sign of a zero. NaN and infinities keep their meaning.
-# -O2 instead of -O3, which compiles longer: pragmas vectorise the loops that take the time, and each kind of neuron is compiled.
+# Contraction is off because it rounds differently, see lif_step.h. The next three options let
+# compilers vectorise more: nothing here reads errno, floating-point exceptions or the sign of a
+# zero. NaN and infinities stay exact. -O2 compiles faster than -O3, and pragmas vectorise the hot
+# loops.
 FLAGS = (
     *("-std=c++17", "-O2", "-march=native", "-ffp-contract=off"),
     *("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fPIC", "-shared"),
@@ -24,12 +25,12 @@ FLAGS = (
 
 
 class CompilerFailed(Exception):
-    """The C++ compiler made no library; the message quotes it."""
+    """The C++ compiler failed; the message quotes it."""
 
 
 @lru_cache
 def compiler() -> tuple[str, ...] | None:
-    """The command of $CXX, or the first of c++, g++ and clang++, with its program as a path; None if there is no compiler."""
+    """Returns the command of $CXX, or the path of the first of c++, g++ and clang++, or None."""
     commands = (
         [shlex.split(os.environ["CXX"])]
         if os.environ.get("CXX")
@@ -40,9 +41,10 @@ def compiler() -> tuple[str, ...] | None:
 
 @lru_cache
 def unusable() -> str | None:
-    """Why C++ cannot be compiled here, in words for the user; None if a small library could be built and loaded."""
+    """Returns why C++ cannot be compiled here; None if a small library was built and loaded."""
     if compiler() is None:
-        return f"there is no C++ compiler ({os.environ.get('CXX') or 'c++, g++ or clang++'} in PATH; set CXX)"
+        program = os.environ.get("CXX") or "c++, g++ or clang++"
+        return f"there is no C++ compiler ({program} in PATH; set CXX)"
     try:
         library('extern "C" int answer() { return 42; }\n')
     except (CompilerFailed, OSError) as error:
@@ -51,7 +53,8 @@ def unusable() -> str | None:
 
 
 def kernel(path: Path, defines: dict[str, object]) -> ctypes.CDLL:
-    """The library of the C++ file `path`, compiled with the macros `defines`. Raises CompilerFailed."""
+    """Returns the library of the C++ file `path` with the macros `defines`. Raises
+    CompilerFailed."""
     return library(
         inlined(path), tuple(f"-D{name}={value}" for name, value in sorted(defines.items()))
     )
@@ -59,8 +62,10 @@ def kernel(path: Path, defines: dict[str, object]) -> ctypes.CDLL:
 
 @cache
 def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """The library of C++ `source`, compiled unless source, options, compiler and CPU are those of an earlier build. Raises
-    CompilerFailed."""
+    """Returns the library of C++ `source`, cached by source, options, compiler and CPU.
+
+    Raises CompilerFailed.
+    """
     if (compiler_command := compiler()) is None:
         raise CompilerFailed("there is no C++ compiler")
     command = [*compiler_command, *FLAGS, *options, *_openmp()]
@@ -71,29 +76,28 @@ def library(source: str, options: tuple[str, ...] = ()) -> ctypes.CDLL:
 
 
 def identity() -> tuple[str, str]:
-    """What builds depend on beside source and options: the compiler's program, and the CPU's name and features."""
+    """Returns the compiler's path, size and date, and the CPU's name and features."""
     program = Path((compiler() or ("none",))[0]).resolve()
-    known = program.stat() if program.exists() else None
-    return f"{program} {known and (known.st_size, known.st_mtime_ns)}", _cpu()
+    status = program.stat() if program.exists() else None
+    return f"{program} {status and (status.st_size, status.st_mtime_ns)}", _cpu()
 
 
 def _compile(command: list[str], source: str, path: Path) -> None:
-    done = subprocess.run(
+    run = subprocess.run(
         [*command, "-x", "c++", "-", "-o", str(path)], input=source, capture_output=True, text=True
     )
-    if done.returncode:
-        said = done.stderr.splitlines()
-        told = [line for word in ("No space left", "error", "") for line in said if word in line]
-        raise CompilerFailed(
-            f"{command[0]} failed with status {done.returncode}: {' '.join(told[:1]) or 'no message'}"
-        )
+    if run.returncode:
+        lines = run.stderr.splitlines()
+        ranked = [line for word in ("No space left", "error", "") for line in lines if word in line]
+        message = " ".join(ranked[:1]) or "no message"
+        raise CompilerFailed(f"{command[0]} failed with status {run.returncode}: {message}")
     if not path.stat().st_size:
         raise CompilerFailed(f"{command[0]} wrote nothing")
 
 
 @lru_cache
 def _cpu() -> str:
-    """The CPU's name and features, which -march=native depends on."""
+    """Returns the CPU's name and features, which -march=native depends on."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -107,7 +111,7 @@ def _cpu() -> str:
 
 @lru_cache
 def _openmp() -> tuple[str, ...]:
-    """Options for the OpenMP runtime that torch has loaded, because a second runtime would start a second set of threads."""
+    """Returns options for torch's OpenMP runtime: a second one would start more threads."""
     try:
         loaded = re.findall(
             r"/\S*lib(?:gomp|iomp5|omp)[^/\s]*\.so\S*", Path("/proc/self/maps").read_text()

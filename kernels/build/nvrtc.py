@@ -1,6 +1,6 @@
 """Compiles CUDA kernels with NVRTC, caches the results, and launches kernels on torch's stream.
 
-NVRTC and cuda-core are imported only when they are needed, so the package works without them.
+NVRTC and cuda-core are imported at their first use, so the package works without them.
 """
 
 import hashlib
@@ -16,12 +16,13 @@ from .cache import cached
 from .source import inlined
 
 OPTIONS = {"std": "c++17", "fma": False}
-"""Without contraction to fused multiply-adds, because they round differently and spikes would differ from the reference."""
+"""Fused multiply-adds are off: they round differently, and spikes would differ from the
+reference."""
 
 
 @dataclass(frozen=True)
 class CudaProgram:
-    """A CUDA file with a kernel of the same name, and the macros that it is compiled with."""
+    """A CUDA file with a kernel of the same name, and its macros."""
 
     path: Path
     macros: tuple[tuple[str, int | str], ...]
@@ -31,20 +32,20 @@ class CudaProgram:
         return self.path.stem
 
     def source(self) -> str:
-        """One text to compile; the cubin is cached by it."""
+        """Returns the text to compile, which is the key of the cubin in the cache."""
         return "".join(f"#define {name} {value}\n" for name, value in self.macros) + inlined(
             self.path
         )
 
 
 NEEDED = ("Device", "LaunchConfig", "ObjectCode.from_cubin", "Stream.from_handle", "launch")
-"""What is used of cuda.core."""
+"""Used names of cuda.core."""
 PROBE = 'extern "C" __global__ void probe() {}\n'
 
 
 @lru_cache(maxsize=1)
 def unavailable() -> str | None:
-    """Why CUDA kernels cannot be compiled and launched here, in words for the user; None if a small one could be compiled."""
+    """Returns why CUDA kernels cannot be compiled here; None if a small one was compiled."""
     advice = "pip install --upgrade 'snnbench[cuda]'"
     try:
         core = import_module("cuda.core")
@@ -56,14 +57,14 @@ def unavailable() -> str | None:
         return f"{error.name} is not installed: {advice}"
     except (ImportError, AttributeError) as error:
         return f"cuda-core is another version than this needs ({error}): {advice}"
-    except Exception as error:  # of cuda-core's many kinds
+    except Exception as error:  # cuda-core raises many types
         return f"NVRTC does not compile: {(str(error) or repr(error)).splitlines()[0]}"
     return None
 
 
 @lru_cache(maxsize=1)
 def version() -> str:
-    """The version of NVRTC, which the machine code depends on. Raises RuntimeError if NVRTC does not answer."""
+    """Returns the version of NVRTC. Raises RuntimeError if NVRTC does not answer."""
     from cuda.bindings import nvrtc
 
     status, major, minor = nvrtc.nvrtcVersion()
@@ -73,7 +74,7 @@ def version() -> str:
 
 
 def compiled(program: CudaProgram, architecture: str) -> Path:
-    """The cubin of a program for an architecture such as `sm_90`, compiled once for all processes that share the cache folder."""
+    """Returns the cubin of a program for an architecture such as `sm_90`, from the cache folder."""
     source = program.source()
     key = hashlib.sha256(
         repr((source, sorted(OPTIONS.items()), version(), architecture)).encode()
@@ -84,7 +85,7 @@ def compiled(program: CudaProgram, architecture: str) -> Path:
 
 
 def compile_source(source: str, architecture: str, **options) -> bytes:
-    """The cubin of a text. `options` of cuda-core's ProgramOptions override OPTIONS."""
+    """Returns the cubin of a text. `options` of cuda-core's ProgramOptions override OPTIONS."""
     import cuda.core
 
     chosen = cuda.core.ProgramOptions(arch=architecture, **{**OPTIONS, **options})
@@ -93,7 +94,7 @@ def compile_source(source: str, architecture: str, **options) -> bytes:
 
 @lru_cache(maxsize=1024)
 def kernel(program: CudaProgram, device: int):
-    """The kernel of a program, compiled and loaded for a device of this number."""
+    """Returns the kernel of a program, compiled and loaded for the device of this index."""
     from cuda.core import ObjectCode
 
     major, minor = torch.cuda.get_device_capability(device)
@@ -103,7 +104,8 @@ def kernel(program: CudaProgram, device: int):
 
 @lru_cache(maxsize=1024)
 def stream(device: int, handle: int):
-    """torch's stream of this handle as cuda-core takes it. Making one takes longer than a launch. Each device has a stream 0."""
+    """Returns torch's stream as a cuda-core stream, cached because creation is slower than a
+    launch; every device has a stream 0."""
     from cuda.core import Stream
 
     return Stream.from_handle(handle)
@@ -117,7 +119,7 @@ def configuration(grid: int, block: int):
 
 
 def launch(work) -> None:
-    """Enqueue a `CudaLaunch` of lif/cuda/launch.py on torch's current stream."""
+    """Enqueues a `CudaLaunch` of lif/cuda/launch.py on torch's current stream."""
     import cuda.core as driver
 
     index = work.device.index

@@ -1,4 +1,4 @@
-"""A kernel's source as one text with its headers, so that a build depends on that text only."""
+"""Inlines headers into a kernel's source, so that a build depends on one text only."""
 
 import re
 from functools import cache
@@ -7,7 +7,8 @@ from pathlib import Path
 
 @cache
 def inlined(path: Path) -> str:
-    """The text of the file `path` in which each `#include "…"`, relative to the file, is replaced by the text of that header."""
+    """Returns the text of `path` with each relative `#include "…"` replaced by the header's
+    text."""
     lines = path.read_text().splitlines()
     includes = [re.fullmatch(r'#include "(.*)"', line) for line in lines]
     texts = [

@@ -1,4 +1,4 @@
-"""A convolution, batch normalisation and the neuron in one."""
+"""A convolution, batch normalisation and the neuron as one module."""
 
 from .module import ConvLIF
 

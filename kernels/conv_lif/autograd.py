@@ -1,11 +1,13 @@
-"""A convolution, its norm and the neuron in one autograd function, for float32 images (T, B, C, H, W) on CPUs.
+"""A convolution, its norm and the neuron in one autograd function, for float32 images (T, B, C, H,
+W) on CPUs.
 
-The channels of a pixel lie side by side from layer to layer: torch's convolution (oneDNN) then copies nothing into an order of
-its own. Between forward and backward stay the input, the currents and the neuron's state every 32 steps.
+Arrays are channels-last from layer to layer, so that torch's convolution (oneDNN) reorders nothing.
+The forward pass saves the input, the currents and the neuron's state every 32 steps.
 
-With `recompute` an input of spikes stays in bits, and currents of few products are computed again. Backward then takes a few
-sequences at a time through neuron and convolution: their inputs, their gradients by currents, and currents that are computed
-again exist for them alone. Both passes convolve the same pieces, so that every neuron fires in backward as it did in forward.
+With `recompute` it saves an input of spikes in bits, and recomputes currents of few products.
+Backward then processes a few sequences at a time, which bounds the memory for inputs, gradients and
+recomputed currents. Both passes convolve the same pieces, so that every neuron fires in backward as
+it did in forward.
 """
 
 from collections.abc import Sequence
@@ -22,14 +24,15 @@ from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
 from ..register import no_second_derivative
-from .strides import met_pixels
+from .strides import selected_pixels
 
 Pair = tuple[int, int]
 Piece = tuple[slice, slice]
 PIECE = 1 << 17
-"""Numbers of a piece of backward, inputs and currents together, but at least four times those of the weight."""
+"""Numbers of a piece of backward, inputs and currents together; at least four times the
+weight's."""
 FEW_PRODUCTS = 64
-"""Products in a current that is computed again: a first layer of colours has 3 · 3 · 3."""
+"""Most products in a recomputed current: a first layer of colours has 3 · 3 · 3."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +43,25 @@ class ConvOptions:
     stride: Pair
     padding: Pair
     epsilon: float | None
-    """The norm's; None: there is no norm."""
+    """ε of the norm; None without a norm."""
     recompute: bool
     spikes: bool
-    """Whether every input is 0 or 1."""
+    """True if every input is 0 or 1."""
 
     @property
     def packs(self) -> bool:
-        """Whether the input stays in bits."""
+        """True if the input is saved in bits."""
         return self.recompute and self.spikes
 
     def drops_currents(self, weight: Tensor) -> bool:
-        """Whether currents are computed again in backward."""
+        """Returns True if backward recomputes currents."""
         return self.recompute and not self.packs and weight[0].numel() <= FEW_PRODUCTS
 
     def pieces(self, x: torch.Size, weight: Tensor) -> list[Piece]:
-        """Steps and sequences of x (T, B, H, W, C) that are taken together, the last steps first: all, but with `recompute` as
-        many as PIECE allows."""
+        """Returns the pieces (steps, sequences) of x (T, B, H, W, C), the last steps first.
+
+        Without `recompute` there is one piece; otherwise PIECE bounds their size.
+        """
         steps, batch = x[:2]
         if not self.recompute:
             return [(slice(0, steps), slice(0, batch))]
@@ -73,19 +78,19 @@ class ConvOptions:
         ]
 
     def size(self, image: Sequence[int], weight: Tensor) -> tuple[int, ...]:
-        """Height and width of the currents for an image."""
+        """Returns height and width of the currents of an image."""
         sides = zip(image, weight.shape[2:], self.stride, self.padding, strict=True)
         return tuple(
             (side + 2 * padding - kernel) // stride + 1 for side, kernel, stride, padding in sides
         )
 
     def currents(self, x: Tensor, weight: Tensor) -> Tensor:
-        """(T, B, H', W', C') of x (T, B, H, W, C)."""
+        """Returns the currents (T, B, H', W', C') of x (T, B, H, W, C)."""
         convolved = torch.conv2d(_images(x), weight, None, self.stride, self.padding)
         return convolved.permute(0, 2, 3, 1).contiguous().unflatten(0, x.shape[:2])
 
     def all_currents(self, x: Tensor, weight: Tensor) -> Tensor:
-        """The same, in pieces if backward computes them again."""
+        """Returns the same currents, computed in pieces if backward recomputes them."""
         if not self.drops_currents(weight):
             return self.currents(x, weight)
         out = x.new_empty(*x.shape[:2], *self.size(x.shape[2:4], weight), len(weight))
@@ -94,12 +99,12 @@ class ConvOptions:
         return out
 
     def by_weight(self, g: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-        """The gradient by the weight from g by the currents, for x (T, B, H, W, C)."""
-        pixels, stride = met_pixels(_images(x), weight, self.stride, self.padding)
+        """Returns the gradient by the weight, from g by the currents and x (T, B, H, W, C)."""
+        pixels, stride = selected_pixels(_images(x), weight, self.stride, self.padding)
         return self._backward(g, pixels, weight, stride, (False, True, False))[1]
 
     def by_input(self, g: Tensor, like: Tensor, weight: Tensor) -> Tensor:
-        """The gradient by x (T, B, H, W, C); of `like` only the shape is read."""
+        """Returns the gradient by x (T, B, H, W, C); only the shape of `like` is read."""
         by_images = self._backward(g, _images(like), weight, self.stride, (True, False, False))[0]
         return by_images.permute(0, 2, 3, 1).unflatten(0, like.shape[:2])
 
@@ -112,10 +117,10 @@ class ConvOptions:
         wanted: tuple[bool, bool, bool],
     ) -> tuple[Tensor, Tensor, Tensor]:
         shape = stride, self.padding, (1, 1), False, (0, 0), 1
-        found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
+        gradients: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
             _images(g), images, weight, None, *shape, wanted
         )
-        return found
+        return gradients
 
 
 class ConvNeuron(torch.autograd.Function):
@@ -123,7 +128,8 @@ class ConvNeuron(torch.autograd.Function):
     def forward(
         ctx, x, weight, bias, gamma, beta, options: ConvOptions
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Spikes (T, B, C', H', W') of x (T, B, C, H, W), and of a norm the mean and the biased variance (C',)."""
+        """Returns spikes (T, B, C', H', W') of x (T, B, C, H, W), mean and biased variance
+        (C',)."""
         pixels, weight = pixels_last(x), weight.contiguous(memory_format=torch.channels_last)
         currents, mean, variance = options.all_currents(pixels, weight), None, None
         if options.epsilon is not None:
@@ -133,19 +139,19 @@ class ConvNeuron(torch.autograd.Function):
         scale, shift, _ = _rows(
             currents.shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon
         )
-        one = len(currents) <= CHECKPOINT_STEPS  # whose only checkpoint is the state at rest
-        neuron = replace(options.neuron, checkpoints=options.neuron.checkpoints and not one)
+        single = len(currents) <= CHECKPOINT_STEPS  # the only checkpoint is the state at rest
+        neuron = replace(options.neuron, checkpoints=options.neuron.checkpoints and not single)
         spikes, final_state, _, checkpoints = run_forward(
             neuron, currents.flatten(2), None, scale, shift
         )
         if options.neuron.checkpoints:
             checkpoints = (
-                final_state.new_zeros(1).expand(1, *final_state.shape) if one else checkpoints
+                final_state.new_zeros(1).expand(1, *final_state.shape) if single else checkpoints
             )
             source = bits.pack(pixels.flatten(2), 1) if options.packs else x
-            kept = None if options.drops_currents(weight) else currents
+            saved_currents = None if options.drops_currents(weight) else currents
             ctx.save_for_backward(
-                source, weight, bias, gamma, beta, mean, variance, kept, checkpoints
+                source, weight, bias, gamma, beta, mean, variance, saved_currents, checkpoints
             )
             ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
         return spikes.view(currents.shape).permute(0, 1, 4, 2, 3), mean, variance
@@ -178,11 +184,11 @@ class ConvNeuron(torch.autograd.Function):
         by_gamma = by_beta = by_bias = None
         if mean is not None:
             sums = scans.sums().unflatten(2, shape[2:]).flatten(1, 3)
-            numbers = weight.new_empty(1).expand(
-                shape[0], shape[1:4].numel(), shape[4]
-            )  # of which only the shape is read
-            found = statistics.gradients(numbers, 2, *sums, variance, gamma, options.epsilon, True)
-            by_gamma, by_beta, *mixed = found
+            # Only the shape is read.
+            numbers = weight.new_empty(1).expand(shape[0], shape[1:4].numel(), shape[4])
+            by_gamma, by_beta, *mixed = statistics.gradients(
+                numbers, 2, *sums, variance, gamma, options.epsilon, True
+            )
             del sums
             scans.rows |= {
                 "mix_error": scale,
@@ -208,9 +214,13 @@ MIXED = ("mix_current", "mix_constant")
 
 @dataclass
 class Scans:
-    """The scans of a backward pass, a piece at a time. `source` is the input (T, B, C, H, W), or its bits; `currents` are those
-    of forward (T, B, H', W', C'), or None: then they are computed again. `x` and `shape` are the shapes of input and currents,
-    channels last. `grad_spikes` is (T, B, H'·W'·C'), and `rows` are what `Backward` calls so, (B, H'·W'·C')."""
+    """The scans of a backward pass, a piece at a time.
+
+    `source` is the input (T, B, C, H, W), or its bits; `currents` are those of forward (T, B, H',
+    W', C'), or None if they are recomputed. `x` and `shape` are the shapes of input and currents,
+    channels last. `grad_spikes` is (T, B, H'·W'·C'); `rows` holds fields of `Backward` by name, (B,
+    H'·W'·C').
+    """
 
     options: ConvOptions
     source: Tensor
@@ -223,7 +233,7 @@ class Scans:
     rows: dict[str, Tensor | None]
 
     def sums(self) -> Tensor:
-        """Those of `Backward` by error and by current (2, B, H'·W'·C')."""
+        """Returns `sum_error` and `sum_by_current` of `Backward`, (2, B, H'·W'·C')."""
         sums = self.weight.new_zeros(2, self.shape[1], self.shape[2:].numel())
         whole = [(slice(0, self.shape[0]), slice(0, self.shape[1]))]
         pieces = self.options.pieces(self.x, self.weight) if self.currents is None else whole
@@ -236,7 +246,7 @@ class Scans:
     def gradients(
         self, needs_x: bool, needs_weight: bool, needs_errors: bool
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Gradients by the input (T, B, H, W, C), by the weight, and those by currents summed over time (B, H'·W'·C'); None where
+        """Returns gradients by input (T, B, H, W, C) and weight, and Σ_t e (B, H'·W'·C'); None if
         not needed."""
         pieces = self.options.pieces(self.x, self.weight)
         by_x = self.weight.new_empty(self.x) if needs_x and len(pieces) > 1 else None
@@ -256,19 +266,20 @@ class Scans:
             )
             del currents
             if needs_weight:
-                own = self.options.by_weight(g, x, self.weight)
-                by_weight = own if by_weight is None else by_weight.add_(own)
-                del own
+                part = self.options.by_weight(g, x, self.weight)
+                by_weight = part if by_weight is None else by_weight.add_(part)
+                del part
             if by_x is not None:
-                x = by_x.view(-1)[: x.numel()].view(x.shape)  # which frees the piece's inputs
+                x = by_x.view(-1)[: x.numel()].view(x.shape)  # frees the piece's inputs
                 by_x[steps, items] = self.options.by_input(g, x, self.weight)
             elif needs_x:
                 by_x = self.options.by_input(g, x, self.weight)
-            del x, g  # before there are those of the next piece
+            del x, g  # before the next piece is allocated
         return by_x, by_weight, None if errors is None else errors[0]
 
     def carried(self, pieces: list[Piece]) -> Tensor | None:
-        """Room for the gradient by states between pieces, unless each has all steps."""
+        """Returns memory for gradients by states between pieces; None if each piece has all
+        steps."""
         several = any(steps.start for steps, _ in pieces)
         return self.weight.new_zeros(self.shape[1], self.shape[2:].numel()) if several else None
 
@@ -281,9 +292,13 @@ class Scans:
         sums: Tensor | None,
         g: Tensor | None = None,
     ) -> None:
-        """One piece through the neuron: its sums are added to `sums` (1 or 2, items, …), the gradient by its currents (T, items,
-        H', W', C') is written to `g`. `carried`, by the state after it, becomes that by the state before it."""
-        own = (
+        """Runs one piece backward through the neuron.
+
+        Adds its sums to `sums` (1 or 2, items, …), writes the gradient by its currents (T, items,
+        H', W', C') to `g`, and replaces `carried`, the gradient by the state after the piece, by
+        that before it.
+        """
+        part = (
             None if sums is None else torch.empty_like(sums, memory_format=torch.contiguous_format)
         )
         after = None if carried is None else carried[items]
@@ -297,16 +312,16 @@ class Scans:
             grad_final=None if after is None else after.clone(),
             grad_state=after,
             grad_currents=None if g is None else g.flatten(2),
-            sum_error=None if own is None else own[0],
-            sum_by_current=None if own is None or len(own) == 1 else own[1],
+            sum_error=None if part is None else part[0],
+            sum_by_current=None if part is None or len(part) == 1 else part[1],
             **{name: None if row is None else row[items] for name, row in self.rows.items()},
         )
         run(backends.module(self.options.neuron.backend).backward, call)
         if sums is not None:
-            sums += own
+            sums += part
 
     def inputs(self, steps: slice, items: slice) -> Tensor:
-        """(T, B, H, W, C) of a piece."""
+        """Returns the inputs (T, B, H, W, C) of a piece."""
         source = self.source[steps, items]
         if not self.options.packs:
             return pixels_last(source)
@@ -315,24 +330,25 @@ class Scans:
         return x.unflatten(2, self.x[2:])
 
     def currents_of(self, steps: slice, items: slice, x: Tensor | None) -> Tensor:
-        """(T, B, H', W', C') of a piece, whose inputs are x, if they are there already."""
+        """Returns the currents (T, B, H', W', C') of a piece; x holds its inputs, or is None."""
         if self.currents is not None:
             return self.currents[steps, items]
         return self.options.currents(self.inputs(steps, items) if x is None else x, self.weight)
 
 
 def pixels_last(x: Tensor) -> Tensor:
-    """(T, B, H, W, C) of (T, B, C, H, W), copied unless it lies so in memory."""
+    """Returns (T, B, H, W, C) of (T, B, C, H, W), copied unless memory has that order."""
     return x.permute(0, 1, 3, 4, 2).contiguous()
 
 
 def _images(x: Tensor) -> Tensor:
-    """(T·B, C, H, W) of (T, B, H, W, C)."""
+    """Returns (T·B, C, H, W) of (T, B, H, W, C)."""
     return x.flatten(0, 1).permute(0, 3, 1, 2)
 
 
 def _wide(of_channels: Tensor, shape: torch.Size) -> Tensor:
-    """(B, H'·W'·C') of one number for each channel: rows of a whole image, which the neuron's kernel takes in one go."""
+    """Returns (B, H'·W'·C') of one number for each channel: one long row for the neuron's
+    kernel."""
     _, batch, height, width, _ = shape
     return of_channels.expand(height * width, -1).reshape(1, -1).expand(batch, -1)
 
@@ -345,7 +361,7 @@ def _rows(
     bias: Tensor | None,
     epsilon: float | None,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Scale, shift and mean of the neuron's current as `_wide` rows; without a norm the bias alone."""
+    """Returns scale, shift and mean as `_wide` rows; without a norm the bias alone."""
     if mean is None or variance is None or epsilon is None:
         return None, None if bias is None else _wide(bias, shape), None
     scale, shift = statistics.scale_and_shift(mean, variance, weight, bias, epsilon)

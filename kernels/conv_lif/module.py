@@ -15,19 +15,22 @@ Size = int | tuple[int, int]
 
 
 class ConvLIF(torch.nn.Module):
-    """A convolution over all T·B images at once, then batch normalisation, if wanted, and the neuron: (T, B, inputs, H, W) →
-    spikes (T, B, outputs, H', W').
+    """A convolution over T·B images, optional batch normalisation, and the neuron.
 
-    norm          normalise over all steps, items and pixels, as `BatchNormLIF` does, with `eps` and `momentum`.
-    recompute     for less memory between forward and backward: keep an input of spikes that one of our modules made in bits,
-                  compute currents of few products again, and go backwards with a few sequences at a time.
+    Maps (T, B, inputs, H, W) to spikes (T, B, outputs, H', W'). The first arguments are those of
+    `nn.Conv2d`.
+
+    norm          normalise over all steps, items and pixels, as `BatchNormLIF` does, with `eps` and
+                  `momentum`.
+    recompute     save memory between forward and backward: save an input of marked spikes in bits,
+                  recompute currents of few products, and run backward on a few sequences at a time.
     backend       as for `lif`.
 
-    The first arguments are those of `nn.Conv2d`. The module has an `nn.Conv2d` as `conv` and a `BatchNormLIF` as `norm`, or None,
-    and loads their `state_dict`. Outputs and gradients equal those of the layers apart. In eager float32 calls on CPUs they are
-    computed as one, and the spikes lie in memory with the channels of a pixel side by side; elsewhere, and in `eval` mode with a
-    norm, one after the other, where `recompute` has no effect. A convolution of one pixel with a stride that reads such spikes
-    should be `conv_lif.strides.Conv2d`, which says why. Errors are those of `nn.Conv2d`, `BatchNormLIF` and `lif`.
+    The module has an `nn.Conv2d` as `conv` and a `BatchNormLIF` or None as `norm`, and loads their
+    `state_dict`. Outputs and gradients equal those of the separate layers. Eager float32 calls on
+    CPUs run fused and return channels-last spikes; other calls, and `eval` mode with a norm, run
+    layer by layer and ignore `recompute`. A strided 1 × 1 convolution of such spikes must be
+    `conv_lif.strides.Conv2d`. Raises the errors of `nn.Conv2d`, `BatchNormLIF` and `lif`.
 
     Example:
 
@@ -60,8 +63,8 @@ class ConvLIF(torch.nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        if self._as_one(x):
-            return self._together(x)
+        if self._fuses(x):
+            return self._fused(x)
         currents = self.conv(x.flatten(0, 1)).unflatten(0, x.shape[:2])
         return (
             lif(currents, self.spec, backend=self.backend).spikes
@@ -69,8 +72,8 @@ class ConvLIF(torch.nn.Module):
             else self.norm(currents)
         )
 
-    def _as_one(self, x: Tensor) -> bool:
-        """Whether `ConvNeuron` computes such a call."""
+    def _fuses(self, x: Tensor) -> bool:
+        """Returns True if `ConvNeuron` supports the call."""
         tensors = (x, *self.parameters())
         plain = all(
             t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors
@@ -82,7 +85,7 @@ class ConvLIF(torch.nn.Module):
         )
         return plain and images and normed
 
-    def _together(self, x: Tensor) -> Tensor:
+    def _fused(self, x: Tensor) -> Tensor:
         conv, norm = self.conv, self.norm
         gamma, beta, epsilon = (
             (None, None, None) if norm is None else (norm.weight, norm.bias, norm.eps)

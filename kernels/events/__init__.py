@@ -1,4 +1,4 @@
-"""Recordings of events as frames, kept in few bytes and delivered in batches."""
+"""Recordings of events as frames, stored in few bytes and delivered in batches."""
 
 from .packed import PackedFrames
 

@@ -1,6 +1,6 @@
-"""The backends that deliver batches of packed frames, and which of them runs a call.
+"""Chooses the backend that delivers batches of packed frames.
 
-The module of each has `deliver(call)` and `unavailable(device, dtype)`.
+Each backend's module has `deliver(call)` and `unavailable(device, dtype)`.
 """
 
 import torch
@@ -17,5 +17,5 @@ module, unavailable = BACKENDS.module, BACKENDS.unavailable
 
 
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
-    """As `Backends.choose`; a warning is for float32, which every other backend delivers."""
+    """Returns `Backends.choose`; warns for float32 alone, which every other backend delivers."""
     return BACKENDS.choose(device_type, dtype, requested, warn=dtype == torch.float32)

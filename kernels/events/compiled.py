@@ -1,4 +1,4 @@
-"""The backend "cpp": calls packed.cpp, which is compiled at its first use."""
+"""The backend "cpp": calls packed.cpp, compiled at its first use."""
 
 import ctypes
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from ..build import cpp
 from .storage import COUNT_BITS, TILE, Delivery
 
 GRAIN = 1 << 18
-"""Bins of a batch for each thread."""
+"""Bins per thread."""
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:

@@ -1,5 +1,6 @@
-// Batches of packed frames on CPUs: a recording's bits become floats, and its lists are added to them while they are in cache;
-// then its counts move by its shift. Bytes for each bin of a batch: 1/8 and the lists' are read, 4 are written.
+// Delivers batches of packed frames on CPUs: unpacks a recording's bits to floats, adds its lists
+// while they are in cache, and moves the counts by the shift. Bytes for each bin of a batch: 1/8
+// and the lists' are read, 4 are written.
 
 #include <algorithm>
 #include <cstdlib>

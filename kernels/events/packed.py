@@ -1,4 +1,4 @@
-"""Frames of events in a bit for each bin, and lists of what bins hold beyond one event: exact counts, whole batches."""
+"""Exact counts of events, stored as a bit for each bin and lists of further events."""
 
 from collections.abc import Iterable
 
@@ -12,12 +12,12 @@ from .storage import Delivery, stored
 class PackedFrames:
     """Frames (steps, *features) of many recordings: counts of events, delivered in batches.
 
-    frames   one array or tensor of counts (t, *features) for each recording, whole numbers, t at most `steps`: what is missing
-             at its end is filled up with zeros.
+    frames   one array or tensor of counts (t, *features) for each recording, whole numbers, t at
+             most `steps`; zeros fill the end.
     steps    time steps of a delivered recording.
 
-    Raises ValueError for frames that are longer, of another shape than the first, or no counts. `to(device)` moves
-    them; `bytes` is what they take there. A recording of SSC at 4 ms and 100 channels takes about 6 kB, as dense uint8 25 kB.
+    Raises ValueError for frames that are longer, of another shape than the first, or no counts. A
+    recording of SSC at 4 ms and 100 channels takes about 6 kB, as dense uint8 25 kB.
 
     Example:
 
@@ -40,11 +40,11 @@ class PackedFrames:
 
     @property
     def bytes(self) -> int:
-        """Bytes that all recordings take on their device."""
+        """Bytes of all recordings on their device."""
         return self.stored.bytes
 
     def to(self, device: torch.device | str) -> "PackedFrames":
-        """Move all recordings to `device`; returns self."""
+        """Moves all recordings to `device` and returns self."""
         self.stored = self.stored.to(device)
         return self
 
@@ -56,16 +56,18 @@ class PackedFrames:
         dtype: torch.dtype = torch.float32,
         backend: str | None = None,
     ) -> Tensor:
-        """Counts (B, steps, *features) of the recordings `chosen`, on their device; the host does not wait for a GPU.
+        """Returns counts (B, steps, *features) of the recordings `chosen`, without waiting for a
+        GPU.
 
         chosen    whole numbers (B,) from 0 on.
-        shift     whole numbers (B,): places by which each recording's counts move along the last feature, up for positive ones.
-                  Zeros enter at the border.
+        shift     whole numbers (B,): places by which counts move up the last feature; zeros enter
+                  at the border.
         dtype     any type that holds the counts.
         backend   "reference", "cpp" or "triton"; default: the best that runs here.
 
-        Raises IndexError for a recording that there is not (on a GPU the Triton kernel makes it NaN instead), ValueError for a
-        shift of another shape or an unknown backend, and RuntimeError for a backend that cannot run.
+        Raises IndexError for an unknown recording (the Triton kernel returns NaN instead),
+        ValueError for a shift of another shape or an unknown backend, and RuntimeError for a
+        backend that cannot run.
         """
         device = self.stored.bits.device
         chosen = chosen.to(device, torch.int64).contiguous()
@@ -78,7 +80,8 @@ class PackedFrames:
         if shift is not None:
             if shift.shape != chosen.shape:
                 raise ValueError(
-                    f"shift has the shape {tuple(shift.shape)}: one for each of {len(chosen)} recordings is asked for"
+                    f"shift has the shape {tuple(shift.shape)}: one for each of {len(chosen)}"
+                    " recordings is required"
                 )
             shift = shift.to(device, torch.int32).contiguous()
         out = torch.empty(len(chosen), self.stored.bins, dtype=dtype, device=device)

@@ -1,4 +1,4 @@
-"""The backend "reference": batches in torch's operations, on any device. The tests compare the other backends with it."""
+"""The backend "reference": batches in torch, on any device; tests compare the others with it."""
 
 import torch
 from torch import Tensor

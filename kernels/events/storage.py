@@ -1,8 +1,9 @@
-"""What is stored of recordings: a bit for each bin, and for what bins hold beyond one event a list of each tile of bins.
+"""Storage of recordings: a bit for each bin, and for each tile of bins a list of further events.
 
-A recording's bins are in one row, step by step; TILE of them in a row are a tile, the last may be shorter. An entry of a tile's
-list is one uint16: the bin's place in the tile in the high bits, and in the COUNT_BITS low ones the events beyond the first, less
-one. A bin of more than MOST + 1 events has several entries.
+A recording's bins form one row, step by step; TILE neighbours are a tile, and the last may be
+shorter. A list's entry is one uint16: the bin's place in the tile in the high bits, and the events
+beyond the first, less one, in the COUNT_BITS low bits. A bin of more than MOST + 1 events has
+several entries.
 """
 
 from collections.abc import Iterable
@@ -17,9 +18,9 @@ from ..bits import pack
 
 TILE, COUNT_BITS = 2048, 5
 MOST = 1 << COUNT_BITS
-"""The most events of an entry."""
+"""Most events of an entry."""
 MOST_BINS = 2**31 - 2 * TILE
-"""The most bins of a recording: kernels count them in 32 bits."""
+"""Most bins of a recording: kernels count them in 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Stored:
     entries: Tensor
     """The bits of uint16 as int16 (entries,), tile by tile, recording by recording."""
     starts: Tensor
-    """int64 (recordings·tiles + 1,): where the list of each tile begins; the last is the number of entries."""
+    """int64 (recordings·tiles + 1,): the start of each tile's list, and the number of entries."""
 
     @cached_property
     def bins(self) -> int:
@@ -55,13 +56,13 @@ class Stored:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One batch for a backend: `out` (B, bins) becomes the counts of the recordings `chosen`, each moved by its `shift`."""
+    """One batch: a backend writes the counts of `chosen`, moved by `shift`, to `out` (B, bins)."""
 
     stored: Stored
     chosen: Tensor
     """int64 (B,), contiguous, on the device of the recordings."""
     shift: Tensor | None
-    """int32 (B,), contiguous, there too: places by which counts move along the last feature. Zeros enter at the border."""
+    """int32 (B,), contiguous, on that device: places by which counts move up the last feature."""
     out: Tensor
     """Contiguous and unwritten."""
 
@@ -71,11 +72,11 @@ def tiles_of(bins: int) -> int:
 
 
 def stored(frames: Iterable[Tensor], steps: int) -> Stored:
-    """The recordings of `frames`, see `PackedFrames`. Raises ValueError."""
+    """Stores the recordings of `frames`, see `PackedFrames`. Raises ValueError."""
     rows, lists, lengths = [], [], []
     shape: tuple[int, ...] | None = None
-    for number, given in enumerate(frames):
-        counts = torch.as_tensor(given)
+    for number, frame_counts in enumerate(frames):
+        counts = torch.as_tensor(frame_counts)
         shape = shape or (steps, *counts.shape[1:])
         whole = _filled(counts, shape, number)
         rows.append(pack(whole.clamp(max=1).view(1, -1), 1))
@@ -89,14 +90,15 @@ def stored(frames: Iterable[Tensor], steps: int) -> Stored:
 
 
 def _filled(counts: Tensor, shape: tuple[int, ...], number: int) -> Tensor:
-    """Counts in one row, filled up with zeros to `shape`, as int64."""
+    """Returns counts in one row, padded with zeros to `shape`, as int64."""
     if counts.shape[1:] != shape[1:] or len(counts) > shape[0]:
         raise ValueError(
-            f"recording {number} has frames of shape {tuple(counts.shape)}: at most {shape} are asked for"
+            f"recording {number} has frames of shape {tuple(counts.shape)}: at most {shape} fits"
         )
     if prod(shape) > MOST_BINS:
         raise ValueError(
-            f"a recording of shape {shape} has {prod(shape)} bins: at most {MOST_BINS} can be packed"
+            f"a recording of shape {shape} has {prod(shape)} bins: at most {MOST_BINS} can be"
+            " packed"
         )
     whole = counts.to(torch.int64)
     if not torch.equal(whole.to(counts.dtype), counts) or (counts.numel() and int(whole.min()) < 0):
@@ -107,7 +109,7 @@ def _filled(counts: Tensor, shape: tuple[int, ...], number: int) -> Tensor:
 
 
 def _lists(row: Tensor) -> tuple[Tensor, Tensor]:
-    """The entries of one recording, and how many each tile has."""
+    """Returns the entries of one recording, and their number in each tile."""
     bins = (row > 1).nonzero()[:, 0]
     above = row[bins] - 1
     of_a_bin = -(-above // MOST)

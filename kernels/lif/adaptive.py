@@ -1,14 +1,17 @@
-"""The fused neuron with an adaptive threshold (ALIF, Bellec et al. 2018): compiled for CPUs in float32, else in plain torch.
+"""The fused neuron with an adaptive threshold (ALIF, Bellec et al. 2018): C++ on CPUs, else torch.
 
-With a[-1] = 0 and r what a reset subtracts for each unit of a (1 in soft, 1/decay in soft-undecayed, else 0):
+The reset subtracts r for each unit of a: r = 1 in soft, 1/decay in soft-undecayed, else 0. With
+a[-1] = 0:
 
-    v[t] = decay·p[t-1] + x[t];   s[t] = spike(v[t] − a[t]);   p[t] = reset(v[t], s[t]) − r·a[t]·s[t]
+    v[t]   = decay·p[t-1] + x[t];   s[t] = spike(v[t] − a[t])
+    p[t]   = reset(v[t], s[t]) − r·a[t]·s[t]
     a[t+1] = adaptation_decay·a[t] + adaptation·s[t]
 
-and backwards, with gs the gradient by the spikes and ∂p/∂s = −(subtracted + r·a[t]), −v[t] (hard) or 0 (detached, none):
+Backward, with gs the gradient by the spikes and ∂p/∂s = −(subtracted + r·a[t]), −v[t] (hard) or 0
+(detached, none):
 
-    h[t]    = (gs[t] + adaptation·ga[t+1] + gp[t]·∂p/∂s)·σ'(v[t] − a[t] − θ)      what goes through the spike
-    e[t]    = h[t] + gp[t]·∂p/∂v                                                 the gradient by x[t]
+    h[t]    = (gs[t] + adaptation·ga[t+1] + gp[t]·∂p/∂s)·σ'(v[t] − a[t] − θ)      through the spike
+    e[t]    = h[t] + gp[t]·∂p/∂v                                                 by x[t]
     ga[t]   = adaptation_decay·ga[t+1] − h[t] − r·s[t]·gp[t]
     gp[t-1] = decay·e[t]
 """
@@ -28,11 +31,11 @@ from .contract import CHECKPOINT_STEPS, neuron_macros, neuron_numbers, state_dty
 from .reference import spikes_of
 
 GRAIN = 32768
-"""Elements for each thread."""
+"""Elements per thread."""
 
 
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
-    """The backend that runs: "cpp" or "reference". Raises RuntimeError if `requested` cannot run here."""
+    """Returns "cpp" or "reference". Raises RuntimeError if `requested` cannot run here."""
     if requested not in (None, "reference", "cpp"):
         raise RuntimeError(
             f"backend {requested!r} has no adaptive threshold: take 'cpp' or 'reference'"
@@ -47,7 +50,7 @@ def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -
 
 
 def adaptive_spikes(currents: Tensor, spec: NeuronSpec, backend: str | None = None) -> Tensor:
-    """Spikes (T, B, …) of currents of that shape and type, from rest."""
+    """Returns spikes (T, B, …) of currents of that shape and type, from rest."""
     compiled = choose(currents.device.type, currents.dtype, backend) == "cpp"
     return AdaptiveThreshold.apply(
         currents.contiguous(), spec, compiled, torch.is_grad_enabled() and currents.requires_grad
@@ -84,13 +87,13 @@ class AdaptiveThreshold(torch.autograd.Function):
         return gradient, None, None, None
 
 
-def _in_resets(spec: NeuronSpec) -> float:
-    """r."""
+def _reset_factor(spec: NeuronSpec) -> float:
+    """Returns r."""
     return spec.subtracted / spec.threshold if spec.reset.startswith("soft") else 0.0
 
 
 def _states(spec: NeuronSpec, currents: Tensor):
-    """v, a and s of every step, in the type of states."""
+    """Yields v, a and s of every step, in the type of states."""
     assert spec.adaptation is not None and spec.adaptation_decay is not None
     compute = state_dtype(currents.dtype)
     p = a = torch.zeros_like(currents[0], dtype=compute)
@@ -104,15 +107,15 @@ def _states(spec: NeuronSpec, currents: Tensor):
             p = (
                 v
                 if spec.reset == "none"
-                else torch.where(s > 0, v - (spec.subtracted + _in_resets(spec) * a), v)
+                else torch.where(s > 0, v - (spec.subtracted + _reset_factor(spec) * a), v)
             )
         a = spec.adaptation_decay * a + spec.adaptation * s
 
 
 def _backward(spec: NeuronSpec, currents: Tensor, grad_spikes: Tensor) -> Tensor:
-    """e (T, B, …) of the gradient by the spikes."""
+    """Returns e (T, B, …), the gradient by the currents."""
     assert spec.adaptation is not None and spec.adaptation_decay is not None
-    slope_at, r = derivative(spec, torch), _in_resets(spec)
+    slope_at, r = derivative(spec, torch), _reset_factor(spec)
     states, gradient = [*_states(spec, currents)], torch.empty_like(currents)
     ga = gp = torch.zeros_like(states[0][0])
     for t in range(len(states) - 1, -1, -1):
@@ -136,7 +139,7 @@ def _call(name: str, spec: NeuronSpec, currents: Tensor, arrays: tuple[Tensor | 
 
 @lru_cache
 def _compiled(name: str, spec: NeuronSpec):
-    """The function of adaptive.cpp and the numbers that it takes of the neuron."""
+    """Returns the function of adaptive.cpp and the neuron's numbers."""
     assert spec.adaptation is not None and spec.adaptation_decay is not None
     library = cpp.kernel(
         Path(__file__).parent / "cpu" / "adaptive.cpp",
@@ -148,5 +151,5 @@ def _compiled(name: str, spec: NeuronSpec):
         [ctypes.c_int64] * 3 + [ctypes.c_void_p] * (2 + arrays),
         None,
     )
-    adaptation = (ctypes.c_float * 3)(spec.adaptation, spec.adaptation_decay, _in_resets(spec))
+    adaptation = (ctypes.c_float * 3)(spec.adaptation, spec.adaptation_decay, _reset_factor(spec))
     return function, (ctypes.c_float * 4)(*neuron_numbers(spec)), adaptation

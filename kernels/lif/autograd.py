@@ -1,7 +1,8 @@
 """The neuron in plain eager calls, without torch's dispatcher.
 
-A forward and backward pass through a registered operator written in Python takes some 100 µs, as much as the neuron itself
-at N = 512. Where nothing but autograd has to see a call, the function here gives the same results in half of that time.
+A registered operator in Python takes some 100 µs for both passes, as much as the neuron itself at N
+= 512. The function here returns the same results in half of that time, but only autograd sees its
+calls.
 """
 
 import torch
@@ -11,7 +12,8 @@ from .operator import NeuronOptions, lif_backward_op, only_needed, run_backward,
 
 
 def suffices(tensors) -> bool:
-    """Whether nothing but autograd has to see the call: no compiler, tracer, mode, transform or subclass of Tensor."""
+    """Returns True if only autograd must see the call: no compiler, mode, transform or Tensor
+    subclass."""
     if (
         torch.compiler.is_compiling()
         or torch._C._len_torch_dispatch_stack()
@@ -29,7 +31,7 @@ class Neuron(torch.autograd.Function):
     def forward(
         ctx, currents, state, scale, shift, options: NeuronOptions
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Spikes, final state and trace."""
+        """Returns spikes, final state and trace."""
         spikes, final_state, trace, checkpoints = run_forward(
             options, currents, state, scale, shift
         )
@@ -47,6 +49,6 @@ class Neuron(torch.autograd.Function):
         arguments = (*ctx.saved_tensors, grad_spikes, grad_trace, grad_final, needed)
         if not torch.is_grad_enabled():
             return *run_backward(ctx.options, *arguments), None
-        # With create_graph=True the operator is called, which refuses a second derivative in words.
+        # create_graph=True: the operator raises a clear error.
         gradients = lif_backward_op(*arguments, *ctx.options.arguments())
         return *only_needed(gradients, needed), None

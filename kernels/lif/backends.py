@@ -1,7 +1,7 @@
-"""The backends of the neuron, and which of them runs a call: the best for its device, or the one requested by name.
+"""Chooses the backend of the neuron: the best for the device, or the requested one.
 
-The module of each has `forward(call)`, `backward(call)`, WRITES_PARTS (whether it writes `Backward.grad_parts`) and
-`unavailable(device, dtype)`.
+Each backend's module has `forward(call)`, `backward(call)`, `unavailable(device, dtype)` and
+WRITES_PARTS, True if it writes `Backward.grad_parts`.
 """
 
 import torch
@@ -17,8 +17,7 @@ BACKENDS = Backends(
         "triton": ".triton.launch",
         "cuda": ".cuda.launch",
     },
-    # A launch of `cuda` takes the host a third of Triton's time, which is what a call of few numbers takes; in large calls it
-    # does not matter.
+    # The host launches `cuda` in a third of Triton's time, which dominates small calls.
     best={"cpu": ("cpp", "reference"), "cuda": ("cuda", "triton", "reference")},
 )
 module, unavailable = BACKENDS.module, BACKENDS.unavailable
@@ -26,5 +25,6 @@ module, unavailable = BACKENDS.module, BACKENDS.unavailable
 
 @torch.compiler.assume_constant_result
 def choose(device_type: str, dtype: torch.dtype, requested: str | None = None) -> str:
-    """As `Backends.choose`; where float64 goes is no surprise."""
+    """Returns `Backends.choose`; warns unless the type is float64, which only the reference
+    runs."""
     return BACKENDS.choose(device_type, dtype, requested, warn=dtype != torch.float64)

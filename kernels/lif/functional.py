@@ -37,23 +37,27 @@ def lif(
     trace: bool = False,
     backend: str | None = None,
 ) -> LIFOutput:
-    """Run the neuron `spec` (default: soft reset) over all time steps of currents (T, B, …) at once.
+    """Runs the neuron `spec` (default: soft reset) over all time steps of currents (T, B, …).
 
-    currents      float32, float16 or bfloat16, any strides; arithmetic is float32. (float64 runs in the reference only.)
-    state         float32 (B, …): the potential after the reset of the previous step; None: zeros. A sequence run in
-                  pieces, each from the state that the previous piece returned, gives the same bits as one run. With a
-                  synaptic current (2, B, …): that current, and the potential.
-    scale, shift  (C,) along `channel_dim`: the neuron's current is scale·x + shift. Pass a Linear's bias as `shift`: its
-                  gradient is then summed in the same pass.
-    spikes_dtype  torch.float32, float16 or bfloat16 (default: the currents' type), torch.uint8, or "bits": uint8
-                  (T, B, …, ⌈N/8⌉) with the first of eight spikes in the lowest bit. Integer spikes have no gradient.
+    currents      float32, float16 or bfloat16, any strides; arithmetic is float32. (float64 runs in
+                  the reference only.)
+    state         float32 (B, …): the potential after the reset of the previous step; None: zeros.
+                  Pieces of a sequence, each from the state of the previous piece, give the same
+                  bits as one run. With a synaptic current (2, B, …): that current and the
+                  potential.
+    scale, shift  (C,) along `channel_dim`: the neuron's current is scale·x + shift. Pass a Linear's
+                  bias as `shift`: its gradient is then summed in the same pass.
+    spikes_dtype  torch.float32, float16 or bfloat16 (default: the currents' type), torch.uint8, or
+                  "bits": uint8 (T, B, …, ⌈N/8⌉) with the first of eight spikes in the lowest bit.
+                  Integer spikes have no gradient.
     trace         also return the potentials v before the spike. They are differentiable.
-    backend       "reference", "cpp", "triton" or "cuda"; default: the best that runs here, see `backends.choose`.
+    backend       "reference", "cpp", "triton" or "cuda"; default: the best that runs here, see
+                  `backends.choose`.
 
-    `snnbench.kernels.spec` has the formulas of the recurrence and of the surrogate gradients, with their sources.
-    Autocast does not change the currents' type. Second and forward-mode derivatives are refused with an error. After
-    os.fork a child process can run it on one thread only, like all of torch's OpenMP code.
-    Raises ValueError or TypeError, naming the argument, if an argument is invalid.
+    `snnbench.kernels.spec` has the formulas of the recurrence and of the surrogate gradients, with
+    their sources. Autocast does not change the currents' type. Second and forward-mode derivatives
+    raise. After os.fork a child process can run it on one thread only, like all of torch's OpenMP
+    code. Raises ValueError or TypeError, naming the argument, if an argument is invalid.
 
     Example:
 
@@ -96,7 +100,7 @@ def lif(
 def lif_of_parameter(
     currents: Tensor, spec: NeuronSpec, parameter: Tensor, spikes_dtype=None, backend=None
 ) -> Tensor:
-    """Spikes of the neuron `spec` whose decay is learned, as its `parameter` (1,) has it now: reads it on the host."""
+    """Returns spikes of `spec` with the learned decay of `parameter` (1,), which the host reads."""
     now = replace(spec, decay=decay_now(spec, parameter), learned_decay=None)
     options = options_of(
         *request_of((currents, None, None, None), now, -1, spikes_dtype, False, backend)
@@ -109,8 +113,10 @@ def lif_of_parameter(
 
 
 def _behind_synapse(currents, spec, state, spikes_dtype, trace, backend, **scaled) -> LIFOutput:
-    """The neuron on its synaptic current, which is the potential of another neuron that never fires; it is kept in the currents'
-    type. The gradient goes back through both."""
+    """Runs the neuron on its synaptic current, the potential of another neuron that never fires.
+
+    The synaptic current has the currents' type. The gradient flows through both neurons.
+    """
     if state is not None and state.shape[:1] != (2,):
         raise ValueError(
             f"state must be synaptic current and potential, (2, B, …), not {tuple(state.shape)}"
@@ -133,7 +139,7 @@ _DEFAULT = NeuronSpec()
 
 
 def request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tuple:
-    """The arguments of `options_of` for a call with tensors (currents, state, scale, shift)."""
+    """Returns the arguments of `options_of` for tensors (currents, state, scale, shift)."""
     kinds = tuple(None if t is None else (t.shape, t.dtype, t.device) for t in tensors)
     checkpoints = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in tensors
@@ -144,7 +150,8 @@ def request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tupl
 def options_of(
     spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
 ) -> NeuronOptions:
-    """Check the arguments of `lif` and fill in defaults. `kinds` are the tensors' (shape, dtype, device), or None."""
+    """Checks the arguments of `lif` and fills in defaults; `kinds` are (shape, dtype, device) or
+    None."""
     _check(spec, channel_dim, *kinds)
     _, dtype, device = kinds[0]
     name = _spikes_name(spikes_dtype, dtype, spec)
@@ -157,12 +164,10 @@ _lookup = lru_cache(maxsize=1024)(options_of)
 
 
 def cached_options(request: tuple) -> NeuronOptions:
-    """`options_of`, remembered: what no compiler has to see."""
+    """Returns cached `options_of`, for calls outside of compilers."""
     try:
         return _lookup(*request)
-    except (
-        TypeError
-    ):  # an argument cannot be hashed, or has a wrong type: then this raises the error once more
+    except TypeError:  # an argument is unhashable, or a check failed and raises again
         return options_of(*request)
 
 
@@ -176,19 +181,22 @@ def _check(spec, channel_dim, currents, state, scale, shift):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
     if spec.current_decay is not None:
         raise ValueError(
-            "a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm, and then LIF"
+            "a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm,"
+            " and then LIF"
         )
     if spec.adaptation is not None:
         raise ValueError(
-            "a neuron with an adaptive threshold is a module, LIF, behind a layer of its own: a Linear or a norm"
+            "a neuron with an adaptive threshold is a module, LIF, behind a layer of its own: a"
+            " Linear or a norm"
         )
     if spec.learned_decay is not None:
         raise ValueError(
-            "a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear or a norm"
+            "a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear"
+            " or a norm"
         )
-    for label, given in (("state", state), ("scale", scale), ("shift", shift)):
-        if given is not None and given[2] != device:
-            raise ValueError(f"{label} is on {given[2]}, the currents are on {device}")
+    for label, kind in (("state", state), ("scale", scale), ("shift", shift)):
+        if kind is not None and kind[2] != device:
+            raise ValueError(f"{label} is on {kind[2]}, the currents are on {device}")
     if not -len(shape) < channel_dim < len(shape) or channel_dim == 0:
         raise ValueError(
             f"channel_dim = {channel_dim} is no dim of currents {tuple(shape)} beside time"
@@ -196,10 +204,10 @@ def _check(spec, channel_dim, currents, state, scale, shift):
     if state is not None and state[:2] != (shape[1:], state_dtype(dtype)):
         wanted = f"{state_dtype(dtype)} of shape {tuple(shape[1:])}"
         raise ValueError(f"state must be {wanted}, not {state[1]} {tuple(state[0])}")
-    for label, given in (("scale", scale), ("shift", shift)):
-        if given is not None and tuple(given[0]) != (shape[channel_dim],):
+    for label, kind in (("scale", scale), ("shift", shift)):
+        if kind is not None and tuple(kind[0]) != (shape[channel_dim],):
             raise ValueError(
-                f"{label} must have the shape ({shape[channel_dim]},), not {tuple(given[0])}"
+                f"{label} must have the shape ({shape[channel_dim]},), not {tuple(kind[0])}"
             )
     if spec.max_spikes > 1 and spec.reset.startswith("hard"):
         raise ValueError(
@@ -210,9 +218,9 @@ def _check(spec, channel_dim, currents, state, scale, shift):
 def _spikes_name(dtype, currents_dtype, spec) -> str:
     name = str(currents_dtype if dtype is None else dtype).removeprefix("torch.")
     if name not in SPIKE_DTYPES or (name == "float64" and currents_dtype != torch.float64):
-        known = ", ".join(n for n in SPIKE_DTYPES if n != "float64")
+        supported = ", ".join(n for n in SPIKE_DTYPES if n != "float64")
         raise TypeError(
-            f"spikes_dtype = {dtype} is not one of {known} (float64 for float64 currents)"
+            f"spikes_dtype = {dtype} is not one of {supported} (float64 for float64 currents)"
         )
     if name == "bits" and spec.max_spikes > 1:
         raise ValueError('spikes_dtype = "bits" holds 0 or 1: max_spikes must be 1')

@@ -1,7 +1,8 @@
-"""The fused neuron whose decay is a parameter: the kernels compute with the decay as it is, and its gradient is summed here.
+"""The fused neuron with a learned decay: kernels take the decay's value, this module its gradient.
 
-With e the gradient by the currents, ∂L/∂decay = Σ_t e[t]·p[t−1] over all sequences. Potentials are computed again for it, by a
-forward that hands them out: backward takes room for two more arrays of the currents' size. The decay is read on the host.
+With e the gradient by the currents, ∂L/∂decay = Σ_t e[t]·p[t−1] over all sequences. A second
+forward pass recomputes the potentials: backward takes memory for two more arrays of the currents'
+size. The host reads the decay.
 """
 
 from dataclasses import replace
@@ -19,8 +20,10 @@ class LearnedDecay(torch.autograd.Function):
     def forward(
         ctx, currents: Tensor, parameter: Tensor, learned: NeuronSpec, options: NeuronOptions
     ) -> Tensor:
-        """Spikes (T, B, …) of currents of that shape. `learned` is the neuron as it is specified, and that of `options` has the
-        decay that it has now."""
+        """Returns spikes (T, B, …) of currents of that shape.
+
+        `learned` is the specified neuron; the neuron of `options` has the decay's current value.
+        """
         spikes, _, _, checkpoints = run_forward(options, currents, None, None, None)
         ctx.save_for_backward(currents, parameter, checkpoints)
         ctx.learned, ctx.options = learned, options
@@ -45,12 +48,12 @@ class LearnedDecay(torch.autograd.Function):
 
 
 def decay_now(spec: NeuronSpec, parameter: Tensor) -> float:
-    """The decay that a parameter stands for."""
+    """Returns the decay of a parameter."""
     return float(decay_of(spec, parameter.detach().float(), torch))
 
 
 def _after_reset(spec: NeuronSpec, potentials: Tensor) -> Tensor:
-    """p of potentials v (…): as lif_step.h has it."""
+    """Returns p of potentials v (…), as lif_step.h computes it."""
     if spec.reset == "none":
         return potentials
     if spec.reset.startswith("hard"):

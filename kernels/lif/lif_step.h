@@ -1,8 +1,8 @@
-// One step of the neuron, forward and backward: its arithmetic for both C++ and CUDA.
+// Arithmetic of one step of the neuron, forward and backward, for C++ and CUDA.
 //
-// The formulas are those of contract.py. Products and sums are rounded one by one: with contraction (without
-// -ffp-contract=off or --fmad=false) the spikes would differ from the reference. LIF_RESET, LIF_DETACH, LIF_SURROGATE and
-// LIF_MAX_SPIKES are macros, so that a neuron's step has no branches.
+// Formulas: contract.py. Products and sums are rounded one by one: with contraction (without
+// -ffp-contract=off or --fmad=false) the spikes would differ from the reference. LIF_RESET,
+// LIF_DETACH, LIF_SURROGATE and LIF_MAX_SPIKES are macros, so that a step has no branches.
 
 #pragma once
 
@@ -69,7 +69,8 @@ LIF_FUNCTION float lif_absolute(float x) {
 #endif
 }
 
-// exp(x) for x <= 0 to 2 units in the last place, 0 below -87: branch-free, so that compilers vectorise it. NaN stays NaN.
+// exp(x) for x <= 0 to 2 units in the last place, 0 below -87; branch-free for vectorisation. NaN
+// stays NaN.
 LIF_FUNCTION float lif_exp_negative(float x) {
   const float clamped = x < -87.0f ? -87.0f : x;
   const float shifted = clamped * 1.44269504f + 12582912.0f;  // adding 1.5 * 2^23 rounds to an integer
@@ -90,8 +91,8 @@ LIF_FUNCTION float lif_exp_negative(float x) {
   return x < -87.0f ? 0.0f : y * power.value;
 }
 
-// 1 / x for x >= 1. On a GPU to one unit in the last place: correct rounding would be a branch and a call at every step,
-// which keeps the compiler from overlapping steps. Only gradients use it.
+// 1 / x for x >= 1, for gradients only. On a GPU to one unit in the last place: correct rounding
+// would take a branch and a call at every step, which prevents overlapping steps.
 LIF_FUNCTION float lif_reciprocal(float x) {
 #ifdef __CUDA_ARCH__
   float y;

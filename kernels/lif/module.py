@@ -8,17 +8,20 @@ from .functional import LIFOutput, lif, lif_of_parameter
 
 
 class LIF(torch.nn.Module):
-    """The neuron `spec` as a module: currents (T, B, …) → spikes (T, B, …). Each call runs one whole sequence.
+    """The neuron `spec` as a module: currents (T, B, …) → spikes (T, B, …). Each call runs one
+    whole sequence.
 
-    `spikes_dtype`, `trace` and `backend` are those of `lif`. A call takes the state (B, …) to start from as a second argument
-    (default: zeros). With `return_state` or `trace` it returns `LIFOutput(spikes, state, trace)` instead of the spikes. Errors
-    are those of `lif`. With `learned_decay` in its specification the module has the parameter `decay` (1,), takes no state and
-    hands out spikes alone; the decay is read on the host at every call. With an `adaptation` it takes no state either, and hands
-    out spikes alone, of its currents' type.
+    `spikes_dtype`, `trace` and `backend` are those of `lif`. A call takes the initial state (B, …)
+    as a second argument (default: zeros). With `return_state` or `trace` it returns
+    `LIFOutput(spikes, state, trace)` instead of the spikes. With a `learned_decay` the module has
+    the parameter `decay` (1,), which the host reads at every call. With a `learned_decay` or an
+    `adaptation` it takes no state and returns spikes alone; with an `adaptation`, of the currents'
+    type. Raises the errors of `lif`.
 
     Example:
 
-        >>> layer = torch.nn.Sequential(torch.nn.Linear(700, 128), LIF(NeuronSpec("soft", decay=0.95)))
+        >>> neuron = LIF(NeuronSpec("soft", decay=0.95))
+        >>> layer = torch.nn.Sequential(torch.nn.Linear(700, 128), neuron)
         >>> layer(torch.randn(100, 16, 700)).shape
         torch.Size([100, 16, 128])
     """
@@ -42,17 +45,18 @@ class LIF(torch.nn.Module):
         )
         self.decay: torch.nn.Parameter | None = None
         if self.kind and (return_state or trace):
-            raise ValueError(f"a LIF {self.kind} hands out spikes alone: no return_state, no trace")
+            raise ValueError(f"a LIF {self.kind} returns spikes alone: no return_state, no trace")
         if self.spec.adaptation is not None and spikes_dtype is not None:
             raise ValueError(
-                "a LIF with an adaptive threshold hands out spikes of its currents' type: no spikes_dtype"
+                "a LIF with an adaptive threshold returns spikes of its currents' type: no"
+                " spikes_dtype"
             )
         if self.spec.learned_decay:
             self.decay = torch.nn.Parameter(torch.tensor([parameter_of_decay(self.spec)]))
 
     @property
     def kind(self) -> str | None:
-        """What its neuron has that keeps it from being run in pieces."""
+        """The feature of the neuron that rules out runs in pieces, or None."""
         if self.spec.adaptation is not None:
             return "with an adaptive threshold"
         return "that learns its decay" if self.spec.learned_decay else None

@@ -1,8 +1,10 @@
-"""The neuron as the torch operators `snnbench::lif` and `snnbench::lif_backward`, the same for every backend.
+"""The neuron as the torch operators `snnbench::lif` and `snnbench::lif_backward`, the same for
+every backend.
 
-An operator takes tensors and, as texts, everything else (`NeuronOptions`), because torch's cost of a call grows with the
-square of the number of arguments. It allocates its results and passes a `Forward` or `Backward` to a backend. Its fake
-allocates by the same function, so shapes and strides agree.
+An operator takes tensors and, as texts, everything else (`NeuronOptions`), because torch's cost of
+a call grows with the square of the number of arguments. It allocates its results and passes a
+`Forward` or `Backward` to a backend. Its fake allocates by the same function, so shapes and strides
+agree.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,11 +37,12 @@ class NeuronOptions:
     """A key of SPIKE_DTYPES."""
     trace: bool
     checkpoints: bool
-    """Whether to save the states that a backward pass starts from."""
+    """True if the states for a backward pass are saved."""
     backend: str
 
     def arguments(self) -> tuple[str, int, str]:
-        """The options as arguments of a schema, each a constant to torch.compile, which a text with `channel_dim` is not."""
+        """Returns the schema's arguments; `channel_dim` is separate, so that torch.compile sees
+        constants."""
         return (
             self.spec.text,
             self.channel_dim,
@@ -49,7 +52,7 @@ class NeuronOptions:
     @staticmethod
     @lru_cache(maxsize=1024)
     def of(neuron: str, channel_dim: int, more: str) -> "NeuronOptions":
-        """The inverse of `arguments`."""
+        """Inverts `arguments`."""
         spikes, trace, checkpoints, backend = more.split()
         return NeuronOptions(
             NeuronSpec.of(neuron), channel_dim, spikes, trace == "1", checkpoints == "1", backend
@@ -57,8 +60,12 @@ class NeuronOptions:
 
 
 def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> Tensor | None:
-    """`values` (C,) expanded to the shape of one step of `currents`, unless they have it already. On CPUs those of one item are
-    copied: rows that go on over all channels take a fraction of the time of a row for each."""
+    """Returns `values` (C,) expanded to one step of `currents`, unless they have that shape
+    already.
+
+    On CPUs the values of one item are copied: one row over all channels is much faster than a row
+    for each.
+    """
     if values is None or values.dim() == currents.dim() - 1 > 1:
         return values
     inner = currents.shape[1:]
@@ -72,29 +79,30 @@ def over_channel(values: Tensor | None, currents: Tensor, channel_dim: int) -> T
 
 
 def sum_to_channel(sums: Tensor, channel_dim: int) -> Tensor:
-    """(C,) from one number for each sequence (B, …), added in float64; `channel_dim` counts dims of the currents."""
+    """Sums (B, …) to (C,) in float64; `channel_dim` counts dims of the currents."""
     channel = channel_dim - 1 if channel_dim >= 0 else sums.dim() + channel_dim
     others = [d for d in range(sums.dim()) if d != channel]
     return sums.sum(others, dtype=torch.float64).to(sums.dtype) if others else sums.clone()
 
 
 def run(kernel: Callable, call: Forward | Backward) -> None:
-    """Run a backend's `forward` or `backward`, on contiguous copies if the kernel cannot walk over the tensors' strides."""
+    """Runs a backend's pass, on contiguous copies if the kernel cannot walk over the strides."""
     if not call.currents.numel():
         return fill_empty(call)
     try:
         kernel(call)
     except Unwalkable:
-        given = {name: tensor for name, tensor in call.tensors().items() if tensor is not None}
-        copies: dict[str, Any] = {name: tensor.contiguous() for name, tensor in given.items()}
+        present = {name: tensor for name, tensor in call.tensors().items() if tensor is not None}
+        copies: dict[str, Any] = {name: tensor.contiguous() for name, tensor in present.items()}
         kernel(replace(call, **copies))
-        for name in given.keys() & call.WRITTEN:
-            if copies[name] is not given[name]:
-                given[name].copy_(copies[name])
+        for name in present.keys() & call.WRITTEN:
+            if copies[name] is not present[name]:
+                present[name].copy_(copies[name])
 
 
 def fill_empty(call: Forward | Backward) -> None:
-    """Write the results of a call that has no steps or no sequences: the state is unchanged and sums are 0."""
+    """Writes the results of a call without steps or sequences: the state is unchanged, sums are
+    0."""
     if isinstance(call, Forward):
         call.final_state.zero_() if call.state is None else call.final_state.copy_(call.state)
         return
@@ -110,7 +118,8 @@ def fill_empty(call: Forward | Backward) -> None:
 def allocate(
     currents: Tensor, options: NeuronOptions
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Unwritten spikes, final state, trace and checkpoints, in the currents' memory order; None for what is not requested."""
+    """Allocates spikes, final state, trace and checkpoints in the currents' memory order; None if
+    not requested."""
     dtype, state = SPIKE_DTYPES[options.spikes], state_dtype(currents.dtype)
     if options.spikes == "bits":
         spikes = currents.new_empty(
@@ -128,7 +137,7 @@ def allocate(
 
 
 def or_empty(tensors: Iterable[Tensor | None], currents: Tensor) -> tuple[Tensor, ...]:
-    """The tensors with an empty one for every None, because operators cannot return None."""
+    """Replaces every None by an empty tensor, because operators cannot return None."""
     return tuple(
         currents.new_empty(0, dtype=state_dtype(currents.dtype)) if t is None else t
         for t in tensors
@@ -142,7 +151,7 @@ def run_forward(
     scale: Tensor | None,
     shift: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """Spikes, final state, trace and checkpoints (see `allocate`) of currents (T, B, …) with scale and shift (C,)."""
+    """Returns the tensors of `allocate` for currents (T, B, …) with scale and shift (C,)."""
     spikes, final_state, trace, checkpoints = allocate(currents, options)
     call = Forward(
         spec=options.spec,
@@ -161,7 +170,6 @@ def run_forward(
 
 
 def _lif(currents, state, scale, shift, *encoded):
-    """Spikes, final state, trace and checkpoints; the last two are empty unless requested."""
     return or_empty(
         run_forward(NeuronOptions.of(*encoded), currents, state, scale, shift), currents
     )
@@ -183,7 +191,8 @@ def run_backward(
     needed: list[bool],
     grad_parts: Tensor | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by (currents, state, scale, shift), None where not `needed`. `grad_parts` is written as `Backward` says."""
+    """Returns gradients by (currents, state, scale, shift), None if not `needed`; writes
+    `grad_parts`."""
     grad_currents, grad_state, sum_by_current, sum_error = allocate_gradients(currents, needed)
     call = Backward(
         spec=options.spec,
@@ -216,7 +225,8 @@ def _lif_backward(
 
 
 def allocate_gradients(currents: Tensor, needed: list[bool]) -> list[Tensor | None]:
-    """Unwritten gradients by currents and state, and sums for those by scale and shift; None where not `needed`."""
+    """Allocates gradients by currents and state, and sums by scale and shift; None if not
+    `needed`."""
     state, inner = state_dtype(currents.dtype), currents.shape[1:]
     grad_currents = torch.empty_like(currents) if needed[0] else None
     return [
@@ -255,16 +265,19 @@ def _backward(ctx, grad_spikes, grad_final, grad_trace, _):
 
 
 def only_needed(gradients: Iterable[Tensor], needed: Iterable[bool]) -> tuple[Tensor | None, ...]:
-    """The gradients with None in place of those that are not needed, as autograd expects them."""
+    """Replaces gradients that are not needed by None, as autograd expects."""
     return tuple(
         gradient if wanted else None for gradient, wanted in zip(gradients, needed, strict=True)
     )
 
 
-_FORWARD = "Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim, str more"
+_FORWARD = (
+    "Tensor currents, Tensor? state, Tensor? scale, Tensor? shift, str neuron, int channel_dim,"
+    " str more"
+)
 _BACKWARD = (
-    "Tensor currents, Tensor? scale, Tensor? shift, Tensor checkpoints, Tensor? grad_spikes, Tensor? grad_trace,"
-    " Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more"
+    "Tensor currents, Tensor? scale, Tensor? shift, Tensor checkpoints, Tensor? grad_spikes,"
+    " Tensor? grad_trace, Tensor? grad_final, bool[] needed, str neuron, int channel_dim, str more"
 )
 lif_op = register("lif", _FORWARD, 4, _lif, _lif_fake, _backward, _setup_context)
 lif_backward_op = register_backward(

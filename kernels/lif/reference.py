@@ -1,7 +1,8 @@
-"""The backend "reference": the recurrence in readable torch, on any device. The tests compare the other backends with it.
+"""The backend "reference": the recurrence in torch, on any device; tests compare the others with
+it.
 
-It moves about 40 bytes for each float32 element forward, because every operation of a step goes through memory, and about
-100 backward.
+Every operation of a step goes through memory: about 40 bytes for each float32 element forward, and
+about 100 backward.
 """
 
 import torch
@@ -71,7 +72,7 @@ def backward(call: Backward) -> None:
 
 
 def potentials(call: Backward, chunk: range, compute: torch.dtype) -> list[torch.Tensor]:
-    """v[t] for the steps of one chunk, recomputed from its checkpoint."""
+    """Returns v[t] for the steps of one chunk, recomputed from its checkpoint."""
     state, trace = call.checkpoints[chunk.start // CHECKPOINT_STEPS].to(compute), []
     for t in chunk:
         v = call.spec.decay * state + current(call.currents[t], call.scale, call.shift, compute)
@@ -81,7 +82,7 @@ def potentials(call: Backward, chunk: range, compute: torch.dtype) -> list[torch
 
 
 def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Tensor:
-    """e[t], the gradient of the loss by v[t]."""
+    """Returns e[t], the gradient of the loss by v[t]."""
     slope = derivative(call.spec, torch)(v - call.spec.threshold)
     e = gp * reset_slope(call.spec, v, spikes_of(call.spec, v), slope)
     if call.grad_spikes is not None:
@@ -92,23 +93,23 @@ def error(call: Backward, t: int, v: torch.Tensor, gp: torch.Tensor) -> torch.Te
 def current(
     x: torch.Tensor, scale: torch.Tensor | None, shift: torch.Tensor | None, compute: torch.dtype
 ) -> torch.Tensor:
-    """i = scale·x + shift."""
+    """Returns i = scale·x + shift."""
     x = x.to(compute)
     x = x if scale is None else scale * x
     return x if shift is None else x + shift
 
 
 def spikes_of(spec: NeuronSpec, v: torch.Tensor) -> torch.Tensor:
-    """s[t]: 0 or 1, or a count up to `max_spikes`; 0 where v is NaN."""
+    """Returns s[t]: 0 or 1, or a count up to `max_spikes`; 0 where v is NaN."""
     if spec.max_spikes == 1:
         return (v >= spec.threshold).to(v.dtype)
-    # Dividing by a Python number, CUDA would multiply by 1/θ.
+    # A Python number as divisor would make CUDA multiply by 1/θ.
     threshold = torch.full((), spec.threshold, dtype=v.dtype, device=v.device)
     return torch.floor(v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
 
 
 def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-    """p[t]: the potential after the reset."""
+    """Returns p[t], the potential after the reset."""
     if spec.reset == "none":
         return v
     if spec.reset in ("hard", "hard-straight"):
@@ -119,8 +120,8 @@ def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Ten
 def reset_slope(
     spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor, slope: torch.Tensor
 ) -> torch.Tensor:
-    """ρ = dp/dv, with the gradient through the reset's spike unless it is detached."""
-    kept = 1 - s if spec.reset == "hard" else torch.ones_like(v)
+    """Returns ρ = dp/dv, with the gradient through the reset's spike unless it is detached."""
+    passed = 1 - s if spec.reset == "hard" else torch.ones_like(v)
     if spec.reset == "none" or spec.detach_reset:
-        return kept
-    return kept - (v if spec.reset.startswith("hard") else spec.subtracted) * slope
+        return passed
+    return passed - (v if spec.reset.startswith("hard") else spec.subtracted) * slope

@@ -1,15 +1,15 @@
-"""The order in which a kernel walks over sequences, for tensors of any strides."""
+"""Order in which a kernel walks over sequences, for tensors of any strides."""
 
 from functools import lru_cache
 
 MAX_DIMS = 4
-"""Dims beside time that kernels walk over. A dense tensor with a channel axis never needs more."""
+"""Most dims beside time; a dense tensor with a channel axis never needs more."""
 
 Strides = tuple[int, ...]
 
 
 class Unwalkable(Exception):
-    """The tensors' axes lie in memory in such different orders that MAX_DIMS dims do not cover them; they must be copied."""
+    """The tensors' memory orders differ beyond MAX_DIMS dims: copies are needed."""
 
 
 @lru_cache(maxsize=1024)
@@ -19,11 +19,12 @@ def walk(
     order: str,
     keep_last: bool = False,
 ) -> tuple[tuple[int, ...], dict[str, Strides]]:
-    """Sort dims by the strides of the tensor `order`, and merge neighbours that are contiguous in every tensor.
+    """Sorts dims by the strides of the tensor `order`, and merges dims contiguous in every tensor.
 
-    `sizes` are those of the inner dims; `tensors` are names with the strides of (T, *inner) or (*inner), None for absent ones.
-    With `keep_last` the last dim stays last and unmerged. Returns the sizes of 1 to MAX_DIMS nested dims, and each tensor's
-    strides (time, *dims), in elements: time is 0 for tensors without it, all are 0 for absent ones. Raises Unwalkable.
+    `sizes` are those of the inner dims; `tensors` are names with the strides of (T, *inner) or
+    (*inner), None for absent ones. With `keep_last` the last dim stays last and unmerged. Returns
+    the sizes of 1 to MAX_DIMS nested dims, and each tensor's strides (time, *dims), in elements:
+    time is 0 for tensors without it, all are 0 for absent ones. Raises Unwalkable.
     """
     present = {name: s if len(s) > len(sizes) else (0, *s) for name, s in tensors if s is not None}
     fixed = [len(sizes) - 1] if keep_last else []

@@ -1,1 +1,1 @@
-"""Products of a linear layer on CPUs: of spikes, which skip zeros, and dense ones."""
+"""Products of a linear layer on CPUs: sparse products of spikes, and dense products."""

@@ -5,7 +5,7 @@
 struct BackwardArrays {
   const LINEAR_SPIKE* gradient;  // by spikes or sums: (T, B, N), any strides
   const float* potentials;       // (T, B, N), with a neuron
-  const int64_t* words;          // as forward left them; missing without `by_weight`
+  const int64_t* words;          // those of forward; missing without `by_weight`
   const float* weight;           // (N, K), for `by_input`
   LINEAR_SUM* by_weight;         // (N, K), may be missing
   float* by_bias;                // (N,), may be missing
@@ -14,7 +14,8 @@ struct BackwardArrays {
   Dense* dense;
 };
 
-// e of the rows [row, row + rows) and a block of outputs: to `table`, to `errors` (of a row `stride` apart), and their sum.
+// e of the rows [row, row + rows) and a block of outputs: to `table`, to `errors` (of a row
+// `stride` apart), and their sum.
 static void error_rows(const Numbers& n, const BackwardArrays& arrays, int64_t block, int64_t row, int64_t rows, float* table,
                        float* errors, float* state, float* sum) {
   const int64_t column = block * BLOCK, count = smaller(BLOCK, n.outputs - column);
@@ -99,7 +100,8 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const int64_t most = smaller(smaller(CHUNK, parts(parts(rows, 2), SELECTED) * SELECTED), rows);
   const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
   const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
-  // Sums of a full block lie where its result will; others, and those of short types, in memory of their own.
+  // Sums of a full block are computed in place; others, and those of short types, in separate
+  // memory.
   const bool in_place = sizeof(LINEAR_SUM) == 4 && !n.given;
   const int64_t block_sums = arrays.by_weight ? n.inputs * BLOCK : 0, apart = in_place ? 1 : n.blocks();
   const int64_t turned_words = arrays.by_weight ? n.planes() * parts(most, WORD) * n.inputs : 0;

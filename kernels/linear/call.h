@@ -1,4 +1,4 @@
-// What a call of spikes.cpp is given: numbers that stay from call to call, and addresses. launch.py packs both.
+// Arguments of spikes.cpp: numbers that calls share, and addresses. launch.py packs both.
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct Numbers {
   int64_t largest;     // count of spikes in one input
   int64_t strides[3];  // of the input (forward) or of the gradient (backward): time, batch, last dim
   double tables_from;  // share of ones from where on sums come from tables: their time does not depend on it
-  int64_t given;       // forward: whether `words` are filled already; backward: whether `by_weight` is added to
+  int64_t given;       // forward: 1 if `words` are filled; backward: 1 to add to `by_weight`
   LifNeuron neuron;
 
   int64_t rows() const { return steps * batch; }

@@ -1,7 +1,9 @@
-// The dense product in float32: a tile of rows × two vectors of columns stays in registers over all terms.
+// The dense product in float32: a tile of rows × two vectors of columns stays in registers over all
+// terms.
 //
-// Compiled with contraction to fused multiply-adds, unlike everything that has a neuron. The order of additions of an element
-// depends on the number of terms only, so results are the same for any number of threads and rows.
+// Compiled with contraction to fused multiply-adds, unlike all code with a neuron. The order of an
+// element's additions depends on the number of terms only, so results are equal for any number of
+// threads and rows.
 
 #include <omp.h>
 
@@ -38,7 +40,8 @@ INLINE void tile(int64_t terms, const float* __restrict a, int64_t a_row, int64_
   }
 }
 
-// Rows of a as [k][TILE_ROWS]; rows that are missing are zeros. Inlined, it makes GCC's loop of tiles 12 % slower.
+// Rows of a as [k][TILE_ROWS]; missing rows are zeros. Inlining makes GCC's loop of tiles 12 %
+// slower.
 __attribute__((noinline)) static void copy_left(const float* a, int64_t a_row, int64_t a_k, int64_t rows, int64_t terms,
                                                 float* to) {
   const int64_t in_squares = TILE_ROWS <= LANES && rows == TILE_ROWS && a_k == 1 ? terms / LANES * LANES : 0;
@@ -54,7 +57,7 @@ __attribute__((noinline)) static void copy_left(const float* a, int64_t a_row, i
     for (int64_t k = in_squares; k < terms; ++k) to[k * TILE_ROWS + i] = i < rows ? a[i * a_row + k * a_k] : 0.0f;
 }
 
-// Columns of b as [k][TILE_COLUMNS]; columns that are missing are zeros.
+// Columns of b as [k][TILE_COLUMNS]; missing columns are zeros.
 static void copy_right(const float* b, int64_t b_k, int64_t b_column, int64_t columns, int64_t terms, float* to) {
   if (columns < TILE_COLUMNS) memset(to, 0, terms * TILE_COLUMNS * 4);
   if (b_k == 1) return transpose(b, b_column, columns, terms, 1.0f, to, TILE_COLUMNS);

@@ -1,7 +1,7 @@
-"""Dense float32 products on CPUs: the project's own tile (dense.cpp), oneDNN or BLAS, whichever is fastest on this machine.
+"""Dense float32 products on CPUs by the fastest of dense.cpp ("tile"), oneDNN and BLAS.
 
-They are measured once, at the first use, on one core: results must not depend on the number of threads. The choice is kept beside
-the compiled kernels.
+They are timed once, at the first use, on one core, because results must not depend on the number of
+threads. The choice is cached beside the compiled kernels.
 """
 
 import ctypes
@@ -18,38 +18,39 @@ from ..build import cache, cpp
 from ..build.source import inlined
 
 SIZE = 384
-"""Rows, columns and terms of the products that are measured: they fill no cache, and take a millisecond."""
+"""Rows, columns and terms of timed products: they fill no cache and take a millisecond."""
 
 REPEATS = 9
 
 NO_MEMORY = -2
-"""As in vectors.h."""
+"""NO_MEMORY of vectors.h."""
 
 AHEAD = 1.05
-"""The tile is left only for what is faster by more than measurements scatter: it alone multiplies in the pass of the neuron."""
+"""Lead that a library needs over the tile, which alone multiplies inside the neuron's pass."""
 
 WORK_OF_A_THREAD = 1 << 21
-"""Multiplications for each thread. Waking a thread takes longer than computing fewer."""
+"""Multiplications per thread: waking a thread for fewer takes longer than computing them."""
 
 
 def product(left: Tensor, right: Tensor, out: Tensor) -> None:
-    """out (m, n) = left (m, k) · right (k, n), float32. Rows of `out` are contiguous."""
+    """Writes out (m, n) = left (m, k) · right (k, n), float32; rows of `out` are contiguous."""
     WAYS[chosen("rows" if right.stride(1) == 1 else "columns")](left, right, out)
 
 
 def address_of_tile() -> int:
-    """Where dense.cpp's product lies, if it is what runs on matrices of contiguous rows; 0 if a library does."""
+    """Returns the address of dense.cpp's product if it multiplies contiguous rows; 0 if a library
+    does."""
     return _tile()[1] if chosen("rows") == "tile" else 0
 
 
 def chosen(order: str) -> str:
-    """The key of WAYS that multiplies by a right matrix whose rows (or columns) are contiguous."""
+    """Returns the key of WAYS for a right matrix of contiguous "rows" or "columns"."""
     return choices()[order]
 
 
 @lru_cache
 def choices() -> dict[str, str]:
-    """By order of the right matrix. Products are as fast with any layout of the left one."""
+    """Returns keys of WAYS by order of the right matrix; the left one's layout does not matter."""
     key = [f"{SIZE} {REPEATS} {AHEAD}", *cpp.FLAGS, *cpp.identity(), torch.__version__]
     digest = hashlib.sha256("\0".join([inlined(_SOURCE), *key]).encode()).hexdigest()[:32]
     path = cache.cached(
@@ -71,14 +72,15 @@ def _measured() -> dict[str, str]:
 
 
 def fastest(left: Tensor, right: Tensor, clock=time.perf_counter) -> str:
-    """The key of WAYS that took the least time in its best of some runs, in turns; the tile, unless one is ahead of it."""
+    """Returns the key of WAYS with the best of REPEATS runs, in turns; a library must lead by
+    AHEAD."""
     out, times = left.new_empty((len(left), right.shape[1])), dict[str, float]()
     for _ in range(REPEATS):
         for name, way in WAYS.items():
             start = clock()
             try:
                 way(left, right, out)
-            except (AttributeError, RuntimeError):  # no such operator in this torch
+            except (AttributeError, RuntimeError):  # this torch lacks the operator
                 continue
             times[name] = min(clock() - start, times.get(name, float("inf")))
     best = min(times, key=times.__getitem__)
@@ -90,7 +92,7 @@ _SOURCE = Path(__file__).with_name("dense.cpp")
 
 @lru_cache
 def _tile():
-    """The compiled function and its address."""
+    """Returns the compiled function and its address."""
     function = cpp.library(inlined(_SOURCE), ("-ffp-contract=fast",)).dense_product
     matrix = [ctypes.c_void_p, ctypes.c_int64]
     function.argtypes, function.restype = (
@@ -101,7 +103,7 @@ def _tile():
 
 
 def checked(answer: int) -> int:
-    """What a compiled pass answered. Raises MemoryError if it was refused its working memory."""
+    """Returns the result of a compiled pass. Raises MemoryError if memory was refused."""
     if answer == NO_MEMORY:
         raise MemoryError("a product of a linear layer was refused its working memory")
     return answer
@@ -126,4 +128,4 @@ def _by_blas(left: Tensor, right: Tensor, out: Tensor) -> None:
 
 
 WAYS = {"tile": _by_tile, "onednn": _by_onednn, "blas": _by_blas}
-"""By the name that stands in records."""
+"""Products by their name in records."""

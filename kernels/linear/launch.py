@@ -1,9 +1,9 @@
-"""Calls spikes.cpp: products of spikes with a weight, alone or with the neuron behind them, through its plain C interface.
+"""Calls spikes.cpp: products of spikes with a weight, alone or with the neuron behind them.
 
-The input is turned into words of bits. With few ones the rows of the weight that they select are added one by one ("event"),
-with many they are added from tables of partial sums ("table"): see sums.h. A number that is no spike stops a call before
-anything else is written, so that the caller multiplies densely. 0·∞ and 0·NaN of a weight are left out, where a dense product
-gives NaN.
+The input becomes words of bits. Few ones select rows of the weight, added one by one ("event");
+many ones select from tables of partial sums ("table"), see sums.h. A number that is no spike stops
+a call before anything else is written, and the caller multiplies densely. Products 0·∞ and 0·NaN
+are skipped, where a dense product is NaN.
 """
 
 import ctypes
@@ -22,32 +22,35 @@ from . import dense, record
 from .dense import checked
 
 LARGEST_COUNT = 255
-"""Counts of spikes are multiplied bit by bit. Beyond this number that has no advantage over a dense product."""
+"""Largest count that is multiplied bit by bit; a dense product is as fast for larger ones."""
 
 
 def words_of(shape: torch.Size, counts: int) -> int:
-    """How many int64 the words of spikes (T, B, K) are: the number of ones, and a bit for each input and power of two."""
+    """Returns the int64 words of spikes (T, B, K): the number of ones, and bits by power of two."""
     steps, batch, inputs = shape
     return 1 + counts.bit_length() * -(-inputs // 64) * steps * batch
 
 
 def takes(x: Tensor, weight: Tensor, counts: int) -> bool:
-    """Whether products of such tensors can be computed here: x (T, B, K) with counts up to `counts` and a weight (N, K)."""
-    known = x.dtype in TYPES and weight.dtype in TYPES and 0 < counts <= LARGEST_COUNT
-    return known and x.device.type == "cpu" and weight.numel() > 0 and x.numel() > 0
+    """Returns True if x (T, B, K) with counts up to `counts` and a weight (N, K) are supported."""
+    supported = x.dtype in TYPES and weight.dtype in TYPES and 0 < counts <= LARGEST_COUNT
+    return supported and x.device.type == "cpu" and weight.numel() > 0 and x.numel() > 0
 
 
 class Pass:
-    """A compiled function with the numbers that calls have in common; calling it fills in addresses. None: no such array.
+    """A compiled function and the numbers that its calls share; a call passes addresses, None for
+    no array.
 
-    `linear_forward` reads x (T, B, K), weight (N, K) and float32 bias (N,), and writes spikes (T, B, N), float32 potentials
-    (T, B, N), words of x and words of the spikes; without a spec the sums x·Wᵀ in place of spikes. It returns the number of ones;
-    if x holds anything but spikes -1, and then nothing but words was written. Words of x are read if they are `given`.
+    `linear_forward` reads x (T, B, K), weight (N, K) and float32 bias (N,), and writes spikes (T,
+    B, N), float32 potentials (T, B, N), words of x and words of the spikes; without a spec it
+    writes the sums x·Wᵀ in place of spikes. It returns the number of ones, or -1 if x holds
+    anything but spikes; then only words were written. With `filled` it reads the words of x.
     `linear_pack` only writes words.
 
-    `linear_backward` reads the gradient (T, B, N) by spikes, or without a spec by the sums, potentials, words and weight, and
-    writes float32 gradients by weight (N, K), bias (N,) and input (T, B, K), and the errors e (T, B, N). The first is added to if
-    it is `given`. `dense` is the address of dense.cpp's product, which the gradient by the input needs.
+    `linear_backward` reads the gradient (T, B, N) by spikes (without a spec, by the sums),
+    potentials, words and weight. It writes float32 gradients by weight (N, K), bias (N,) and input
+    (T, B, K), and the errors e (T, B, N); with `filled` it adds to the first. `dense` is the
+    address of dense.cpp's product, for the gradient by the input.
     """
 
     def __init__(
@@ -58,13 +61,17 @@ class Pass:
         other: int,
         counts: int,
         *types,
-        given: bool = False,
+        filled: bool = False,
     ):
-        """`first` is the first array of calls, x or the gradient; `other` the number of outputs or inputs, which it lacks;
-        `types` are those of x, weight, spikes (or their gradient) and the weight's gradient."""
+        """Plans calls with a `first` array like this, x or the gradient.
+
+        `other` is the number of outputs or inputs, which `first` lacks; `types` are those of x,
+        weight, spikes (or their gradient) and the weight's gradient.
+        """
         threads = torch.get_num_threads()
-        made = _plan(name, spec, first.shape, first.stride(), other, counts, given, *types, threads)
-        self.function, self.numbers, self.pack = made
+        self.function, self.numbers, self.pack = _plan(
+            name, spec, first.shape, first.stride(), other, counts, filled, *types, threads
+        )
 
     def __call__(self, *arrays: Tensor | None, dense: int | None = None) -> int:
         addresses = [0 if t is None else t.data_ptr() for t in arrays]
@@ -84,14 +91,14 @@ def _plan(
     strides,
     other,
     counts,
-    given,
+    filled,
     input_type,
     weight_type,
     spike_type,
     sum_type,
     threads,
 ):
-    """The compiled function, the struct of its numbers, and the function that packs the addresses of a call."""
+    """Returns the compiled function, its packed numbers, and the function that packs addresses."""
     (steps, batch, last), forwards = shape, name != "linear_backward"
     inputs, outputs = (last, other) if forwards else (other, last)
     threads = min(threads, 1 + steps * batch * inputs * outputs // dense.WORK_OF_A_THREAD)
@@ -107,13 +114,12 @@ def _plan(
         counts,
         *strides,
         tables_from,
-        given,
+        filled,
         *neuron,
     )
     if forwards and spec is not None:
-        spec = NeuronSpec(
-            spec.reset, max_spikes=spec.max_spikes
-        )  # its macros depend on no other field
+        # Macros of a forward pass depend on no other field.
+        spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)
     macros = {
         **({} if spec is None else neuron_macros(spec)),
         **{

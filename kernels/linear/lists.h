@@ -1,8 +1,9 @@
 // Spikes as words of bits, and lists of the bits that are set.
 //
-// Words lie as [words of 64 selectable rows][items]: for the product with a weight, items are the rows (t, b) of the input and
-// what is selected are rows of Wᵀ; for the weight's gradient, items are inputs k and what is selected are rows (t, b) of the
-// gradient. Counts of spikes have one such array for each power of two, one after the other.
+// Words are stored as [words of 64 selectable rows][items]. In the product with a weight, items are
+// rows (t, b) of the input and select rows of Wᵀ; in the weight's gradient, items are inputs k and
+// select rows (t, b) of the gradient. Counts of spikes have one such array for each power of two,
+// one after the other.
 
 #pragma once
 
@@ -41,7 +42,8 @@ INLINE uint64_t ones_of(const float* x, bool* strange) {
   return ones;
 }
 
-// The same for whole numbers from 0 to `largest`: bit p of the numbers in words[p · stride]. Returns the number of set bits.
+// The same for whole numbers from 0 to `largest`: bit p of the numbers in words[p · stride].
+// Returns the number of set bits.
 static int64_t planes_of(const float* x, int64_t largest, int planes, uint64_t* words, int64_t stride, bool* strange) {
   uint32_t counts[WORD];
   for (int i = 0; i < WORD; ++i) {
@@ -75,7 +77,8 @@ struct BitsOfBytes {
 static constexpr BitsOfBytes BITS;
 #endif
 
-// Writes the positions of set bits, `first` + 0 to 63; returns how many. `to` has room for 64 bytes.
+// Writes the positions of set bits, `first` + 0 to 63, and returns their number. `to` has room for
+// 64 bytes.
 INLINE int positions(uint8_t* to, uint64_t word, int first) {
 #ifdef __AVX512VBMI2__
   alignas(64) static constexpr uint8_t UP[64] = {

@@ -1,4 +1,4 @@
-"""The matrix products of a linear layer on CPUs, with the interface that `linear_lif.matmul` describes."""
+"""Matrix products of a linear layer on CPUs, with the interface of `linear_lif.matmul`."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -22,7 +22,7 @@ class WholeWeight:
         return self.weight.dtype
 
     def block(self, neurons: slice) -> Self:
-        """The operands of some of the neurons."""
+        """Returns the operands of some of the neurons."""
         return replace(self, weight=self.weight[neurons])
 
 
@@ -33,11 +33,11 @@ class CpuOperands(WholeWeight):
     counts: int
 
     def holds_spikes(self, x: Tensor) -> bool:
-        """Whether x (T, B, K) holds nothing but spikes up to `counts`; False if that cannot be told."""
+        """Returns True if x (T, B, K) certainly holds nothing but spikes up to `counts`."""
         return self._words(x) is not None
 
     def _words(self, x: Tensor) -> Tensor | None:
-        """Words of x (T, B, K); None if it holds anything else."""
+        """Returns words of x (T, B, K); None if it holds anything but spikes."""
         if not launch.takes(x, self.weight, self.counts):
             return None
         words = x.new_empty(launch.words_of(x.shape, self.counts), dtype=torch.int64)
@@ -63,7 +63,7 @@ class CpuOperands(WholeWeight):
             return add_product(into, g.t(), x, first)
         types = (torch.float32, torch.float32, g.dtype, into.dtype)
         run = launch.Pass(
-            "linear_backward", None, g[None], x.shape[1], self.counts, *types, given=not first
+            "linear_backward", None, g[None], x.shape[1], self.counts, *types, filled=not first
         )
         run(g, None, words, None, into, None, None, None, dense=0)
 
@@ -72,7 +72,7 @@ class CpuOperands(WholeWeight):
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor) -> None:
-    """out (m, n) = left (m, k) · right (k, n) in their type."""
+    """Writes out (m, n) = left (m, k) · right (k, n) in their type."""
     if left.dtype == torch.float32 and out.stride(1) == 1 and out.numel():
         dense.product(left, right, out)
     else:
@@ -80,7 +80,7 @@ def multiply(left: Tensor, right: Tensor, out: Tensor) -> None:
 
 
 def add_product(into: Tensor, left: Tensor, right: Tensor, first: bool) -> None:
-    """into += left · right, or = for the first."""
+    """Adds left · right to `into`, or writes it if `first`."""
     if first and into.dtype == left.dtype:
         return multiply(left, right, into)
     product = into.new_empty(into.shape, dtype=left.dtype)

@@ -1,14 +1,17 @@
 // Products of spikes with a weight, and the neuron behind them, for CPUs.
 //
-// forward    sums = S·Wᵀ, by selecting rows of Wᵀ; with LINEAR_NEURON the neuron's spikes and potentials of sums + bias, else
-//            the sums themselves
-// backward   with LINEAR_NEURON e from the spikes' gradient and the potentials, else the gradient by the sums is given;
-//            dW = eᵀ·S by selecting rows of e, db = Σe, dX = e·W by the dense product whose address is given
+// forward    sums = S·Wᵀ, by selecting rows of Wᵀ; with LINEAR_NEURON the neuron's spikes and
+//            potentials of sums + bias
+// backward   with LINEAR_NEURON e from the spikes' gradient and the potentials, else e is the
+//            gradient by the sums; dW = eᵀ·S by selecting rows of e, db = Σe, dX = e·W by a dense
+//            product
 //
-// 64 outputs at a time, in chunks of rows in the order of time: a table of 128 rows of Wᵀ or of e lies in L1 while all items add
-// from it. Threads take blocks of outputs. Compiled at first use, with these macros: LINEAR_NEURON, 0 or 1; LINEAR_INPUT,
-// LINEAR_WEIGHT, LINEAR_SPIKE and LINEAR_SUM, the element types of the input, the weight, the spikes or sums (or their gradient),
-// and the weight's gradient; and with the neuron those of lif_step.h. The interface is plain C.
+// Computes 64 outputs at a time, in chunks of rows in the order of time: a table of 128 rows of Wᵀ
+// or of e stays in L1 while all items add from it. Threads process blocks of outputs. Compiled at
+// first use, with these macros: LINEAR_NEURON, 0 or 1; LINEAR_INPUT, LINEAR_WEIGHT, LINEAR_SPIKE
+// and LINEAR_SUM, the element types of the input, the weight, the spikes or sums (or their
+// gradient), and the weight's gradient; and with the neuron those of lif_step.h. The interface is
+// plain C.
 
 #include <cmath>
 #include <cstdlib>
@@ -29,7 +32,7 @@ struct ForwardArrays {
 
 #ifdef LINEAR_FORWARD
 
-// Words of the input; returns how many bits are set, or −1 if a number is no spike.
+// Writes words of the input; returns the number of set bits, or −1 if a number is no spike.
 static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words) {
   const int64_t rows = n.rows();
   int64_t ones = 0, strange_rows = 0;
@@ -54,7 +57,8 @@ static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words
   return strange_rows ? -1 : ones;
 }
 
-// What becomes of a block of outputs, row by row in the order of time: the neuron, or the sums as they are.
+// Processes a block of outputs, row by row in the order of time: runs the neuron, or writes the
+// sums.
 struct Finish {
   const Numbers& n;
   const ForwardArrays& arrays;
@@ -127,7 +131,7 @@ extern "C" int64_t linear_pack(const Numbers* numbers, const ForwardArrays* arra
   return arrays->words[0] = pack(*numbers, arrays->input, (uint64_t*)arrays->words + 1);
 }
 
-// The number of ones; −1, and nothing else is written, if the input is no spikes.
+// Returns the number of ones; −1, without further writes, if the input is no spikes.
 extern "C" int64_t linear_forward(const Numbers* numbers, const ForwardArrays* addresses) {
   const Numbers n = *numbers;
   const ForwardArrays arrays = *addresses;

@@ -1,8 +1,9 @@
-// Sums of rows of a table of 64 columns, selected by bits: with one addition for each set bit by lists, or with one for each
-// four bits by tables of the 16 sums of four rows ("four Russians"), which takes the same time at any firing rate.
+// Sums of rows of a table of 64 columns, selected by bits: one addition for each set bit by lists,
+// or one for every four bits by tables of the 16 sums of four rows ("four Russians"), equally fast
+// at any firing rate.
 //
-// Each 128 rows are summed from zero and then added to what is there: short sums keep more digits. The order of additions
-// depends on no number of threads.
+// Each 128 rows are summed from zero and then added to the result: short sums keep more digits. The
+// order of additions does not depend on the number of threads.
 
 #pragma once
 
@@ -43,7 +44,8 @@ INLINE void add_listed(const uint8_t* list, int fours, const float* table, float
   }
 }
 
-// The lists of a block, for all items; `sums` is [items][64]. Items [from, to) are given to `then` while their sums are in L1.
+// Adds the lists of a block, for all items; `sums` is [items][64]. Calls `then` for items [from,
+// to) while their sums are in L1.
 template <typename Then>
 static void add_by_lists(const Lists& lists, int64_t block, const float* table, float scale, bool first, float* sums, Then then) {
   const uint8_t *fours = lists.fours + block * lists.items, *list = nullptr;
@@ -74,7 +76,8 @@ static void fill_partial(const float* rows, float* partial) {
   }
 }
 
-// Where the sum that bits 4·group to 4·group + 3 select lies, of those of its group: bits · HALF, in one shift.
+// Offset of the sum that bits 4·group to 4·group + 3 select in its group: bits · HALF, in one
+// shift.
 INLINE uint64_t selected_sum(uint64_t word, int group) {
   constexpr int PLACE = 5;
   static_assert(HALF == 1 << PLACE, "the shift is for rows of 32 numbers");
@@ -102,7 +105,8 @@ INLINE void add_partial(uint64_t word, const float* partial, float scale, bool f
   }
 }
 
-// The same of two rows of words; `high` may be missing. `partial` has room for PARTIAL floats. Inlined, GCC makes it 4 % slower.
+// The same for two rows of words; `high` may be missing. `partial` has room for PARTIAL floats.
+// Inlining makes it 4 % slower with GCC.
 template <typename Then>
 __attribute__((noinline)) static void add_by_tables(const uint64_t* low, const uint64_t* high, int64_t items, const float* table,
                                                     float scale, bool first, float* sums, float* partial, Then then) {

@@ -1,4 +1,5 @@
-// Vectors of floats for any instruction set, by the extension that GCC and clang share, and blocks of numbers moved with them.
+// Vectors of floats for any instruction set, by the common extension of GCC and clang, and moves of
+// blocks of numbers.
 
 #pragma once
 
@@ -21,7 +22,7 @@ constexpr int LANES = 4, TOGETHER = 4;
 #endif
 // TOGETHER vectors are summed at once, in two chains each: more would not fit into the registers.
 
-constexpr int64_t NO_MEMORY = -2;  // what a pass returns that was refused its working memory: results are not written
+constexpr int64_t NO_MEMORY = -2;  // result of a pass without working memory: nothing is written
 constexpr int64_t BLOCK = 64;  // outputs that are computed together
 constexpr int VECTORS = BLOCK / LANES;
 
@@ -36,7 +37,7 @@ INLINE int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / pa
 
 INLINE float widen(uint8_t x) { return (float)x; }
 
-// `count` ≤ BLOCK numbers as floats, `stride` apart: where they lie, or in `buffer`, which zeros fill up.
+// `count` ≤ BLOCK numbers as floats, `stride` apart: in place, or in `buffer`, padded with zeros.
 template <typename T>
 INLINE const float* block_of(const T* from, int64_t stride, int64_t count, float* __restrict buffer) {
   if (sizeof(T) == sizeof(float) && stride == 1 && count == BLOCK) return (const float*)from;
@@ -49,13 +50,13 @@ INLINE const float* block_of(const T* from, int64_t stride, int64_t count, float
   return buffer;
 }
 
-// Where to compute a block of numbers: in memory itself, or in a buffer that `put_block` then copies.
+// Destination of a block of numbers: memory itself, or a buffer that `put_block` then copies.
 template <typename T>
 INLINE float* place_block(T* to, float* buffer, int64_t count, bool past) {
   return sizeof(T) == sizeof(float) && count == BLOCK && !past ? (float*)to : buffer;
 }
 
-// The first `count` numbers of a block to memory; `past`: past the caches where that is possible.
+// Writes the first `count` numbers of a block to memory; `past`: past the caches if possible.
 template <typename T>
 INLINE void put_block(T* to, const float* __restrict block, int64_t count, bool past) {
   if ((const void*)to == block) return;
@@ -76,7 +77,8 @@ INLINE void put_block(T* to, const float* __restrict block, int64_t count, bool 
 #define UPPER(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #endif
 
-// LANES rows of LANES numbers become columns: log2(LANES) times, rows i and i + LANES/2 are interleaved.
+// LANES rows of LANES numbers become columns: log2(LANES) times, rows i and i + LANES/2 are
+// interleaved.
 INLINE void transpose_square(Vector rows[LANES]) {
   Vector next[LANES];
 #pragma GCC unroll 4

@@ -1,4 +1,5 @@
-"""A linear layer and its neuron as one operator. Spikes are exact in every number format, so only weights are split."""
+"""A linear layer and its neuron as one operator; spikes are exact in every format, so only weights
+are split."""
 
 from .module import LinearLIF
 

@@ -1,4 +1,4 @@
-"""A linear layer and its neuron as one function of tensors: checks arguments, finds the options and calls the operator."""
+"""A linear layer and its neuron as one function: checks arguments and calls the operator."""
 
 import os
 from functools import lru_cache
@@ -17,10 +17,10 @@ from .split_formats import TIERS
 
 INPUTS = (None, "spikes", "dense")
 OPERANDS = "operands"
-"""As `spikes_dtype`: the type in which a next layer of the same tier multiplies spikes."""
+"""A `spikes_dtype`: the type in which a next layer of the same tier multiplies spikes."""
 
 CHECK = "SNNBENCH_CHECK_INPUTS"
-"""An environment variable. If it is not empty, every input that is treated as spikes is checked by `check_input`."""
+"""Environment variable: if it is not empty, `check_input` checks every input of spikes."""
 
 
 def options_of(
@@ -37,10 +37,11 @@ def options_of(
     emulate,
     recompute,
 ) -> LinearOptions:
-    """Check the arguments and fill in defaults. `counts` is the largest number of spikes in one input, 0 for a dense input."""
+    """Checks the arguments and fills in defaults; `counts` is that of `LinearOptions`."""
     if len(weight_shape) != 2 or shape[-1] != weight_shape[1]:
         raise ValueError(
-            f"inputs {tuple(shape)} do not fit a weight {tuple(weight_shape)}: it needs (outputs, {shape[-1]})"
+            f"inputs {tuple(shape)} do not fit a weight {tuple(weight_shape)}: it needs (outputs,"
+            f" {shape[-1]})"
         )
     if tier is not None and tier not in TIERS:
         raise ValueError(f"tier = {tier!r} is not one of {', '.join(TIERS)}")
@@ -76,8 +77,11 @@ def linear_lif(
     spikes_dtype: torch.dtype | str | None = None,
     backend: str | None = None,
 ) -> Tensor:
-    """Spikes (T, …, N) of x (T, …, K), weight (N, K) and bias (N,). The options are those of `LinearLIF`. Raises ValueError or
-    TypeError, naming the argument, if an argument is invalid."""
+    """Returns spikes (T, …, N) of x (T, …, K), weight (N, K) and bias (N,), with options of
+    `LinearLIF`.
+
+    Raises ValueError or TypeError, naming the argument, if an argument is invalid.
+    """
     if x.dim() < 2:
         raise ValueError(
             f"inputs need the shape (time_steps, …, {weight.shape[1]}), not {tuple(x.shape)}"
@@ -126,7 +130,8 @@ def _options_of_call(plainly, x, weight, bias, spec, counts, spikes_dtype, *more
 
 
 def kind_of(x: Tensor, weight: Tensor, bias: Tensor | None) -> tuple | None:
-    """What a plan of a module depends on; None if torch has to see the call, or if there are no plans of such a call."""
+    """Returns the key of a module's plan; None if torch must see the call or no plan supports
+    it."""
     if (
         x.dim() != 3
         or not autograd.suffices((x, weight, bias))
@@ -164,7 +169,7 @@ def planned(
     spikes_dtype,
     backend,
 ) -> Plan | None:
-    """The plan of calls of this kind; None if `linear_lif` has to find out more at every call."""
+    """Returns the plan of calls of this kind; None if `linear_lif` must inspect every call."""
     if input != "spikes" or check or x.shape[-1] != weight.shape[1]:
         return None
     more = (input_counts, spikes_dtype, backend, tier, emulate, recompute)
@@ -181,11 +186,11 @@ def _counts(x: Tensor, input: str | None, input_counts: int) -> int:
 
 
 def check_input(x: Tensor, counts: int) -> None:
-    """Raises ValueError unless all of x are whole numbers from 0 to `counts`. Waits for the device."""
+    """Raises ValueError unless x holds whole numbers from 0 to `counts`; waits for the device."""
     wrong = (x < 0) | (x > counts) | (x != x.round())
     if wrong.any():
         share, example = float(wrong.float().mean()), x[wrong][0].item()
         raise ValueError(
-            f"inputs were declared as spikes, 0 to {counts} a step, but {share:.2%} of them are not (such as {example:g}):"
-            ' declare input="dense", or input_counts'
+            f"inputs were declared as spikes, 0 to {counts} a step, but {share:.2%} of them are not"
+            f' (such as {example:g}): declare input="dense", or input_counts'
         )

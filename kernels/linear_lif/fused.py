@@ -1,8 +1,9 @@
-"""The passes at once for spikes and float32 weights on CPUs: product and neuron in one kernel, `linear.launch`.
+"""Product and neuron in one kernel (`linear.launch`), for spikes and float32 weights on CPUs.
 
-Forward keeps the potentials and the input as words of bits. Backward needs no gradient by the currents but a few steps at a time.
-An input that holds anything but spikes is multiplied densely, and kept. What a call needs beside addresses is found once, in a
-`Plan`: in small layers that took longer than computing.
+Forward saves the potentials and the input as words of bits. Backward holds the gradient by the
+currents for a few steps at a time. An input of anything but spikes is multiplied densely and saved.
+A `Plan` caches all that calls need beside addresses, which takes longer than the computation in
+small layers.
 """
 
 from collections.abc import Sequence
@@ -22,15 +23,15 @@ _plans: dict[tuple, "Plan"] = {}
 
 
 def fits(options: LinearOptions, x: Tensor, weight: Tensor) -> bool:
-    """Whether these passes compute the call."""
-    alone = (
+    """Returns True if these passes support the call."""
+    plain = (
         options.operands == "plain" and not options.recompute and options.neuron.backend == "cpp"
     )
-    return alone and weight.dtype == torch.float32 and launch.takes(x, weight, options.counts)
+    return plain and weight.dtype == torch.float32 and launch.takes(x, weight, options.counts)
 
 
 def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor, Saved]:
-    """Unwritten spikes and what is saved: words and potentials (T, B, N)."""
+    """Allocates spikes and saved tensors: words and potentials (T, B, N)."""
     shape = (*x.shape[:-1], len(weight))
     spikes = x.new_empty(shape, dtype=SPIKE_DTYPES[options.neuron.spikes])
     potentials = x.new_empty(shape, dtype=torch.float32) if options.neuron.checkpoints else None
@@ -42,20 +43,20 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     )
 
 
-def plan_of(options: LinearOptions, x: Tensor, weight: Tensor, hands_on: bool = False) -> "Plan":
-    """The plan of a call that fits. With `hands_on` it makes words of 0/1 spikes for a next layer."""
-    key = (options, hands_on, x.shape, x.stride(), x.dtype, len(weight), torch.get_num_threads())
+def plan_of(options: LinearOptions, x: Tensor, weight: Tensor, makes_words: bool = False) -> "Plan":
+    """Returns the plan of a call that fits; with `makes_words`, of 0/1 spikes for a next layer."""
+    key = (options, makes_words, x.shape, x.stride(), x.dtype, len(weight), torch.get_num_threads())
     if (plan := _plans.get(key)) is None:
         if len(_plans) >= MOST_PLANS:
             _plans.clear()
-        plan = _plans[key] = Plan(options, x, len(weight), hands_on)
+        plan = _plans[key] = Plan(options, x, len(weight), makes_words)
     return plan
 
 
 class Plan:
-    """What calls have in common that differ in addresses only: x of one shape, layout and type, and one number of threads."""
+    """The common part of calls that differ in addresses only: shape, layout, type and threads."""
 
-    def __init__(self, options: LinearOptions, x: Tensor, neurons: int, hands_on: bool):
+    def __init__(self, options: LinearOptions, x: Tensor, neurons: int, makes_words: bool):
         self.options, self.spec, self.counts = options, options.neuron.spec, options.counts
         self.inputs, self.shape = x.shape, (*x.shape[:2], neurons)
         self.spikes_dtype, self.words = (
@@ -65,11 +66,11 @@ class Plan:
         types = (x.dtype, torch.float32, self.spikes_dtype, torch.float32)
         self.run_forward = launch.Pass("linear_forward", self.spec, x, neurons, self.counts, *types)
         self.run_packed = launch.Pass(
-            "linear_forward", self.spec, x, neurons, self.counts, *types, given=True
+            "linear_forward", self.spec, x, neurons, self.counts, *types, filled=True
         )
         self.next_words = (
             launch.words_of(torch.Size(self.shape), 1)
-            if hands_on and self.spec.max_spikes == 1
+            if makes_words and self.spec.max_spikes == 1
             else 0
         )
         self.backwards: dict[tuple, launch.Pass] = {}
@@ -84,8 +85,10 @@ class Plan:
         packed: Tensor | None = None,
         next_words: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
-        """Spikes (T, B, N), and what to save: x, only if it holds anything but spikes, its words, and potentials. `packed` are
-        words of x that are there already; `next_words` are written."""
+        """Returns spikes (T, B, N), x if it holds anything but spikes, its words, and potentials.
+
+        `packed` holds words of x from the previous layer, or None; `next_words` are written.
+        """
         spikes = weight.new_empty(self.shape, dtype=self.spikes_dtype)
         run = (
             self.run_forward if packed is None or packed.numel() != self.words else self.run_packed
@@ -125,7 +128,7 @@ class Plan:
         grad_spikes: Tensor,
         needed: Sequence[bool],
     ) -> tuple[Tensor | None, ...]:
-        """Gradients by (x, weight, bias), None where not `needed`. x is there if it was saved."""
+        """Returns gradients by (x, weight, bias), None if not `needed`; x is None unless saved."""
         input_needed, weight_needed, bias_needed = needed
         if self.tile is None and input_needed:
             self.tile = dense.address_of_tile()
@@ -162,7 +165,7 @@ class Plan:
 
 
 class Plans(dict[tuple, Plan | None]):
-    """The plans of a module by what its calls have in common. They are made again in a copy of the module."""
+    """The plans of a module by kind of call; a copy of the module makes new ones."""
 
     def __deepcopy__(self, memo) -> "Plans":
         return Plans()

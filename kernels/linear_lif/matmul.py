@@ -1,15 +1,16 @@
-"""The matrix products of a linear layer: `PlainOperands` in one type, `linear.CpuOperands`, which skip the zeros of spikes, or
-`ShortOperands`, the short numbers of a tier.
+"""Matrix products of a linear layer.
 
-All have `dtype`, the type in which they take inputs x (rows, K); `scale`, None or (N,), which the neuron multiplies the
-currents by; and
+`PlainOperands` multiply in one type, `linear.CpuOperands` skip the zeros of spikes, and
+`ShortOperands` are the short numbers of a tier. All have `dtype`, the type of their inputs x (rows,
+K); `scale`, None or (N,), the neuron's factor of the currents; and
 
     currents(x, out)                  out = x·Wᵀ / scale
-    add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = for the first; g may be a Split if `takes_parts`
-    add_input(into, g, first)         into (rows, K) += G·W, or = for the first
-    holds_spikes(x)                   whether x (T, B, K), which was declared as spikes, can be stored as such
+    add_weight(into, g, x, first)     into (N, K) += Gᵀ·x, or = if first; a Split if `takes_parts`
+    add_input(into, g, first)         into (rows, K) += G·W, or = if first
+    holds_spikes(x)                   True if x (T, B, K), declared as spikes, can be stored as such
 
-g (rows, N) is the gradient by what `currents` wrote, so it is scale times the gradient by the true currents.
+g (rows, N) is the gradient by the result of `currents`: scale times the gradient by the true
+currents.
 """
 
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from .split_products import PROMOTED, product, scaled_product, unscaled
 def operands_of(
     weight: Tensor, operands: str, counts: int, backend: str = "reference"
 ) -> "Operands":
-    """The operands of a weight (N, K) for `operands` "plain" or the name of a tier. `counts` is the largest number of spikes in
-    one input, 0 for a dense input; `backend` is the neuron's."""
+    """Returns the operands of a weight (N, K); `operands` and `counts` are those of
+    `LinearOptions`."""
     if operands == "plain" and backend == "cpp":
         return CpuOperands(weight, counts)
     if operands == "plain":
@@ -36,7 +37,7 @@ def operands_of(
     if TIERS[operands].is_float32 and not exact:
         return PlainOperands(weight)
     split = prepared(weight, operands)
-    # In bfloat16 the currents and both gradients are the library's own products.
+    # In bfloat16 the library computes the currents and both gradients.
     return (
         PlainOperands(split.parts[0])
         if operands == "bf16"
@@ -45,15 +46,15 @@ def operands_of(
 
 
 def currents_dtype(operands: str, weight: Tensor) -> torch.dtype:
-    """The type of the currents for such operands."""
+    """Returns the type of the currents for such operands."""
     return {"plain": weight.dtype, "bf16": torch.bfloat16}.get(operands, torch.float32)
 
 
 class PlainOperands(WholeWeight):
-    """The library multiplies in the weight's type."""
+    """Operands that the library multiplies in the weight's type."""
 
     def holds_spikes(self, x: Tensor) -> bool:
-        return True  # the declaration is believed
+        return True  # the declaration is trusted
 
     def currents(self, x: Tensor, out: Tensor) -> None:
         torch.mm(x, self.weight.t(), out=out)
@@ -82,7 +83,8 @@ class ShortOperands:
     split: Split
     """The split of the weight (N, K)."""
     exact: bool
-    """Whether inputs are exact in the tier's format, as spikes are; otherwise they are split too."""
+    """True if inputs are exact in the tier's format, as spikes are; otherwise they are split
+    too."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -90,7 +92,7 @@ class ShortOperands:
 
     @property
     def takes_parts(self) -> bool:
-        """Whether the neuron can split the gradient as it writes it. It cannot for fp16, which needs a row's maximum first."""
+        """True if the neuron can write the gradient split; fp16 needs a row's maximum first."""
         return TIERS[self.tier].split is bf16_triple
 
     @property
@@ -108,7 +110,7 @@ class ShortOperands:
         return Split((x,)) if self.exact else TIERS[self.tier].split(x)
 
     def holds_spikes(self, x: Tensor) -> bool:
-        return True  # the declaration is believed
+        return True  # the declaration is trusted
 
     def currents(self, x: Tensor, out: Tensor) -> None:
         left = self._input(x)

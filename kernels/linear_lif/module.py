@@ -15,27 +15,33 @@ from .split_formats import TIERS
 
 
 class LinearLIF(torch.nn.Module):
-    """A linear layer over all T·B rows at once, then the neuron: (T, B, …, inputs) → spikes (T, B, …, outputs).
+    """A linear layer over all T·B rows at once, then the neuron: (T, B, …, inputs) → spikes (T, B,
+    …, outputs).
 
-    tier          None: products in the parameters' type. "fp32", "fp32-pair", "tf32" or "bf16": on CUDA devices
-                  float32 weights become short operands of tensor cores, as accurate as the name says (`split_formats.TIERS`,
-                  `split_products`). CPUs multiply in float32, which is within every tier's error bound.
-    input         "spikes": whole numbers from 0 to `input_counts`, which short operands hold exactly; "dense": any numbers.
-                  None: spikes if one of our modules made the tensor and it was not written to since, otherwise dense; always
-                  dense under torch.compile.
-    check         raise ValueError if an input that is treated as spikes is none; so does the environment variable
-                  SNNBENCH_CHECK_INPUTS if it is not empty. Otherwise CPUs multiply such an input densely, and GPUs never look.
-    recompute     save no currents for the backward pass but multiply again, 32 steps at a time, and save an input of spikes in
-                  bits or bytes. Memory beyond input and output then hardly grows with T.
-    spikes_dtype  default: the weight's type, or bfloat16 in tier bf16. In eager calls short spikes carry a float32 gradient
-                  (in tier bf16 a bfloat16 one); under torch.compile it is rounded to the spikes' type. "operands": the type
-                  that a next layer of this tier multiplies, if the gradient is not rounded to it.
-    emulate       on CPUs multiply the tier's short operands too, in float32: slow, but it shows a tensor core's inputs.
+    tier          None: products in the parameters' type. "fp32", "fp32-pair", "tf32" or "bf16": on
+                  CUDA devices float32 weights become short operands of tensor cores with that
+                  accuracy (`split_formats.TIERS`, `split_products`). CPUs multiply in float32,
+                  within every tier's error bound.
+    input         "spikes": whole numbers from 0 to `input_counts`, which short operands hold
+                  exactly; "dense": any numbers. None: spikes if the tensor has a valid mark
+                  (`spike_marks`), otherwise dense; always dense under torch.compile.
+    check         raise ValueError if an input of spikes holds anything else; so does the
+                  environment variable SNNBENCH_CHECK_INPUTS if it is not empty. Otherwise CPUs
+                  multiply such an input densely, and GPUs do not check.
+    recompute     recompute currents in backward, 32 steps at a time, instead of saving them, and
+                  save an input of spikes in bits or bytes. Memory beyond input and output then
+                  hardly grows with T.
+    spikes_dtype  default: the weight's type, or bfloat16 in tier bf16. In eager calls short spikes
+                  have a float32 gradient (in tier bf16 a bfloat16 one); torch.compile rounds it to
+                  the spikes' type. "operands": the type that a next layer of this tier multiplies,
+                  if the gradient is not rounded to it.
+    emulate       multiply the tier's short operands on CPUs too, in float32: slow, but with a
+                  tensor core's inputs.
     backend       as for `lif`.
 
-    The neuron adds the bias, and its backward pass sums the bias's gradient. Under autocast the product is the library's in
-    autocast's type. The module loads the `state_dict` of an `nn.Linear` too. Calls and the constructor raise ValueError or
-    TypeError, naming the argument, if an argument is invalid.
+    The neuron adds the bias, and its backward pass sums the bias's gradient. Under autocast the
+    library multiplies in autocast's type. The module also loads the `state_dict` of an `nn.Linear`.
+    Raises ValueError or TypeError, naming the argument, if an argument is invalid.
 
     Example:
 
@@ -92,9 +98,13 @@ class LinearLIF(torch.nn.Module):
         input: str | None = None,
         **options,
     ) -> torch.nn.Sequential:
-        """Layers sizes[0] → sizes[1] → … with one neuron; `input` describes the first layer's input, other options are for all.
-        Layers pass on spikes in the type of the tier's operands, so that the next product reads them without a conversion. The
-        stack loads the `state_dict` of a Sequential of `nn.Linear`. Raises ValueError for fewer than two sizes."""
+        """Returns layers sizes[0] → sizes[1] → … with one neuron; `input` is for the first layer
+        alone.
+
+        Layers return spikes in the type of the tier's operands, so that the next product needs no
+        conversion. The stack loads the `state_dict` of a Sequential of `nn.Linear`. Raises
+        ValueError for fewer than two sizes.
+        """
         if len(sizes) < 2:
             raise ValueError(
                 f"sizes = {list(sizes)}: a stack needs those of its input and of at least one layer"
@@ -110,12 +120,12 @@ class LinearLIF(torch.nn.Module):
 
     @classmethod
     def of(cls, linear: torch.nn.Linear, spec: NeuronSpec | None = None, **options) -> "LinearLIF":
-        """The layer `linear`, whose parameters are shared, and a neuron."""
-        made = cls(
+        """Returns a module that shares the parameters of `linear`."""
+        module = cls(
             linear.in_features, linear.out_features, linear.bias is not None, spec, **options
         )
-        made.linear = linear
-        return made
+        module.linear = linear
+        return module
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         weight, bias = self.linear.weight, self.linear.bias
@@ -138,9 +148,11 @@ class LinearLIF(torch.nn.Module):
         super()._load_from_state_dict(state, prefix, *more)
 
     def extra_repr(self) -> str:
-        shown = {
+        options = {
             name: value
             for name, value in self.options.items()
             if value not in (None, False) and name != "input_counts"
         }
-        return ", ".join([self.spec.label(), *(f"{name}={value}" for name, value in shown.items())])
+        return ", ".join(
+            [self.spec.label(), *(f"{name}={value}" for name, value in options.items())]
+        )

@@ -1,7 +1,8 @@
-"""A linear layer and its neuron as the torch operators `snnbench::linear_lif` and `snnbench::linear_lif_backward`.
+"""A linear layer and its neuron as the torch operators `snnbench::linear_lif` and
+`snnbench::linear_lif_backward`.
 
-Plain eager calls bypass torch's dispatcher, as in `lif.autograd`. Options are texts, and a fake and its operator allocate by
-the same function, as in `lif.operator`. `passes` computes.
+Plain eager calls bypass torch's dispatcher, as in `lif.autograd`. Options are texts, and a fake and
+its operator allocate by the same function, as in `lif.operator`. `passes` computes.
 """
 
 import torch
@@ -14,13 +15,14 @@ from .contract import LinearOptions, Saved
 from .matmul import currents_dtype
 
 GRADIENT_TYPES_ARE_FREE = hasattr(Tensor, "grad_dtype")
-"""Whether a tensor's gradient may have another type than the tensor. In older torch it is rounded to the type of short spikes."""
+"""True if a gradient may have another type than its tensor; older torch rounds it to short spikes'
+type."""
 
 
 def run(
     options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, plainly: bool
 ) -> Tensor:
-    """Spikes (T, B, N) of x (T, B, K); `plainly` if nothing but autograd has to see the call."""
+    """Returns spikes (T, B, N) of x (T, B, K); `plainly` if only autograd must see the call."""
     if plainly and fused.fits(options, x, weight):
         return Layer.apply(x, weight, bias, fused.plan_of(options, x, weight), None, None)
     if plainly:
@@ -29,7 +31,7 @@ def run(
 
 
 def _saved_tensors(saved: Saved, like: Tensor) -> tuple[Tensor, ...]:
-    """Packed input, currents and checkpoints, with an empty tensor for every None, because operators cannot return None."""
+    """Returns packed input, currents and checkpoints, with empty tensors for None."""
     return tuple(
         like.new_empty(0) if t is None else t
         for t in (saved.packed, saved.currents, saved.checkpoints)
@@ -37,12 +39,14 @@ def _saved_tensors(saved: Saved, like: Tensor) -> tuple[Tensor, ...]:
 
 
 def _linear_lif(x, weight, bias, *encoded):
-    """Spikes, packed input, currents and checkpoints; the last three are empty where they are not saved."""
+    """Returns spikes, packed input, currents and checkpoints; the last three are empty if not
+    saved."""
     options = LinearOptions.of(*encoded)
     spikes, saved = passes.forward(options, x, weight, bias)
     if options.packs and saved.packed is None:
         raise ValueError(
-            f'inputs were declared as spikes, 0 to {options.counts} a step, but are not: declare input="dense"'
+            f"inputs were declared as spikes, 0 to {options.counts} a step, but are not:"
+            ' declare input="dense"'
         )
     return spikes, *_saved_tensors(saved, x)
 
@@ -55,7 +59,7 @@ def _linear_lif_fake(x, weight, bias, *encoded):
 def _linear_lif_backward(
     x, weight, bias, packed, currents, checkpoints, grad_spikes, needed, *encoded
 ):
-    """Gradients by (x, weight, bias), empty where not `needed`; x is None if it is packed."""
+    """Returns gradients by (x, weight, bias), empty if not `needed`; x is None if it is packed."""
     options = LinearOptions.of(*encoded)
     packed = packed if options.packs or packed.dtype == torch.int64 else None
     saved = Saved(x, packed, None if options.recompute else currents, checkpoints)
@@ -99,8 +103,8 @@ def _backward(ctx, grad_spikes, *_):
 
 _FORWARD = "Tensor x, Tensor weight, Tensor? bias, str neuron, str more"
 _BACKWARD = (
-    "Tensor? x, Tensor weight, Tensor? bias, Tensor packed, Tensor currents, Tensor checkpoints, Tensor grad_spikes,"
-    " bool[] needed, str neuron, str more"
+    "Tensor? x, Tensor weight, Tensor? bias, Tensor packed, Tensor currents, Tensor checkpoints,"
+    " Tensor grad_spikes, bool[] needed, str neuron, str more"
 )
 linear_lif_op = register(
     "linear_lif", _FORWARD, 4, _linear_lif, _linear_lif_fake, _backward, _setup_context
@@ -147,7 +151,7 @@ class Layer(torch.autograd.Function):
         weight, bias, x, words, potentials = ctx.saved_tensors
         needed = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():
-            # With create_graph=True the operator is called, which refuses a second derivative in words. It reads no x of spikes.
+            # create_graph=True: the operator raises a clear error. It reads no x of spikes.
             x = weight.new_empty(ctx.plan.inputs) if x is None else x
             arguments = (
                 x,
@@ -200,7 +204,7 @@ class _LinearNeuron(torch.autograd.Function):
         saved, needed = Saved(*tensors, ctx.operands), list(ctx.needs_input_grad[:3])
         if not torch.is_grad_enabled():
             return *passes.backward(ctx.options, weight, bias, saved, grad_spikes, needed), None
-        # With create_graph=True the operator is called, which refuses a second derivative in words.
+        # create_graph=True: the operator raises a clear error.
         arguments = (saved.x, weight, bias, *_saved_tensors(saved, weight), grad_spikes, needed)
         gradients = linear_lif_backward_op(*arguments, *ctx.options.arguments())
         return *only_needed(gradients, needed), None

@@ -1,4 +1,4 @@
-"""The forward and backward pass of a linear layer and its neuron, on (T, B, ·) arrays."""
+"""Forward and backward pass of a linear layer and its neuron, on (T, B, ·) arrays."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from .split_formats import Split
 
 
 def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor, Saved]:
-    """Unwritten spikes and saved tensors, of the shapes and types that `forward` returns."""
+    """Allocates spikes and saved tensors with the shapes and types of `forward`."""
     if fused.fits(options, x, weight):
         return fused.allocated(options, x, weight)
     currents = x.new_empty(
@@ -32,7 +32,7 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
 def forward(
     options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, Saved]:
-    """Spikes (T, B, N) of x (T, B, K), weight (N, K) and bias (N,)."""
+    """Returns spikes (T, B, N) of x (T, B, K), weight (N, K) and bias (N,), and saved tensors."""
     if fused.fits(options, x, weight):
         spikes, _, words, potentials = fused.plan_of(options, x, weight).forward(x, weight, bias)
         return spikes, Saved(x, words, potentials, None)
@@ -57,7 +57,7 @@ def backward(
     grad_spikes: Tensor,
     needed: list[bool],
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by (x, weight, bias), None where not `needed`."""
+    """Returns gradients by (x, weight, bias), None if not `needed`."""
     if (
         saved.x is not None
         and saved.packed is not None
@@ -125,5 +125,5 @@ def _backward_at_once(
 
 
 def _rows(array: Tensor) -> Tensor:
-    """(T·B, ·) of (T, B, ·)."""
+    """Returns (T·B, ·) of (T, B, ·)."""
     return array.reshape(array.shape[0] * array.shape[1], array.shape[2])

@@ -1,9 +1,12 @@
-"""The forward and backward pass in pieces, which recompute currents instead of saving them (`recompute=True`).
+"""Forward and backward pass in pieces, which recompute currents instead of saving them
+(`recompute=True`).
 
-The passes at once (`passes`) save the input and the currents, T·B·N numbers, and allocate as many gradients. In pieces only the
-input is saved, in bits or bytes if it is spikes, and the neuron's state every 32 steps. Currents exist for 32 steps and some of
-the neurons at a time. Backward multiplies them again, so there are four products instead of three. Both passes multiply the same
-pieces from the same buffers, so that the library rounds them alike and every neuron fires in backward as it did in forward.
+`passes` saves the input and the currents, T·B·N numbers, and allocates as many gradients. This
+module saves only the input, in bits or bytes if it is spikes, and the neuron's state every 32
+steps. Currents exist for 32 steps and some of the neurons at a time. Backward recomputes them, so
+there are four products instead of three. Both passes multiply the same pieces from the same
+buffers, so that the library rounds them alike and every neuron fires in backward as it did in
+forward.
 """
 
 from collections.abc import Iterator
@@ -20,14 +23,15 @@ from .contract import LinearOptions, Saved
 from .matmul import Operands, currents_dtype
 
 PIECE = 3 << 17
-"""Numbers in a piece of input, currents or gradients, unless LEAST requires more: 1.5 MiB in float32."""
+"""Numbers in a piece of input, currents or gradients, unless LEAST requires more: 1.5 MiB in
+float32."""
 
 LEAST = 128
 """Fewest rows and neurons of a piece: smaller products run slower."""
 
 
 class CallInPieces:
-    """The division of a call into pieces, and buffers that each hold one piece."""
+    """Division of a call into pieces, and buffers that each hold one piece."""
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class CallInPieces:
         source: Tensor,
         packed: bool,
     ):
-        """`source` is the input (T, B, K), packed or not."""
+        """Divides a call on `source`, the input (T, B, K), packed or not."""
         self.options, self.bias, self.source, self.packed = options, bias, source, packed
         self.operands, self.scale, self.currents_dtype = (
             operands,
@@ -48,9 +52,7 @@ class CallInPieces:
         self.steps, self.batch, (self.neurons, inputs) = len(source), source.shape[1], weight.shape
         chunk = max(1, min(CHECKPOINT_STEPS, self.steps))
         rows = max(LEAST, PIECE // max(1, inputs))
-        parts = -(
-            -chunk * self.batch // rows
-        )  # of equal size, because a short last one would be slow
+        parts = -(-chunk * self.batch // rows)  # of equal size: a short last part would be slow
         self.part = -(-chunk // max(1, min(chunk, parts)))
         width = max(LEAST, PIECE // max(1, chunk * self.batch) // LEAST * LEAST)
         self.blocks = [
@@ -64,7 +66,7 @@ class CallInPieces:
         self.loaded: slice | None = None
 
     def chunks(self) -> list[tuple[int, int, int]]:
-        """(number, first step, steps) of each chunk, which reaches from one checkpoint to the next."""
+        """Returns (number, first step, steps) of each chunk, from one checkpoint to the next."""
         starts = range(0, self.steps, CHECKPOINT_STEPS)
         return [
             (number, first, min(CHECKPOINT_STEPS, self.steps - first))
@@ -72,7 +74,8 @@ class CallInPieces:
         ]
 
     def parts(self, first: int, steps: int) -> Iterator[tuple[slice, Tensor]]:
-        """(steps within the chunk, inputs (rows, K)) of each part of a chunk; the next part overwrites the inputs."""
+        """Yields (steps within the chunk, inputs (rows, K)); the next part overwrites the
+        inputs."""
         for start in range(0, steps, self.part):
             within = slice(start, min(start + self.part, steps))
             steps_taken = slice(first + within.start, first + within.stop)
@@ -86,19 +89,19 @@ class CallInPieces:
             yield within, inputs.view(len(inputs) * self.batch, inputs.shape[-1])
 
     def view(self, buffer: Tensor, steps: int, block: slice) -> Tensor:
-        """The start of `buffer` as (steps, batch, neurons of the block)."""
+        """Returns the start of `buffer` as (steps, batch, neurons of the block)."""
         shape = (steps, self.batch, block.stop - block.start)
         return buffer[: shape[0] * shape[1] * shape[2]].view(shape)
 
     def currents(self, first: int, steps: int, block: slice) -> Tensor:
-        """The currents of a chunk and block of neurons, in the buffer."""
+        """Computes the currents of a chunk and block of neurons, in the buffer."""
         currents, operands = self.view(self.buffer, steps, block), self.operands.block(block)
         for within, inputs in self.parts(first, steps):
             operands.currents(inputs, currents[within].view(len(inputs), currents.shape[-1]))
         return currents
 
     def channels(self, currents: Tensor, block: slice) -> dict[str, Any]:
-        """The neuron's scale and shift for a block."""
+        """Returns the neuron's scale and shift for a block."""
         channels = {"scale": self.scale, "shift": self.bias}
         return {
             name: None if v is None else over_channel(v[block], currents, -1)
@@ -109,7 +112,7 @@ class CallInPieces:
 def forward(
     options: LinearOptions, x: Tensor, weight: Tensor, bias: Tensor | None, operands: Operands
 ) -> tuple[Tensor, Saved]:
-    """Spikes (T, B, N); see `passes.forward`."""
+    """Computes `passes.forward` in pieces."""
     pieces, neuron = CallInPieces(options, weight, bias, operands, x, packed=False), options.neuron
     inner, state = (pieces.batch, pieces.neurons), state_dtype(pieces.currents_dtype)
     spikes = x.new_empty((pieces.steps, *inner), dtype=SPIKE_DTYPES[neuron.spikes])
@@ -152,7 +155,7 @@ def backward(
     grad_spikes: Tensor,
     needed: list[bool],
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by (x, weight, bias); see `passes.backward`."""
+    """Computes `passes.backward` in pieces."""
     source, checkpoints = saved.packed if saved.x is None else saved.x, saved.checkpoints
     assert source is not None and checkpoints is not None and saved.operands is not None
     pieces = CallInPieces(options, weight, bias, saved.operands, source, packed=saved.x is None)
@@ -182,7 +185,7 @@ def backward(
 
 
 class Sums:
-    """The gradients by input, weight and bias, summed over the pieces."""
+    """Gradients by input, weight and bias, summed over the pieces."""
 
     def __init__(
         self, pieces: CallInPieces, weight: Tensor, state: torch.dtype, needed: list[bool]
@@ -204,7 +207,8 @@ class Sums:
         self.begun: set[int] = set()
 
     def add(self, block: slice, first: int, steps: int, g: Tensor, errors: Tensor) -> None:
-        """Add one chunk and block of neurons: g (steps, B, block) by the currents, `errors` (B, block) summed over the steps."""
+        """Adds one chunk and block: g (steps, B, block) by the currents, Σ_t `errors` (B,
+        block)."""
         operands = self.pieces.operands.block(block)
         if self.bias is not None:
             self.bias[:, block] += errors
@@ -222,6 +226,6 @@ class Sums:
                 )
 
     def gradients(self) -> tuple[Tensor | None, ...]:
-        """The gradients by (x, weight, bias), None where not needed."""
+        """Returns the gradients by (x, weight, bias), None if not needed."""
         by_weight = None if self.weight is None else self.weight.to(self.dtype)
         return self.input, by_weight, None if self.bias is None else sum_to_channel(self.bias, -1)

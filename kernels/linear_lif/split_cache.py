@@ -1,8 +1,8 @@
 """Caches the short operands of weights, by a weight's storage and torch's count of writes to it.
 
-The count does not include writes through `parameter.data` or from outside of torch: call `forget` after such a write. A weight
-is split at every call if it has no count (tensors of `torch.inference_mode`), and while a CUDA graph is captured, because
-the splitting must then be part of the graph.
+The count does not include writes through `parameter.data` or from outside of torch: call `forget`
+after such a write. A weight without a count (`torch.inference_mode`) is split at every call; so is
+any weight while a CUDA graph is captured, because the graph must include the splitting.
 """
 
 import torch
@@ -16,7 +16,7 @@ _splits: dict = {}
 
 
 def prepared(weight: Tensor, tier: str) -> Split:
-    """The split of `weight` (outputs, inputs) for `tier`."""
+    """Returns the split of `weight` (outputs, inputs) for `tier`."""
     if weight.is_inference() or (weight.is_cuda and torch.cuda.is_current_stream_capturing()):
         return TIERS[tier].split(weight)
     reference = StorageWeakRef(weight.untyped_storage())
@@ -28,7 +28,7 @@ def prepared(weight: Tensor, tier: str) -> Split:
         weight.dtype,
         tier,
     )
-    # The weak reference prevents that another storage gets the same address.
+    # The weak reference keeps another storage from getting the same address.
     _, version, split = _splits.get(key, (None, None, None))
     if split is None or version != weight._version:
         for other in [k for k, (storage, _, _) in _splits.items() if storage.expired()]:
@@ -39,5 +39,5 @@ def prepared(weight: Tensor, tier: str) -> Split:
 
 
 def forget() -> None:
-    """Empty the cache, so that every weight is split again at its next use."""
+    """Empties the cache, so that every weight is split again at its next use."""
     _splits.clear()

@@ -1,24 +1,27 @@
 """Float32 matrices as sums of short floating-point numbers, the operands of tensor cores.
 
-A spike is exact in every short format, so a product of spikes and weights is as exact as the weights' operands. Rounding to
-p bits of significand (with the hidden bit) has a relative error of at most u = 2^-p: p is 11 for fp16, 8 for bfloat16 and 24
-for float32. What rounding takes away is a float32 itself (Dekker 1971), so it can be rounded again, part by part:
+A spike is exact in every short format, so a product of spikes and weights is as exact as the
+weights' operands. Rounding to p bits of significand (with the hidden bit) has a relative error of
+at most u = 2^-p: p is 11 for fp16, 8 for bfloat16 and 24 for float32. The rounding error is a
+float32 itself (Dekker 1971), so it can be rounded again, part by part:
 
     bf16_triple   w = w0 + w1 + w2                       exact down to 2^-110, 8 + 8 + 8 bits
     fp16_pair     k·w ≈ hi + 2^-11·lo                    |error| ≤ 2^-23·|w| + 2^-49·max|row|
     fp16_single   k·w ≈ hi                               |error| ≤ 2^-11·|w| + 2^-38·max|row|
     bf16_single   w ≈ w0                                 |error| ≤ 2^-8·|w|
 
-fp16 has 5 bits of exponent, so each row is scaled by its own power of two k with 2^13 ≤ k·max|row| < 2^14. K products of
-spikes are then far from overflow, and a factor of 2^27 lies between the row's maximum and the smallest normal number. Smaller
-numbers are subnormals of fp16; the terms with max|row| are their error. For the pair: if k·w is in [2^q, 2^(q+1)), hi leaves a
-rest of at most 2^(q-11) in steps of 2^(q-23). 2^11 times the rest is at most 2^q, where fp16 has steps of 2^(q-11), so that
-rounding lo is wrong by at most one step.
+fp16 has 5 bits of exponent, so each row is scaled by a power of two k with 2^13 ≤ k·max|row| <
+2^14. K products of spikes are then far from overflow, and a factor of 2^27 lies between the row's
+maximum and the smallest normal number. Smaller numbers are subnormals of fp16; the terms with
+max|row| are their error. For the pair: if k·w is in [2^q, 2^(q+1)), hi leaves a rest of at most
+2^(q-11) in steps of 2^(q-23). 2^11 times the rest is at most 2^q, where fp16 has steps of 2^(q-11),
+so lo is wrong by at most one step.
 
-Zeros are exact, and rows of zeros have k = 1. k is at most 2^64: in rows whose maximum is below 2^-50 an error of 2^-100 (pair)
-or 2^-89 (single) replaces the terms with max|row|. The sum of bf16_triple ends at 2^-134. Infinities and NaN stay in the first
-part, the other parts are zero there, and k follows from the row's finite numbers: products are infinite or NaN where they are
-in float32. Finite numbers that bfloat16 would round to infinity become its largest number.
+Zeros are exact, and rows of zeros have k = 1. k is at most 2^64: in rows with a maximum below 2^-50
+an error of 2^-100 (pair) or 2^-89 (single) replaces the terms with max|row|. The sum of bf16_triple
+ends at 2^-134. Infinities and NaN stay in the first part, the other parts are zero there, and k
+follows from the row's finite numbers: products are infinite or NaN where they are in float32.
+Finite numbers that bfloat16 would round to infinity become its largest number.
 """
 
 from collections.abc import Callable
@@ -29,12 +32,13 @@ from torch import Tensor
 
 LARGEST_BF16 = torch.finfo(torch.bfloat16).max
 LOW = 2.0**-11
-"""The factor of the second part of a pair of fp16."""
+"""Factor of the second part of a pair of fp16."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """A matrix (rows, inner) as Σ factors[i]·parts[i], with each row divided by its number in `scale` (rows,); None: ones."""
+    """A matrix (rows, inner) as Σ factors[i]·parts[i], each row divided by `scale` (rows,); None:
+    ones."""
 
     parts: tuple[Tensor, ...]
     factors: tuple[float, ...] = (1.0,)
@@ -42,7 +46,7 @@ class Split:
 
     @property
     def transposed(self) -> "Split":
-        """The transposed matrix. The scale belongs to rows and is dropped: the caller must apply it."""
+        """The transposed matrix without the scale of rows, which the caller must apply."""
         return Split(tuple(part.t() for part in self.parts), self.factors)
 
 
@@ -79,7 +83,7 @@ def fp16_single(matrix: Tensor) -> Split:
 
 
 def row_scale(matrix: Tensor) -> Tensor:
-    """k (rows,): the power of two, at most 2^64, with 2^13 ≤ k·max|row| < 2^14 over finite numbers; 1 for rows of zeros."""
+    """Returns k (rows,), the powers of two of the module's docstring."""
     if not matrix.shape[1]:
         return matrix.new_ones(len(matrix), dtype=torch.float32)
     largest = matrix.float().abs().nan_to_num(nan=0.0, posinf=0.0).amax(1)
@@ -96,16 +100,16 @@ class SplitFormat:
     split: Callable[[Tensor], Split]
     dtype: torch.dtype
     relative: float
-    """The largest |error| / |w| without subnormals."""
+    """Largest |error| / |w| without subnormals."""
 
     @property
     def is_float32(self) -> bool:
-        """Whether it is as accurate as float32."""
+        """True if it is as accurate as float32."""
         return self.relative <= 2.0**-23
 
     @property
     def largest_count(self) -> int:
-        """2^p: the format holds all counts of spikes up to this number exactly."""
+        """2^p: the format holds all counts of spikes up to it exactly."""
         return 2048 if self.dtype == torch.float16 else 256
 
 
@@ -115,5 +119,8 @@ TIERS = {
     "tf32": SplitFormat(fp16_single, torch.float16, 2.0**-11),
     "bf16": SplitFormat(bf16_single, torch.bfloat16, 2.0**-8),
 }
-"""The format of each tier. `fp32` has exact operands. `fp32-pair` needs two products instead of three but lacks the last bit:
-where sums of weights cancel to 1e-4 of their terms, the relative error is 1e-3, as if float32 weights were rounded once more."""
+"""The format of each tier.
+
+`fp32` has exact operands. `fp32-pair` needs two products instead of three but lacks the last bit:
+if sums of weights cancel to 1e-4 of their terms, the relative error is 1e-3.
+"""

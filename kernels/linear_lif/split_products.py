@@ -1,20 +1,21 @@
-"""Products of a linear layer from short operands, summed in float32. Each is the `product` of two splits:
+"""Float32 products of a linear layer from short operands, each the `product` of two splits:
 
-    currents   X  = S·Wᵀ     one product for each part of W; in the tf32 tier a dense input is split too
+    currents   X  = S·Wᵀ     one product for each part of W; the tf32 tier splits dense inputs too
     by weight  dW = Gᵀ·S     one product for each part of Gᵀ
     by input   dX = G·W      dense × dense, in the tf32 tier
 
-Tiers as accurate as float32 leave dense × dense products to the library's float32 (see `matmul`). From short operands they would
-take three products (low × low is left out) and partial sums of at most 128 terms, because tensor cores truncate. Sums of
-spikes' products stay in an accumulator for PROMOTED terms.
+Tiers as accurate as float32 compute dense × dense products by the library's float32 (see `matmul`).
+Short operands would take three products (without low × low) and partial sums of at most 128 terms,
+because tensor cores truncate. Sums of spikes' products stay in an accumulator for PROMOTED terms.
 
 The error of an element, with m = Σ|l·r| over its n terms:
 
     |error| ≤ (ρ + additions·2^-23)·m + the error of subnormal operands (`split_formats`)
 
-ρ is the sum of the two operands' relative errors and of what low × low would add. 2^-23 is the error of truncating to float32
-(Fasi et al. 2021 found that tensor cores truncate), once for every 16 terms of each product and once for each product and
-slice of PROMOTED terms. Sequential float32 has n·2^-24 instead.
+ρ is the sum of the two operands' relative errors and of low × low. 2^-23 is the error of truncating
+to float32 (Fasi et al. 2021 found that tensor cores truncate), once for every 16 terms of each
+product and once for each product and slice of PROMOTED terms. Sequential float32 has n·2^-24
+instead.
 """
 
 import torch
@@ -23,12 +24,14 @@ from torch import Tensor
 from .split_formats import Split
 
 PROMOTED = 4096
-"""Terms after which a partial sum of spikes' products leaves the tensor core and is added in float32."""
+"""Terms after which a sum of spikes' products leaves the tensor core, to be added in float32."""
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor, keep: float) -> None:
-    """out = left @ right + keep·out in float32, from short operands; with keep = 0 nothing of `out` is read. CPUs convert the
-    operands to float32, which is exact."""
+    """Writes out = left @ right + keep·out in float32, from short operands.
+
+    With keep = 0 `out` is not read. CPUs convert the operands to float32, which is exact.
+    """
     if left.device.type != "cuda":
         total = left.float() @ right.float()
         out.mul_(keep).add_(total) if keep else out.copy_(total)
@@ -45,7 +48,7 @@ def product(
     multiply=multiply,
     out: Tensor | None = None,
 ) -> Tensor:
-    """left @ rightᵀ, float32 (rows of left, rows of right), divided by the scales of both. See `scaled_product`."""
+    """Returns left @ rightᵀ, float32, divided by the scales of both. See `scaled_product`."""
     return unscaled(scaled_product(left, right, promoted, multiply, out), left.scale, right.scale)
 
 
@@ -56,9 +59,12 @@ def scaled_product(
     multiply=multiply,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`product` without the division by the scales, in the memory of `out` or in new memory. Sums of `promoted` terms (None: all)
-    stay in an accumulator. Products of smaller parts come first. `multiply` replaces the function of that name, so that tests can
-    model the hardware."""
+    """Returns `product` without the division by the scales, in the memory of `out` or in new
+    memory.
+
+    Sums of `promoted` terms (None: all) stay in an accumulator. Products of smaller parts come
+    first. Tests replace `multiply` to model the hardware.
+    """
     terms = left.parts[0].shape[1]
     step = min(promoted or terms, terms) or 1
     if out is None:
@@ -77,7 +83,7 @@ def scaled_product(
 
 
 def _pairs(left: Split, right: Split) -> list[tuple[float, int, int]]:
-    """(factor, part of left, part of right) of each product, the smallest factor first."""
+    """Returns (factor, part of left, part of right) of each product, the smallest factor first."""
     most = max(len(left.parts), len(right.parts))
     pairs = [
         (a * b, i, j)
@@ -89,7 +95,7 @@ def _pairs(left: Split, right: Split) -> list[tuple[float, int, int]]:
 
 
 def unscaled(total: Tensor, rows: Tensor | None, columns: Tensor | None = None) -> Tensor:
-    """`total`, divided in place by the scale of each row and column. Scales are powers of two, so this is exact."""
+    """Divides `total` in place by the scale of each row and column: exact, by powers of two."""
     if rows is not None:
         total /= rows[:, None]
     if columns is not None:

@@ -1,7 +1,7 @@
 """Spikes times a weight of one to three short parts, in one Triton kernel. No layer uses it yet.
 
-It reads spikes once for all parts and writes float32 sums once. It will replace the library's products of
-`split_products.scaled_product` where it is measured to be faster.
+It writes float32 sums once. It is meant to replace the library's products of
+`split_products.scaled_product` once it measures faster.
 """
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from .split_formats import Split
 
 ROWS, COLUMNS, INNER, WARPS, STAGES = 128, 128, 64, 8, 3
-"""The tile of a block, the terms that are loaded at once, and how many of those loads are in flight."""
+"""Tile of a block, terms that are loaded at once, warps, and loads in flight."""
 
 
 @triton.jit
@@ -29,7 +29,7 @@ def add_part(
     part_stride,
     TILE_INNER: tl.constexpr,
 ):
-    """total += spikes · partᵀ over all terms."""
+    """Returns total + spikes · partᵀ over all terms."""
     for first in range(0, inner, TILE_INNER):
         k = first + tl.arange(0, TILE_INNER)
         left = tl.load(
@@ -65,13 +65,14 @@ def spike_product_kernel(
     TILE_COLUMNS: tl.constexpr,
     TILE_INNER: tl.constexpr,
 ):
-    """out = (spikes·part0ᵀ + LOW·spikes·part1ᵀ + LOW²·spikes·part2ᵀ) / scale; part1, part2 and scale may be None.
+    """Writes out = (spikes·part0ᵀ + LOW·spikes·part1ᵀ + LOW²·spikes·part2ᵀ) / scale.
 
-    spikes (rows, inner) and parts (columns, inner) have one short type, parts have one row stride, and all are contiguous in
-    `inner`; scale (columns,) and out (rows, columns) are float32. There is one accumulator: the smallest part comes first, and
+    part1, part2 and scale may be None. spikes (rows, inner) and parts (columns, inner) have one
+    short type, parts have one row stride, and all are contiguous in `inner`; scale (columns,) and
+    out (rows, columns) are float32. There is one accumulator: the smallest part comes first, and
     the sum is multiplied by LOW between parts.
     """
-    # Neighbouring blocks have the same columns, so that most of them read a weight's tile from cache.
+    # Neighbouring blocks share columns, so that most of them read a weight's tile from cache.
     blocks = tl.cdiv(rows, TILE_ROWS)
     row = (tl.program_id(0) % blocks).to(tl.int64) * TILE_ROWS + tl.arange(0, TILE_ROWS)
     column = (tl.program_id(0) // blocks).to(tl.int64) * TILE_COLUMNS + tl.arange(0, TILE_COLUMNS)
@@ -129,7 +130,8 @@ def spike_product_kernel(
 
 
 def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
-    """The number of blocks and the arguments for out (R, N) = spikes (R, K) · weightᵀ, of the split of a weight (N, K)."""
+    """Returns blocks and arguments for out (R, N) = spikes (R, K) · weightᵀ, of a split weight (N,
+    K)."""
     part1, part2 = (*split.parts, None, None)[1:3]
     if spikes.dtype != split.parts[0].dtype:
         raise TypeError(f"spikes of {spikes.dtype} do not fit parts of {split.parts[0].dtype}")
@@ -162,7 +164,10 @@ def launch(spikes: Tensor, split: Split, out: Tensor) -> tuple[int, dict]:
 
 
 def spike_product(spikes: Tensor, split: Split) -> Tensor:
-    """Currents (R, N), float32, of spikes (R, K) and a weight (N, K). Raises TypeError unless spikes have the parts' type."""
+    """Returns float32 currents (R, N) of spikes (R, K) and a weight (N, K).
+
+    Raises TypeError unless spikes have the parts' type.
+    """
     out = spikes.new_empty((len(spikes), len(split.parts[0])), dtype=torch.float32)
     blocks, arguments = launch(spikes, split, out)
     if blocks:

@@ -1,7 +1,9 @@
-"""The kernel of the backend "triton": a program unpacks one tile of one recording, adds the tile's list and writes it once.
+"""The kernel of the backend "triton": each program unpacks a tile, adds its list and writes it
+once.
 
-An entry adds its events to one bin, and entries may share a bin. In place of atomics, which would take a second pass over memory,
-the list is added as a product on tensor cores: the tile is a matrix, an entry's place is a row and a column of it, and
+An entry adds its events to one bin, and entries may share a bin. Atomics would take a second pass
+over memory. The list is therefore added as a product on tensor cores: the tile is a matrix, an
+entry's place is one of its rows and columns, and
 
     added[r, c] = Σ events[e] · [row[e] = r] · [column[e] = c]
 
@@ -26,8 +28,11 @@ ROWS, COLUMNS = tl.constexpr(64), tl.constexpr(storage.TILE // 64)
 
 @triton.jit
 def added(entries, first, split, last, offset, ENTRIES: tl.constexpr):
-    """What the entries from `first` to `last` add to the bins of a tile (ROWS, COLUMNS). The places of entries before `split` are
-    counted from bin `offset` of the tile on, those of others from TILE further on; what lies outside is left out."""
+    """Returns the sums of entries `first` to `last` for the bins of a tile (ROWS, COLUMNS).
+
+    Places of entries before `split` count from bin `offset` of the tile, and others from TILE bins
+    further; places outside of the tile are dropped.
+    """
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for at in range(first, last, ENTRIES):
         index = at + tl.arange(0, ENTRIES)
@@ -58,10 +63,12 @@ def deliver_kernel(
     GROUP: tl.constexpr,
     ENTRIES: tl.constexpr,
 ):
-    """One tile of out[item] = counts of the recording chosen[item], moved by shift[item] places in each row of `channels`.
+    """Writes one tile of out[item]: counts of chosen[item], moved by shift[item] in rows of
+    `channels`.
 
-    A recording has groups·GROUP bins: GROUP tells the compiler how wide it may write. `shift` may be None. An unknown recording
-    becomes NaN. Bytes for each bin: 1/8 and the list's are read, 4 (bfloat16 2) are written.
+    A recording has groups·GROUP bins: GROUP bounds the width of a write. `shift` may be None. An
+    unknown recording becomes NaN. Bytes for each bin: 1/8 and the list's are read, 4 (bfloat16 2)
+    are written.
     """
     bins = groups * GROUP
     bytes = (bins + 7) // 8
@@ -83,12 +90,13 @@ def deliver_kernel(
         counts = set.to(tl.float32) + added(entries, tl.load(starts + tile), last, last, 0, ENTRIES)
     else:
         places = tl.minimum(tl.maximum(tl.load(shift + item), -channels), channels)
-        channel = bin % channels - places  # where a count comes from
+        channel = bin % channels - places  # source of a count
         there = (channel >= 0) & (channel < channels) & (bin < bins)
         source = bin - places
         stored = tl.load(bits + (source >> 3), mask=there, other=0).to(tl.int32)
         set = (stored >> (source & 7)) & 1
-        # The tile's bins come from two stored tiles, of which one may lie before the first or behind the last.
+        # The tile's bins come from two stored tiles; one may lie before the first or after the
+        # last.
         before = (tile * TILE - places) >> TILE_BITS  # rounded down
         first = tl.load(starts + tl.minimum(tl.maximum(before, 0), tiles))
         split = tl.load(starts + tl.minimum(tl.maximum(before + 1, 0), tiles))

@@ -1,8 +1,10 @@
-// The neuron with an adaptive threshold for CPUs: on all cores, vectorised over neurons, float32, arrays (T, neurons) in one piece.
+// The neuron with an adaptive threshold for CPUs, on all cores and vectorised over neurons;
+// float32, contiguous arrays (T, neurons).
 //
-// Recurrence: adaptive.py, by the functions of lif_step.h at u[t] = v[t] - a[t]. Bytes for each element: forward reads 4 (x),
-// writes 4 (s) and, with checkpoints, 8/32; backward reads 8 (x, gs) and 8/32 and writes 4 (gx), potentials and thresholds being
-// recomputed in cache. Compiled at first use with the macros of lif_step.h and CHUNK, the steps between checkpoints.
+// Recurrence: adaptive.py, by the functions of lif_step.h at u[t] = v[t] - a[t]. Bytes for each
+// element: forward reads 4 (x), writes 4 (s) and, with checkpoints, 8/32; backward reads 8 (x, gs)
+// and 8/32 and writes 4 (gx), and recomputes potentials and thresholds in cache. Compiled at first
+// use with the macros of lif_step.h and CHUNK, the steps between checkpoints.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +12,7 @@
 
 #include "../lif_step.h"
 
-constexpr int64_t TILE = 256;  // neurons of a thread at once
+constexpr int64_t TILE = 256;  // neurons per thread at once
 
 struct Adaptation {
   float jump, decay, share;  // a spike's addition to a, a's decay, and what a reset subtracts for each unit of a

@@ -25,10 +25,10 @@ FEATURES = {
     "LIF_SUMMED": {"sum_error"},
     "LIF_MIXED": {"mix_error", "sum_by_current"},
 }
-"""Macros that are 1 if a call has one of these tensors."""
+"""Macros that are 1 if a call has any of these tensors."""
 
 GRAIN = 32768
-"""Elements for each thread. Waking a thread takes longer than computing fewer."""
+"""Elements per thread: waking a thread for fewer takes longer than computing them."""
 
 WRITES_PARTS = False
 
@@ -64,10 +64,13 @@ def _run(
 
 @lru_cache(maxsize=4096)
 def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: bool, threads: int):
-    """The compiled function, its struct of numbers and strides, and the struct of the addresses that each call fills in. `arrays`
-    are names with (type, strides), or None. Making a plan takes longer than a small call."""
+    """Returns the compiled function, its numbers and strides, and the struct of addresses of a
+    call.
+
+    `arrays` are names with (type, strides), or None. Planning takes longer than a small call.
+    """
     types = {array: described[0] for array, described in arrays if described}
-    # The results set the order of sequences; but the last dim of bits counts bytes.
+    # Results set the order of sequences, except that the last dim of bits counts bytes.
     order = (
         "currents"
         if bits
@@ -81,9 +84,8 @@ def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: b
     head = (threads, shape[0], *[1] * unused, *sizes, *neuron_numbers(spec))
     like = struct.pack(f"={2 + MAX_DIMS}q4f{len(room)}q", *head, *room)
     if name == "lif_forward":
-        spec = NeuronSpec(
-            spec.reset, max_spikes=spec.max_spikes
-        )  # its macros depend on no other field
+        # Macros of a forward pass depend on no other field.
+        spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)
     macros = {
         **neuron_macros(spec),
         **{macro: int(not features.isdisjoint(types)) for macro, features in FEATURES.items()},

@@ -1,13 +1,16 @@
-// The neuron for CPUs: on all cores, vectorised over neurons. A tile of neurons stays in cache over all time steps.
+// The neuron for CPUs, on all cores and vectorised over neurons. A tile of neurons stays in cache
+// over all steps.
 //
-// Recurrence: lif_step.h. Bytes for each float32 element: forward reads 4 (x) and writes 4 (s) and, with checkpoints, 4/32;
-// backward reads 8 (x, gs) and 4/32 and writes 4 (gx); potentials are recomputed in cache. Strides: rows.h.
+// Recurrence: lif_step.h. Bytes for each float32 element: forward reads 4 (x) and writes 4 (s) and,
+// with checkpoints, 4/32; backward reads 8 (x, gs) and 4/32 and writes 4 (gx); potentials are
+// recomputed in cache. Strides: rows.h.
 //
-// Compiled at first use, with these macros: LIF_FORWARD or LIF_BACKWARD; LIF_CURRENT and LIF_SPIKE, the element types of
-// currents and of spikes (or their gradient); 0 or 1 for LIF_BITS, LIF_SCALED (there is a scale or shift), LIF_TRACED (a
-// trace, or its gradient), LIF_SUMMED (the error is summed) and LIF_MIXED (center, mix or sum by current); and those of
-// lif_step.h. The interface is plain C: one struct of numbers and strides, which launch.py packs once for all calls of a
-// kind, and the addresses of the arrays. Both have the arrays in the order of the structs here.
+// Compiled at first use, with these macros: LIF_FORWARD or LIF_BACKWARD; LIF_CURRENT and LIF_SPIKE,
+// the element types of currents and of spikes (or their gradient); 0 or 1 for LIF_BITS, LIF_SCALED
+// (there is a scale or shift), LIF_TRACED (a trace, or its gradient), LIF_SUMMED (the error is
+// summed) and LIF_MIXED (center, mix or sum by current); and those of lif_step.h. The interface is
+// plain C: one struct of numbers and strides, which launch.py packs once for all calls of a kind,
+// and the addresses of the arrays. Both have the arrays in the order of the structs here.
 
 #include <cmath>
 
@@ -30,7 +33,7 @@ struct Head {
 // The call `like`, a Head and then Arrays only, with the address of each array.
 template <typename Call>
 static Call with_addresses(Call call, const void* const* addresses) {
-  constexpr size_t array = sizeof(Array<float>);  // whatever its element type is; the address comes first
+  constexpr size_t array = sizeof(Array<float>);  // equal for all element types; the address comes first
   static_assert((sizeof(Call) - sizeof(Head)) % array == 0, "there is more than arrays");
   for (size_t at = sizeof(Head); at < sizeof(Call); at += array) memcpy((char*)&call + at, addresses++, sizeof(void*));
   return call;
@@ -140,7 +143,7 @@ struct Columns {  // of a tile: constants over time, and values carried from ste
   alignas(64) float potentials[CHUNK][TILE];
 };
 
-// Where the arrays of a tile lie at step 0.
+// Addresses of a tile's arrays at step 0.
 struct Places {
   const LIF_CURRENT* currents;
   const LIF_SPIKE* grad_spikes;
@@ -149,8 +152,8 @@ struct Places {
   const float* checkpoints;
 };
 
-// v[t] of the steps [start, end), from the state before them.
-// Prefetched: currents some steps ahead, and the gradients by the chunk's spikes in the order in which step_back reads them.
+// v[t] of the steps [start, end), from the state before them. Prefetches currents some steps ahead,
+// and the gradients by the chunk's spikes in the order of step_back.
 static void replay(const BackwardCall& call, const Places& places, int64_t count, int64_t start, int64_t end, Columns& columns) {
   const LifNeuron n = call.head.neuron;
   alignas(64) float p[TILE], x_row[TILE];

@@ -1,8 +1,9 @@
-// How the CPU kernel reads and writes: rows of up to TILE neighbouring columns of an array, as floats.
+// Reads and writes of the CPU kernel: rows of up to TILE neighbouring columns of an array, as
+// floats.
 //
-// An array of unit stride is fastest: float32 is then read and written in place. Other strides (also 0) and short types are
-// copied through a row in cache. Results larger than the caches are written past them, which saves reading the lines that
-// are about to be overwritten.
+// float32 of unit stride is read and written in place, which is fastest. Other strides (also 0) and
+// short types are copied through a row in cache. Results larger than the caches are written past
+// them, which saves reading the lines that are about to be overwritten.
 
 #pragma once
 
@@ -54,21 +55,21 @@ __attribute__((always_inline)) static inline void narrow_row(const float* __rest
 // -- arrays ----------------------------------------------------------------------------------------------------
 
 template <typename T>
-struct Array {  // strides in elements; no data: the array is not there
+struct Array {  // strides in elements; no data: an absent array
   T* data;
   int64_t time, dims[DIMS];
 
   explicit operator bool() const { return data != nullptr; }
   int64_t stride() const { return dims[DIMS - 1]; }
 
-  // The first column's number at step 0; `time` numbers further it is that of the next step.
+  // The first column at step 0; the next step lies `time` numbers further.
   T* at(const int64_t* index) const {
     int64_t offset = 0;
     for (int d = 0; d < DIMS; ++d) offset += index[d] * dims[d];
     return data ? data + offset : nullptr;
   }
 
-  // `count` numbers as floats side by side, in `buffer` unless they lie like that already.
+  // `count` numbers as adjacent floats, in `buffer` unless memory has that layout.
   const float* row(const T* from, int64_t count, float* __restrict buffer) const {
     if (sizeof(T) == sizeof(float) && stride() == 1) return (const float*)from;
     if (stride() == 1) {
@@ -80,8 +81,8 @@ struct Array {  // strides in elements; no data: the array is not there
     return buffer;
   }
 
-  // Fetch `count` numbers ahead of their use. The rows of a tile lie pages apart, where no prefetcher of a CPU follows.
-  // Inlined, because GCC takes a function that only prefetches for one without effect and drops its calls.
+  // Prefetches `count` numbers. The rows of a tile lie pages apart, where hardware prefetchers do
+  // not follow. Always inlined, because GCC drops calls of a function that only prefetches.
   template <int LOCALITY>
   __attribute__((always_inline)) void prefetch(const T* from, int64_t count) const {
     if (stride() != 1) return;
@@ -103,7 +104,7 @@ struct Array {  // strides in elements; no data: the array is not there
 
 // -- results ---------------------------------------------------------------------------------------------------
 
-// From cache to memory past the caches; false: not possible with this address, size or CPU.
+// Writes past the caches; false if this address, size or CPU does not support it.
 static inline bool write_past_caches(void* to, const void* from, int64_t bytes) {
 #if defined(__AVX512F__)
   typedef __m512i Line;
@@ -121,14 +122,14 @@ static inline bool write_past_caches(void* to, const void* from, int64_t bytes) 
 #endif
 }
 
-// To be called after writing past the caches, so that other cores see the data.
+// Required after writes past the caches, so that other cores see the data.
 static inline void finish_writes() {
 #ifdef __AVX__
   _mm_sfence();
 #endif
 }
 
-// `count` ≤ MOST computed numbers to memory, side by side; `past`: past the caches where that is possible.
+// Writes `count` ≤ MOST adjacent numbers to memory; `past`: past the caches if possible.
 template <int64_t MOST, typename T>
 __attribute__((always_inline)) static inline void put_row(T* to, const float* __restrict row, int64_t count, bool past) {
   if (!past) return narrow_row(row, count, to);
@@ -151,10 +152,10 @@ struct Result {  // rows of an array that are computed one after the other
         past_caches(array.stride() == 1 && elements * (int64_t)sizeof(T) > LARGE),
         in_place(sizeof(T) == sizeof(float) && array.stride() == 1 && !past_caches) {}
 
-  // Where to compute a row: in the array itself, or in the buffer.
+  // Destination of a row: the array itself, or the buffer.
   float* place(T* to, float* buffer) const { return in_place ? (float*)to : buffer; }
 
-  // Copy a computed row to the array.
+  // Copies a computed row to the array.
   void write(T* to, int64_t count, const float* __restrict row) const {
     if (in_place) return;
     past_caches ? put_row<TILE>(to, row, count, true) : array.store(to, count, row);
@@ -184,7 +185,7 @@ struct Tiles {  // of the sequences: rows of the last dim, cut into pieces of at
     count = rows * per_row;
   }
 
-  // The index of a tile's first column; returns how many columns it has.
+  // Sets the index of a tile's first column and returns its number of columns.
   int64_t place(int64_t tile, int64_t* index) const {
     index[DIMS - 1] = tile % per_row * width;
     int64_t row = tile / per_row;

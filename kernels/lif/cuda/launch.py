@@ -1,8 +1,8 @@
-"""Launches the CUDA kernels of lif_forward.cu and lif_backward.cu, which NVRTC compiles for the tensors of a call.
+"""Launches lif_forward.cu and lif_backward.cu, which NVRTC compiles for the tensors of a call.
 
-One thread computes a few neighbouring sequences with the state in registers. The .cu files say what is loaded and stored,
-the bytes for each element and what is assumed of strides. This module decides how many steps are loaded ahead, by the number
-of bytes that must be in flight to keep the memory busy.
+One thread computes a few neighbouring sequences with the state in registers. The .cu files document
+loads, stores, bytes for each element and assumptions on strides. This module chooses how many steps
+are loaded ahead, by the bytes that must be in flight to keep the memory busy.
 """
 
 import ctypes
@@ -31,19 +31,20 @@ TYPES = {
 }
 
 BYTES_IN_FLIGHT = 2_800_000
-"""Bytes of loads in flight that an H200 needs to read at its full rate: 4.3 TB/s times a latency of about 650 ns."""
+"""Bytes in flight for an H200's full rate: 4.3 TB/s times a latency of about 650 ns."""
 
 MANY_SEQUENCES = 65_536
-"""From this number on a thread computes several neighbouring sequences, whose loads are wide; enough threads are left."""
+"""Sequences from which on threads compute several neighbours by wide loads; enough threads
+remain."""
 
 DEPTHS = (8, 16, 32, 64)
-"""Numbers of steps that the forward kernel can load ahead; each divides CHECKPOINT_STEPS or is a multiple of it."""
+"""Steps that the forward kernel can load ahead: divisors or multiples of CHECKPOINT_STEPS."""
 
 BUFFER_REGISTERS = 128
 """Registers, of a thread's 255, for the forward kernel's two buffers."""
 
 SHORT_INDEX = 2**31
-"""Up to this number of sequences threads count them in 32 bits."""
+"""Most sequences that threads count in 32 bits."""
 
 ABSENT, STRIDED, DENSE = 0, 1, 2
 
@@ -51,17 +52,17 @@ WRITES_PARTS = True
 
 
 class Kind(NamedTuple):
-    """What a plan depends on of a tensor."""
+    """Properties of a tensor that a plan depends on."""
 
     dtype: torch.dtype
     strides: tuple[int, ...]
     misaligned: int
-    """Its address modulo 16."""
+    """Address modulo 16."""
 
 
 @dataclass(frozen=True)
 class CudaLaunch:
-    """One kernel launch; its arguments are int or c_float."""
+    """One kernel launch; arguments are int or c_float."""
 
     program: nvrtc.CudaProgram
     grid: int
@@ -78,7 +79,7 @@ class LaunchPlan:
     grid: int
     block: int
     strides: tuple[tuple[int, ...], ...]
-    """Over the dims beside time, of each tensor that is present, in the kernel's order."""
+    """Strides beside time of each present tensor, in the kernel's order."""
     numbers: tuple
     """The arguments after the tensors."""
 
@@ -132,20 +133,23 @@ def prepare(call: Call) -> CudaLaunch:
 def make_plan(
     spec: NeuronSpec, shape: torch.Size, kinds: tuple[tuple[str, Kind | None], ...], bits: bool
 ) -> LaunchPlan:
-    """The plan for tensors of these kinds. Making one takes longer than a small kernel."""
+    """Returns the plan for tensors of these kinds, cached: planning takes longer than a small
+    kernel."""
     call = CudaCall(spec, shape, dict(kinds), bits)
     return call.forward_plan(bits) if "spikes" in call.kinds else call.backward_plan()
 
 
 def forward_width(sequences: int, wide: bool, bits: bool) -> int:
-    """Neighbouring sequences of a thread: those of one byte with `bits`, four if loads can be `wide` and sequences are many."""
+    """Returns neighbouring sequences per thread: 8 with `bits`, 4 for many sequences with `wide`
+    loads, else 1."""
     if bits:
         return 8
     return 4 if wide and sequences >= MANY_SEQUENCES else 1
 
 
 def forward_depth(sequences: int, item_bytes: int, width: int, steps: int) -> int:
-    """Steps to load ahead: the fewest with BYTES_IN_FLIGHT, within the limits of registers and time steps."""
+    """Returns steps to load ahead: the fewest with BYTES_IN_FLIGHT that registers and steps
+    allow."""
     registers = max(1, width * item_bytes // 4)
     fitting = [
         depth
@@ -157,11 +161,12 @@ def forward_depth(sequences: int, item_bytes: int, width: int, steps: int) -> in
 
 
 def backward_shape(sequences: int, wide: bool, item_bytes: list[int]) -> tuple[int, bool]:
-    """(neighbouring sequences of a thread, whether the next chunk is loaded while one is computed).
+    """Returns neighbouring sequences per thread, and True if the next chunk is loaded ahead.
 
-    `item_bytes` are the element sizes of the currents and of each gradient that is loaded. Two neighbours of a short type make
-    one wide load. Loading a chunk ahead helps few sequences only: with many, other threads of a processor compute meanwhile.
-    Both are limited by registers, of which a chunk takes CHECKPOINT_STEPS for each register that a step is loaded into.
+    `item_bytes` are the element sizes of the currents and of each loaded gradient. Two neighbours
+    of a short type make one wide load. Loading ahead helps few sequences only: with many, other
+    threads of a processor compute meanwhile. Registers limit both: a chunk takes CHECKPOINT_STEPS
+    for each register of a step.
     """
     many = sequences >= MANY_SEQUENCES
     registers = {width: sum(max(1, width * size // 4) for size in item_bytes) for width in (1, 2)}
@@ -170,12 +175,12 @@ def backward_shape(sequences: int, wide: bool, item_bytes: list[int]) -> tuple[i
 
 
 def block_size(threads: int) -> int:
-    """Threads of a block: small blocks spread few threads over all 132 processors of an H200."""
+    """Returns threads per block: small blocks spread few threads over an H200's 132 processors."""
     return 32 if threads <= 132 * 128 else 128
 
 
 class CudaCall:
-    """A call's tensors by name and their strides, from which a plan follows."""
+    """A call's tensors and strides, from which a plan follows."""
 
     def __init__(
         self, spec: NeuronSpec, shape: torch.Size, kinds: dict[str, Kind | None], bits: bool
@@ -206,7 +211,8 @@ class CudaCall:
             if name in self.kinds
         ]
         width, ahead = backward_shape(self.sequences, self.dense("currents", 2), item_bytes)
-        # 4 blocks of 128 threads on each of 132 processors are one wave of 65,536 sequences, and leave a thread 128 registers.
+        # 4 blocks of 128 threads on each of 132 processors are one wave of 65,536 sequences, with
+        # 128 registers per thread.
         few_values = len(item_bytes) <= 2 and self.kinds.keys().isdisjoint(
             ("mix_error", "sum_by_current", "grad_parts")
         )
@@ -215,7 +221,7 @@ class CudaCall:
         return self.plan("lif_backward", width, macros, strided="grad_parts")
 
     def dense(self, name: str, width: int) -> bool:
-        """Whether `width` neighbours of the last dim always lie side by side and aligned, so that one access reaches them."""
+        """Returns True if one aligned access reaches `width` neighbours of the last dim."""
         (dtype, _, misaligned), strides = self.kinds[name], self.strides[name]
         alignment = min(16, width * dtype.itemsize)
         steps = (misaligned, *(stride * dtype.itemsize for stride in strides[:-1]))
@@ -223,11 +229,12 @@ class CudaCall:
         return width == 1 or (in_line and all(step % alignment == 0 for step in steps))
 
     def groups(self, width: int) -> int:
-        """Threads needed when each computes `width` neighbours of the last dim."""
+        """Returns the threads if each computes `width` neighbours of the last dim."""
         return self.sequences // self.sizes[-1] * -(-self.sizes[-1] // width)
 
     def plan(self, kernel: str, width: int, macros: dict, strided: str) -> LaunchPlan:
-        """`macros` are added to those of the neuron and the tensors; the tensor `strided` is never read as dense."""
+        """Adds the macros of neuron and tensors; the tensor `strided` is never accessed as
+        dense."""
         groups = self.groups(width)
         block = block_size(groups)
         macros = {

@@ -1,14 +1,16 @@
-// The neuron backward, LIF_CHUNK steps at a time from the last (formulas: contract.py; one step: lif_step.h): recompute v
-// from the chunk's checkpoint into registers, then in reverse
+// The neuron backward, LIF_CHUNK steps at a time from the last (formulas: contract.py; one step:
+// lif_step.h): recomputes v from the chunk's checkpoint into registers, then in reverse
 //
 //   e = gs sigma'(v) + gv + gp rho(v);  gp = decay e;  out = a e + b (x - center) + c
 //
-// with a = scale, b = c = 0 unless LIF_MIX_ERROR. The sums over time of e and of e (x - center) stay in registers.
-// Bytes for each float32 element: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints) [+ 4 gv]; nothing is read twice. Three
-// bfloat16 parts that add up to out are 6 more, or take its place.
+// with a = scale, b = c = 0 unless LIF_MIX_ERROR. The sums over time of e and of e (x - center)
+// stay in registers. Bytes for each float32 element: 4 (x) + 4 (gs) + 4 (out) + 4/32 (checkpoints)
+// [+ 4 gv]; nothing is read twice. Three bfloat16 parts that add up to out are 6 more, or replace
+// it.
 //
-// A chunk's x, gs and gv are loaded before any of them is used; with LIF_AHEAD, those of the next chunk are loaded while this
-// one is computed, because a load takes several hundred cycles. Strides: lif_sequences.h.
+// A chunk's x, gs and gv are loaded before any of them is used; with LIF_AHEAD, the next chunk is
+// loaded while this one is computed, because a load takes several hundred cycles. Strides:
+// lif_sequences.h.
 
 #include "lif_sequences.h"
 
@@ -51,10 +53,10 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
   LIF_IF(LIF_GRAD_SPIKES, const LIF_TYPE_GRAD_SPIKES* __restrict__ grad_spikes_at = LIF_AT_LAST(grad_spikes);)
   LIF_IF(LIF_GRAD_TRACE, const LIF_TYPE_GRAD_TRACE* __restrict__ grad_trace_at = LIF_AT_LAST(grad_trace);)
   LIF_IF(LIF_GRAD_CURRENTS, LIF_TYPE_GRAD_CURRENTS* __restrict__ grad_currents_at = LIF_AT_LAST(grad_currents);)
-  // The first part only: three pointers would take more registers than there are.
+  // The first part only: three pointers would take too many registers.
   LIF_IF(LIF_GRAD_PARTS, LifBfloat* __restrict__ grad_parts_at = LIF_AT_LAST(grad_parts);)
 
-  // Everything that is loaded for one chunk.
+  // All loads of one chunk.
   struct Chunk {
     LifPack<float> state;
     LifPack<LIF_TYPE_CURRENTS> x[LIF_CHUNK];
@@ -62,7 +64,8 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     LIF_IF(LIF_GRAD_TRACE, LifPack<LIF_TYPE_GRAD_TRACE> gv[LIF_CHUNK];)
   };
   Chunk now = {};
-  // Loads the next chunk, the one that is earlier in time. It has `count` steps: only the last chunk in time is shorter.
+  // Loads the next chunk, earlier in time, of `count` steps: only the last chunk in time is
+  // shorter.
   auto load = [&](Chunk& to, int count) {
     to.state = lif_load<LIF_CHECKPOINTS>(checkpoints_at, checkpoints_last, place);
     checkpoints_at -= checkpoints_step;
@@ -112,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK, LIF_BLOCKS) lif_backward
     grad_parts_at -= grad_parts_step;
 #endif
   };
-  // Steps from `count` on are computed too but change nothing: branches would keep the compiler from overlapping steps.
+  // Steps from `count` on are computed without effect: branches would prevent overlapping steps.
   auto compute = [&](int count) {
 #pragma unroll
     for (int i = 0; i < LIF_WIDTH; ++i) p[i] = now.state.get(i);

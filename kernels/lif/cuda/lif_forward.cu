@@ -1,11 +1,14 @@
-// The neuron forward over all time steps, with the state in registers (formulas: contract.py; one step: lif_step.h):
+// The neuron forward over all time steps, with the state in registers (formulas: contract.py; one
+// step: lif_step.h):
 //
 //   v = decay p + (scale x + shift);  s = spike(v);  p = reset(v, s)
 //
-// Bytes for each float32 element: 4 (x) + 4 (spikes) + 4/32 (checkpoints) [+ 4 trace]; nothing is read twice.
+// Bytes for each float32 element: 4 (x) + 4 (spikes) + 4/32 (checkpoints) [+ 4 trace]; nothing is
+// read twice.
 //
-// A step takes a few instructions, a load several hundred cycles, and the compiler moves no load over a store. So the
-// next LIF_DEPTH steps are loaded into registers before as many are computed. Strides: lif_sequences.h.
+// A step takes a few instructions, a load several hundred cycles, and the compiler moves no load
+// over a store. So the next LIF_DEPTH steps are loaded into registers before as many are computed.
+// Strides: lif_sequences.h.
 
 #include "lif_sequences.h"
 
@@ -32,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(LIF_BLOCK) lif_forward(
 #endif
 
   LifPack<LIF_TYPE_CURRENTS> now[LIF_DEPTH] = {}, next[LIF_DEPTH] = {};
-  // Loads the next DEPTH steps, or the `left` last ones. The branch makes this a block of its own, in which the compiler
-  // cannot delay a load.
+  // Loads the next DEPTH steps, or the `left` last ones. The branch makes this a separate block,
+  // where the compiler cannot delay a load.
   auto load = [&](long long left) {
     if (left >= LIF_DEPTH) {
 #pragma unroll

@@ -1,16 +1,18 @@
-// How one CUDA thread reads and writes its LIF_WIDTH neighbouring sequences, and what both kernels begin with.
+// Reads and writes of a CUDA thread's LIF_WIDTH neighbouring sequences, and the start of both
+// kernels.
 //
-// Which tensors a call has is fixed when a kernel is compiled, so that its loops have no branches. launch.py defines every macro:
-//   LIF_DIMS, LIF_WIDTH    dims to walk over; neighbours of the last dim that one thread owns
-//   LIF_INDEX              type that counts sequences: 32 bits if that is enough, because a 64-bit division is a call
-//   LIF_PARTIAL            1 if the last dim is no multiple of LIF_WIDTH: then every access is checked
-//   LIF_<STEPPED TENSOR>   0 absent, 1 neighbours lie at any stride, 2 side by side and aligned: one wide access
-//   LIF_<INNER TENSOR>     0 absent, 1 present: neighbours at any stride, read or written once
+// The tensors of a call are fixed at compile time, so that loops have no branches. launch.py
+// defines every macro:
+//   LIF_DIMS, LIF_WIDTH    dims to walk over; neighbours of the last dim per thread
+//   LIF_INDEX              type that counts sequences: 32 bits if enough, for fast divisions
+//   LIF_PARTIAL            1 if the last dim is no multiple of LIF_WIDTH: every access is checked
+//   LIF_<STEPPED TENSOR>   0 absent, 1 any stride, 2 adjacent and aligned: one wide access
+//   LIF_<INNER TENSOR>     0 absent, 1 present: any stride, read or written once
 //   LIF_TYPE_<TENSOR>      element type
-//   <stepped tensor>_step  elements from one time step to the next: a constant, since 64-bit addresses were a third of a step's
-//                          instructions
-// Strides are in elements, of any sign, and 0 only in tensors that are read; offsets have 64 bits. A tensor that is written
-// overlaps no other. No two threads touch the same sequence, and no thread waits for another.
+//   <stepped tensor>_step  constant stride of time: saves a third of a step's instructions
+// Strides are in elements, of any sign, and 0 only in tensors that are read; offsets have 64 bits.
+// A written tensor overlaps no other. Every sequence belongs to one thread, and threads do not
+// synchronise.
 
 #pragma once
 
@@ -30,14 +32,14 @@ struct LifByte {
   unsigned char bits;
 };
 
-// LIF_IF(LIF_TENSOR, text): the text if the tensor is present, which the macro says by 0, 1 or 2.
+// LIF_IF(LIF_TENSOR, text): the text if the tensor is present (macro 1 or 2).
 #define LIF_IF(present, ...) LIF_IF_EXPANDED(present, __VA_ARGS__)
 #define LIF_IF_EXPANDED(present, ...) LIF_IF_##present(__VA_ARGS__)
 #define LIF_IF_0(...)
 #define LIF_IF_1(...) __VA_ARGS__
 #define LIF_IF_2(...) __VA_ARGS__
 
-#ifndef LIF_EMULATED  // the emulation of the tests defines these itself
+#ifndef LIF_EMULATED  // the tests' emulation defines these
 LIF_DEVICE float lif_from_half(unsigned short bits) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
@@ -66,8 +68,8 @@ LIF_DEVICE void lif_encode(float x, LifHalf& to) { to.bits = lif_to_half(x); }
 LIF_DEVICE void lif_encode(float x, LifBfloat& to) { to.bits = lif_to_bfloat(x); }
 LIF_DEVICE void lif_encode(float x, LifByte& to) { to.bits = (unsigned char)x; }
 
-// x as three bfloat16 that add up to it. NaN and infinities stay in the first; finite numbers that would be rounded to
-// infinity become the largest bfloat16.
+// x as three bfloat16 that add up to it. NaN and infinities stay in the first; finite numbers that
+// would round to infinity become the largest bfloat16.
 LIF_DEVICE float lif_rounded(float x) {
   LifBfloat stored;
   lif_encode(x, stored);
@@ -83,7 +85,7 @@ LIF_DEVICE void lif_split(float x, float& first, float& second, float& third) {
   third = lif_rounded(rest);
 }
 
-// Parameters of a kernel are plain numbers, because cuda-core passes no structs: strides are named one by one.
+// Kernel parameters are plain numbers because cuda-core passes no structs: each stride has a name.
 #if LIF_DIMS == 1
 #define LIF_STRIDES(name) long long name##_last
 #define LIF_OF(name) LifStrides{{name##_last}}
@@ -103,7 +105,7 @@ struct LifStrides {
   long long over[LIF_DIMS];
 };
 
-// A thread's sequences: the index of the first, and how many there are (LIF_WIDTH unless LIF_PARTIAL).
+// A thread's sequences: the index of the first, and their number (LIF_WIDTH unless LIF_PARTIAL).
 struct LifPlace {
   LifStrides index;
   int valid;
@@ -188,7 +190,8 @@ LIF_DEVICE void lif_store(Type* __restrict__ at, long long last, const LifPlace&
   }
 }
 
-// The address of the thread's first sequence; an inner tensor's neighbours to and from registers, which LIF_TAKE declares too.
+// The address of the thread's first sequence; an inner tensor's neighbours to and from registers,
+// which LIF_TAKE also declares.
 #define LIF_AT(name) (name + lif_offset(place, LIF_OF(name)))
 #define LIF_READ(name, into)                                                                \
   _Pragma("unroll") for (int i = 0; i < LIF_WIDTH; ++i) into[i] =                           \
@@ -209,11 +212,12 @@ LIF_DEVICE float lif_current(float x, float scale, float shift) {
   return x;
 }
 
-// The last parameters of both kernels, in the order of launch.py.
+// Last parameters of both kernels, in the order of launch.py.
 #define LIF_WALK_AND_NEURON                                                                                       \
   long long steps, long long groups, LIF_STRIDES(size), float decay, float threshold, float subtracted, float slope
 
-// The first statements of both kernels: the thread's sequences, the neuron, and the scale and shift of its currents.
+// First statements of both kernels: the thread's sequences, the neuron, and the currents' scale and
+// shift.
 #define LIF_BEGIN                                                          \
   const LIF_INDEX group = (LIF_INDEX)blockIdx.x * LIF_BLOCK + threadIdx.x; \
   if (group >= groups) return;                                             \

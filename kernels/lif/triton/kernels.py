@@ -1,10 +1,11 @@
-"""The two kernels of the backend "triton": all time steps of a block of sequences, with the state on chip.
+"""The two kernels of the backend "triton": all time steps of a block of sequences, with the state
+on chip.
 
 Tensors may have any strides, see `tiles`. Launch with enable_fp_fusion=False, see `step`.
 """
 
-# Triton's language has no unpacking in tuples, its tuples change their length, and conditions known to the compiler stand apart
-# from those that are not:
+# Triton has no unpacking in tuples, its tuples change length, and compile-time conditions stay
+# apart from others:
 # ruff: noqa: RUF005, SIM102
 # mypy: ignore-errors
 
@@ -31,7 +32,7 @@ from .tiles import (
 
 @triton.jit
 def as_float32(numbers):
-    """A tuple of numbers, which the interpreter passes as float64."""
+    """Casts a tuple of numbers, which the interpreter passes as float64."""
     cast = ()
     for i in tl.static_range(len(numbers)):
         cast = cast + (tl.cast(numbers[i], tl.float32),)
@@ -60,14 +61,15 @@ def forward_kernel(
     CHECKPOINT_STEPS: tl.constexpr,
     WIDE: tl.constexpr,
 ):
-    """Forward over all time steps, from p[-1] = state, with i[t] = scale·x[t] + shift:
+    """Runs forward over all time steps, from p[-1] = state, with i[t] = scale·x[t] + shift:
 
         v[t] = decay·p[t-1] + i[t];   s[t] = spike(v[t]);   p[t] = reset(v[t], s[t])
 
-    Bytes for each element: x once and s once (float32 8, bfloat16 4, float32 with bits 4.125), and the trace as x. Checkpoints,
-    p before every CHECKPOINT_STEPS-th step, add 4/CHECKPOINT_STEPS; STEPS divides CHECKPOINT_STEPS. The next chunk of STEPS steps
-    is loaded while one is computed. With BITS the spikes' last dim holds bytes of eight sequences, and rows of sequences are
-    padded to whole bytes.
+    Bytes for each element: x once and s once (float32 8, bfloat16 4, float32 with bits 4.125), and
+    the trace as x. Checkpoints, p before every CHECKPOINT_STEPS-th step, add 4/CHECKPOINT_STEPS;
+    STEPS divides CHECKPOINT_STEPS. The next chunk of STEPS steps is loaded while one is computed.
+    With BITS the spikes' last dim holds bytes of eight sequences, and rows of sequences are padded
+    to whole bytes.
     """
     decay, threshold, subtracted, max_spikes = as_float32(neuron)
 
@@ -133,7 +135,8 @@ def load_all(
     DIMS: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """Everything that the backward pass reads of a chunk, at once: x, gs and gv of its steps, and p before the first."""
+    """Loads all that backward reads of a chunk: x, gs and gv of its steps, and p before the
+    first."""
     first = chunk * STEPS
     # The last load ahead is of chunk -1, which is not used.
     before = places(checkpoints, index, DIMS) + tl.maximum(chunk, 0) * tl.cast(
@@ -178,15 +181,17 @@ def backward_kernel(
     AHEAD: tl.constexpr,
     WIDE: tl.constexpr,
 ):
-    """Backward over all time steps, in chunks of STEPS from the last to the first, gp[T-1] = grad_final:
+    """Runs backward over all time steps, in chunks of STEPS from the last, gp[T-1] = grad_final:
 
-        e[t] = gs[t]·σ'(v[t] − θ) + gv[t] + gp[t]·ρ[t];   gp[t-1] = decay·e[t];   gx[t] = a·e[t] + b·(x[t] − center) + c
+        e[t] = gs[t]·σ'(v[t] − θ) + gv[t] + gp[t]·ρ[t];   gp[t-1] = decay·e[t]
+        gx[t] = a·e[t] + b·(x[t] − center) + c
 
-    For each chunk x, gs and gv are loaded, v is recomputed from the checkpoint by the forward's own steps, and the recurrence
-    runs back over it. Recomputed values stay in registers. With AHEAD the previous chunk is loaded meanwhile, which takes twice
-    the registers.
-    Bytes for each element: x, gs and gx once each (float32 12, bfloat16 6), and gv as gs; checkpoints add 4/STEPS. Three
-    bfloat16 parts that add up to gx are 6 more, or take its place.
+    For each chunk x, gs and gv are loaded, v is recomputed from the checkpoint by the forward
+    steps, and the recurrence runs back over it. Recomputed values stay in registers. With AHEAD the
+    previous chunk is loaded meanwhile, which takes twice the registers.
+
+    Bytes for each element: x, gs and gx once each (float32 12, bfloat16 6), and gv as gs;
+    checkpoints add 4/STEPS. Three bfloat16 parts that add up to gx are 6 more, or replace it.
     """
     decay, threshold, subtracted, max_spikes, slope, width = as_float32(neuron)
 
@@ -274,7 +279,8 @@ def backward_kernel(
                 direct = grads[k].to(tl.float32) * sigma
             if grad_trace is not None:
                 direct = direct + trace_grads[k].to(tl.float32)
-            # Steps after the end leave gp as it is. The selection is here, outside the chain of dependent steps, and not in gp.
+            # Steps after the end leave gp unchanged. Selecting here keeps the chain of dependent
+            # steps short.
             e = tl.where(exists, direct, 0.0) + gp * tl.where(exists, rho, 1.0)
             gp = tl.where(exists, decay, 1.0) * e
             out = e

@@ -1,4 +1,4 @@
-"""Launches the Triton kernels, one forward and one backward, on CUDA devices, or in Triton's interpreter on the CPU."""
+"""Launches the Triton kernels on CUDA devices, or in Triton's interpreter on the CPU."""
 
 import contextlib
 import math
@@ -20,13 +20,13 @@ from .kernels import backward_kernel, forward_kernel
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 INTERPRETED = not isinstance(forward_kernel, triton.JITFunction)
-"""Whether kernels are interpreted: Triton reads the environment variable TRITON_INTERPRET on import."""
+"""True if kernels are interpreted: Triton reads TRITON_INTERPRET on import."""
 
 MANY_SEQUENCES = 64 * 1024
-"""From this number of float32 sequences on, few steps of each keep the memory busy."""
+"""Float32 sequences from which on few steps of each keep the memory busy."""
 
 WIDE_SEQUENCES = 2**31 - 2**16
-"""Above it, a sequence's number, or that of its block's end, does not fit into 32 bits."""
+"""Most sequences: the number at a block's end must fit into 32 bits."""
 
 WRITES_PARTS = True
 
@@ -41,46 +41,50 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     return (
         None
         if INTERPRETED
-        else "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python starts"
+        else "on the CPU Triton only has an interpreter: set TRITON_INTERPRET=1 before Python"
+        " starts"
     )
 
 
 @lru_cache(maxsize=1)
 def no_launcher() -> str | None:
-    """Why the launcher of kernels, which Triton compiles from C at the first launch, cannot be compiled here; None if it can."""
+    """Returns why Triton's launcher, compiled from C at the first launch, cannot be compiled, or
+    None."""
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        return "Triton's launcher is written in C, and there is no C compiler (gcc or clang in PATH; set CC)"
+        return (
+            "Triton's launcher is written in C, and there is no C compiler (gcc or clang in PATH;"
+            " set CC)"
+        )
     command = [compiler, "-fsyntax-only", "-x", "c", "-I", sysconfig.get_paths()["include"], "-"]
     try:
-        done = subprocess.run(
-            command, input="#include <Python.h>\n", capture_output=True, text=True
-        )
+        run = subprocess.run(command, input="#include <Python.h>\n", capture_output=True, text=True)
     except OSError as error:
         return f"Triton's launcher does not compile: {error}"
-    errors = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
-    return f"Triton's launcher does not compile: {errors[0]}" if done.returncode else None
+    errors = [line for line in run.stderr.splitlines() if "error" in line] or ["no message"]
+    return f"Triton's launcher does not compile: {errors[0]}" if run.returncode else None
 
 
 @dataclass(frozen=True)
 class BlockShape:
-    """The size of a block: its sequences, its warps of 32 threads, and the time steps that are loaded at once."""
+    """Sequences of a block, its warps of 32 threads, and the time steps loaded at once."""
 
     block: int
     warps: int
     steps: int
     ahead: bool = True
-    """Whether the next chunk of steps is loaded before this one is computed."""
+    """True if the next chunk of steps is loaded before this one is computed."""
 
 
 def forward_shape(count: int, element_bytes: int, dense: bool, bits: bool) -> BlockShape:
-    """The forward kernel's block for `count` sequences; `dense` is the result of `_dense`.
+    """Returns the forward kernel's block for `count` sequences; `dense` is the result of `_dense`.
 
-    Memory is busy while bandwidth × latency = 4.3 TB/s × 650 ns = 2.8 MB are in flight. With one sequence for each thread and
-    32 steps, 16 Ki sequences of float32 have 2.1 MB in flight. Fewer sequences cannot have more; they get blocks of one warp, so
-    that every multiprocessor takes part. For many sequences 8 steps are enough, and a thread loads 16 bytes of neighbouring
-    sequences: such a tile needs no transposing, so there are fewer instructions for each byte. Tensors that are not dense need
-    an address for each step, and registers for the addresses of 16 steps.
+    Memory is busy while bandwidth × latency = 4.3 TB/s × 650 ns = 2.8 MB are in flight. With one
+    sequence per thread and 32 steps, 16 Ki sequences of float32 have 2.1 MB in flight. Fewer
+    sequences get blocks of one warp, so that every multiprocessor takes part. For many sequences 8
+    steps are enough, and a thread loads 16 bytes of neighbouring sequences: such a tile needs no
+    transposing, so there are fewer instructions per byte. Tensors that are not dense need an
+    address for each step, and registers for the addresses of 16 steps.
     """
     if not dense:
         return BlockShape(block=32, warps=1, steps=16)
@@ -90,11 +94,12 @@ def forward_shape(count: int, element_bytes: int, dense: bool, bits: bool) -> Bl
 
 
 def backward_shape(count: int, dense: bool, read_bytes: int, held: int) -> BlockShape:
-    """The backward kernel's block for `count` sequences.
+    """Returns the backward kernel's block for `count` sequences.
 
-    Every step reads `read_bytes` and holds `held` numbers in registers until the recurrence returns to it. A chunk has the steps
-    between two checkpoints, and a thread has one sequence. With few sequences a thread loads the next chunk ahead if a step takes
-    at most four registers: for the numbers read, the numbers held, and v. With many sequences other warps fill the time.
+    Every step reads `read_bytes` and holds `held` numbers in registers until the recurrence returns
+    to it. A chunk has the steps between two checkpoints, and a thread has one sequence. With few
+    sequences a thread loads the next chunk ahead if a step takes at most four registers: for the
+    numbers read, the numbers held, and v. With many sequences other warps fill the time.
     """
     ahead = dense and count < MANY_SEQUENCES // 2 and read_bytes / 4 + held + 1 <= 4
     return BlockShape(block=32, warps=1, steps=CHECKPOINT_STEPS, ahead=ahead)
@@ -102,7 +107,7 @@ def backward_shape(count: int, dense: bool, read_bytes: int, held: int) -> Block
 
 @dataclass(frozen=True)
 class TritonLaunch:
-    """A kernel with its arguments and the number of its blocks; calling it runs it."""
+    """A kernel, its arguments and number of blocks; calling it runs the kernel."""
 
     kernel: Any
     blocks: int
@@ -122,7 +127,7 @@ def backward(call: Backward) -> None:
 
 
 def forward_launch(call: Forward) -> TritonLaunch:
-    """Raises strides.Unwalkable."""
+    """Returns the forward launch. Raises strides.Unwalkable."""
     sizes, tensors = _tensors(call, keep_last=call.bits)
     *outer, last = sizes
     count = math.prod(outer) * (-(-last // 8) * 8 if call.bits else last)
@@ -135,7 +140,7 @@ def forward_launch(call: Forward) -> TritonLaunch:
 
 
 def backward_launch(call: Backward) -> TritonLaunch:
-    """Raises strides.Unwalkable."""
+    """Returns the backward launch. Raises strides.Unwalkable."""
     sizes, tensors = _tensors(call)
     count = math.prod(sizes)
     dense = _dense(call, sizes, tensors)
@@ -159,7 +164,8 @@ def backward_launch(call: Backward) -> TritonLaunch:
 
 
 def _tensors(call: Call, keep_last: bool = False) -> tuple[tuple[int, ...], dict]:
-    """The sizes of the nested dims, and each tensor as the kernels' tuple (pointer, strides…), or None. Of parts, the first."""
+    """Returns the nested dims' sizes, and each tensor as (pointer, strides…) or None; of parts, the
+    first."""
     tensors = call.tensors()
     if (parts := tensors.get("grad_parts")) is not None:
         tensors["grad_parts"] = parts[0]
@@ -169,7 +175,7 @@ def _tensors(call: Call, keep_last: bool = False) -> tuple[tuple[int, ...], dict
 
 
 def _dense(call: Call, sizes: tuple[int, ...], tensors: dict) -> bool:
-    """Whether Triton can load 16 bytes of neighbouring sequences at every step: it requires strides that are multiples of 16."""
+    """Returns True if Triton can load 16 bytes at every step, which requires strides of 16·n."""
     stepped = [tensors[name] for name in call.STEPPED if tensors[name] is not None]
     return sizes[-1] % 16 == 0 and all(t[1] % 16 == 0 and t[-1] == 1 for t in stepped)
 
@@ -177,7 +183,8 @@ def _dense(call: Call, sizes: tuple[int, ...], tensors: dict) -> bool:
 def _numbers(
     call: Call, sizes: tuple[int, ...], count: int, shape: BlockShape, *more: float
 ) -> dict:
-    """The arguments that both kernels take beside tensors; `more` are the neuron's numbers that only backward takes."""
+    """Returns both kernels' arguments beside tensors; `more` are backward's numbers of the
+    neuron."""
     spec = call.spec
     return {
         "sizes": sizes,

@@ -1,7 +1,8 @@
-"""One step of the neuron in Triton, forward and backward, for blocks of sequences; formulas: `lif.contract`.
+"""One step of the neuron in Triton, forward and backward, for blocks of sequences; formulas:
+`lif.contract`.
 
-The functions are those of `lif_step.h` and of `lif.reference`. Compile with enable_fp_fusion=False: a contracted multiply-add
-rounds once, and its spikes differ from the reference.
+The functions equal those of `lif_step.h` and `lif.reference`. Compile with enable_fp_fusion=False:
+a contracted multiply-add rounds once, and its spikes differ from the reference.
 """
 
 import triton
@@ -10,7 +11,7 @@ import triton.language as tl
 
 @triton.jit
 def current(x, scale, shift):
-    """i = scale·x + shift; None stands for 1 and 0."""
+    """Returns i = scale·x + shift; None stands for 1 and 0."""
     i = x.to(tl.float32)
     if scale is not None:
         i = scale * i
@@ -21,7 +22,7 @@ def current(x, scale, shift):
 
 @triton.jit
 def spikes_of(v, threshold, max_spikes, COUNTS: tl.constexpr):
-    """s as float32. The division is rounded correctly: a quotient rounded up to a whole number would be an extra spike."""
+    """Returns s as float32; correct rounding of the division prevents an extra spike."""
     if COUNTS:
         whole = tl.floor(tl.div_rn(v, tl.zeros_like(v) + threshold))
         s = tl.where(whole >= 1.0, tl.where(whole < max_spikes, whole, max_spikes), 0.0)
@@ -32,7 +33,8 @@ def spikes_of(v, threshold, max_spikes, COUNTS: tl.constexpr):
 
 @triton.jit
 def after_spike(v, s, decay, subtracted, RESET: tl.constexpr):
-    """(p, decay·p). A hard reset selects after the product, so that v's comparison and its decay overlap."""
+    """Returns p and decay·p; a hard reset selects after the product, to overlap it with the
+    comparison."""
     if RESET == "none":
         p = v
         leaked = decay * v
@@ -47,7 +49,10 @@ def after_spike(v, s, decay, subtracted, RESET: tl.constexpr):
 
 @triton.jit
 def surrogate(u, slope, width, SURROGATE: tl.constexpr):
-    """σ'(u); `width` is π·slope for atan and half the width for rectangle. Divisions are right to 2 units in the last place."""
+    """Returns σ'(u); `width` is π·slope (atan) or half the width (rectangle).
+
+    Divisions are accurate to 2 units in the last place.
+    """
     if SURROGATE == "superspike":
         root = 1.0 + slope * tl.abs(u)
         sigma = 1.0 / (root * root)
@@ -58,7 +63,7 @@ def surrogate(u, slope, width, SURROGATE: tl.constexpr):
         sigma = slope * power / ((1.0 + power) * (1.0 + power))
     elif SURROGATE == "triangle":
         side = 1.0 - slope * tl.abs(u)
-        # Not a maximum, which drops NaN.
+        # A maximum would drop NaN.
         sigma = tl.where(side < 0.0, 0.0, side)
     elif SURROGATE == "rectangle":
         sigma = tl.where(tl.abs(u) < width, slope, 0.0)
@@ -71,7 +76,7 @@ def surrogate(u, slope, width, SURROGATE: tl.constexpr):
 
 @triton.jit
 def reset_slope(v, s, sigma, subtracted, RESET: tl.constexpr, DETACHED: tl.constexpr):
-    """ρ = dp/dv."""
+    """Returns ρ = dp/dv."""
     if RESET == "hard":
         rho = 1.0 - s
         if not DETACHED:

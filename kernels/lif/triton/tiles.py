@@ -1,16 +1,16 @@
-"""Memory access of the backend "triton": the places of sequences, and chunks of time steps as tiles.
+"""Memory access of the backend "triton": places of sequences, and chunks of steps as tiles.
 
-A kernel takes a tensor as the tuple (pointer, stride of time, strides of the inner dims…), in elements, or None if it is
-absent. Any strides are allowed. Loads and stores are 128 bits wide where the last inner dim has stride 1 and its size and the
-other strides are multiples of 16.
+A kernel takes a tensor as the tuple (pointer, stride of time, strides of the inner dims…), in
+elements, or None if it is absent. Any strides are allowed. Loads and stores are 128 bits wide if
+the last inner dim has stride 1 and its size and the other strides are multiples of 16.
 
-A chunk of steps is one tile [sequences, steps], which is loaded as a whole before any of it is used. The compiler moves no
-load over a store, since both may have the same address: a loop of single steps would wait for memory in each of them. The tile
-is loaded in memory order, with several sequences to a thread, and then transposed on chip, so that each thread has all steps
-of its own sequences.
+A chunk of steps is one tile [sequences, steps], loaded as a whole before any of it is used. The
+compiler moves no load over a store, since both may have the same address: a loop of single steps
+would wait for memory in each of them. The tile is loaded in memory order, with several sequences
+per thread, and then transposed on chip, so that each thread has all steps of its sequences.
 """
 
-# Triton's language has no unpacking in tuples, and its tuples change their length:
+# Triton has no unpacking in tuples, and its tuples change length:
 # ruff: noqa: RUF005
 # mypy: ignore-errors
 
@@ -21,12 +21,13 @@ MOST_HALVINGS = tl.constexpr(5)
 """A chunk has at most 2**5 steps."""
 
 LARGEST_BF16 = tl.constexpr(3.3895313892515355e38)
-"""Numbers beyond it are rounded to infinity in bfloat16."""
+"""Largest finite bfloat16."""
 
 
 @triton.jit
 def indices(sizes, last, DIMS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr):
-    """This program's BLOCK indices over the inner dims, outermost first; `last` is the size of the last dim."""
+    """Returns the program's BLOCK indices over the inner dims, outermost first; `last` is the last
+    size."""
     block = tl.program_id(0)
     if WIDE:
         block = block.to(tl.int64)
@@ -41,7 +42,7 @@ def indices(sizes, last, DIMS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.const
 
 @triton.jit
 def places(tensor, index, DIMS: tl.constexpr):
-    """Pointers to step 0 of the sequences at `index`."""
+    """Returns pointers to step 0 of the sequences at `index`."""
     pointers = tensor[0]
     for d in tl.static_range(DIMS):
         pointers = pointers + index[d].to(tl.int64) * tensor[2 + d]
@@ -50,7 +51,7 @@ def places(tensor, index, DIMS: tl.constexpr):
 
 @triton.jit
 def load_inner(tensor, index, mask, default: tl.constexpr, DIMS: tl.constexpr):
-    """A tensor without time as float32, or the constant `default` if there is none."""
+    """Loads a tensor without time as float32, or the constant `default` if it is None."""
     if tensor is None:
         values = tl.full(mask.shape, default, tl.float32)
     else:
@@ -66,7 +67,7 @@ def store_inner(tensor, value, index, mask, DIMS: tl.constexpr):
 
 @triton.jit
 def chunk_places(tensor, index, first, DIMS: tl.constexpr, STEPS: tl.constexpr):
-    """Pointers [BLOCK, STEPS] to the steps from `first` on."""
+    """Returns pointers [BLOCK, STEPS] to the steps from `first` on."""
     stride = tl.cast(tensor[1], tl.int64)
     times = (tl.arange(0, STEPS) + first).to(tl.int64) * stride
     return places(tensor, index, DIMS)[:, None] + times[None, :]
@@ -74,14 +75,14 @@ def chunk_places(tensor, index, first, DIMS: tl.constexpr, STEPS: tl.constexpr):
 
 @triton.jit
 def chunk_mask(mask, first, steps, STEPS: tl.constexpr):
-    """[BLOCK, STEPS]: `mask`, at steps that exist."""
+    """Returns `mask` at existing steps, [BLOCK, STEPS]."""
     t = tl.arange(0, STEPS) + first
     return mask[:, None] & ((t >= 0) & (t < steps))[None, :]
 
 
 @triton.jit
 def load_chunk(tensor, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr):
-    """STEPS steps from `first` on as a tile [BLOCK, STEPS] in the storage type; () for no tensor."""
+    """Loads the steps from `first` on as a tile [BLOCK, STEPS] in the storage type; () if None."""
     if tensor is None:
         tile = ()
     else:
@@ -108,7 +109,7 @@ def store_chunk(
 def store_parts(
     parts, steps_of_chunk, index, mask, first, steps, DIMS: tl.constexpr, STEPS: tl.constexpr
 ):
-    """A chunk as three bfloat16 that add up to it; NaN and infinities stay in the first of them."""
+    """Stores a chunk as three bfloat16 that add up to it; NaN and infinities stay in the first."""
     rest = joined(steps_of_chunk, STEPS)
     finite = tl.abs(rest) < float("inf")
     limited = tl.minimum(tl.maximum(rest, -LARGEST_BF16), LARGEST_BF16)
@@ -121,7 +122,7 @@ def store_parts(
 
 @triton.jit
 def split(tile, STEPS: tl.constexpr):
-    """The STEPS columns of a tile. Part j of m holds every m-th column from the j-th on; parts are halved until m = STEPS."""
+    """Returns the STEPS columns of a tile, by halving it until part j of m = STEPS is column j."""
     parts = (tile,)
     for level in tl.static_range(MOST_HALVINGS):
         if 2**level < STEPS:
@@ -142,7 +143,7 @@ def split(tile, STEPS: tl.constexpr):
 
 @triton.jit
 def joined(columns, STEPS: tl.constexpr):
-    """The tile of STEPS columns: neighbouring parts are joined until one is left."""
+    """Returns the tile of STEPS columns, by joining neighbouring parts until one remains."""
     parts = ()
     for j in tl.static_range(STEPS):
         parts = parts + (columns[j][:, None],)
@@ -163,6 +164,7 @@ def store_checkpoint(tensor, value, index, mask, chunk, DIMS: tl.constexpr):
 
 @triton.jit
 def packed(tile, BLOCK: tl.constexpr, STEPS: tl.constexpr):
-    """Bytes [BLOCK / 8, STEPS] from flags [BLOCK, STEPS], the first of eight in the lowest bit."""
+    """Packs flags [BLOCK, STEPS] into bytes [BLOCK / 8, STEPS], the first of eight in the lowest
+    bit."""
     flags = tl.reshape(tile.to(tl.int32), (BLOCK // 8, 8, STEPS))
     return tl.sum(flags << tl.arange(0, 8)[None, :, None], axis=1).to(tl.uint8)
