@@ -9,11 +9,11 @@ import sys
 
 import pytest
 import yaml
-from support.command_line import COMMAND
+from support.command_line import COMMAND, TINY
 from support.paths import FAULTY, ROOT
 
 SIZES = "neurons=31, time_steps=41, batch=3"
-SMALL = "--neurons 31 --time-steps 41 --batch 3"
+SMALL = " ".join(TINY)
 TESTS = f"""
 from snnbench.testing import equivalence
 

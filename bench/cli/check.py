@@ -1,7 +1,7 @@
 """`snnbench check`: the proof alone."""
 
 from collections import defaultdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -10,7 +10,7 @@ from rich.table import Table
 from snnbench.kernels.spec import NEURONS
 
 from ..core.case import DATA
-from ..core.datasets import FRAMED
+from ..experiment.setting import Setting, setting_of
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say
@@ -28,42 +28,25 @@ def check(
         "fp32"
     ],
     workload: options.WorkloadName = "linear-lif",
-    input: options.InputKind = "spikes",
-    layers: options.Size = 1,
-    neurons: options.Size = 256,
-    time_steps: options.Size = 50,
-    batch: options.Size = 16,
-    width: options.Width = 16,
-    image: options.Image = 32,
-    classes: options.Size = 10,
-    norm: options.Norm = True,
-    bias: bool = True,
-    samples: Annotated[int, typer.Option(min=1, help="Recordings, with --workload data.")] = 2000,
-    dataset: Annotated[
-        str, typer.Option(help="Recordings of synthetic-ssc, -shd, -nmnist or -dvsgesture.")
-    ] = FRAMED[0],
+    axes: options.Axes = [],
     timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
     adapter: options.Adapters = [],
     as_json: options.Json = False,
 ) -> None:
     """Prove that frameworks compute the same network as the float64 oracle, without timing anything.
 
-    A framework's native neuron is held against no oracle: it is shown to spike and to have the right time axis.
+    No oracle has a framework's native neuron: the proof shows that it spikes and that its time axis is right.
     """
-    seconds = options.timeout_given(timeout)
-    specs = neuron or (["soft"] if workload == DATA else list(NEURONS))
-    sizes: dict[str, Any] = {
-        "layers": layers,
-        "neurons": neurons,
-        "time_steps": time_steps,
-        "batch": batch,
-    }
-    sizes |= {"width": width, "image": image, "classes": classes, "norm": norm, "bias": bias}
-    sizes |= {"samples": samples, "dataset": dataset}
-    given = options.axes_given(
-        specs, device=device, precision=precision, workload=workload, input=input, **sizes
+    seconds = options.parse_timeout(timeout)
+    settings = options.axis_settings(
+        axes,
+        options.option_settings(
+            neuron or [], device=device, precision=precision, workload=workload
+        ),
     )
-    cases, left_out = plan_check(names or [], points_to_check(given), adapter)
+    if not neuron and _needs_neurons(settings):
+        settings.append(Setting("grid.neuron", list(NEURONS), "--neuron"))
+    cases, left_out = plan_check(names or [], points_to_check(settings), adapter)
     options.tell_left_out(left_out)
     progress = messages()
     results = []
@@ -77,23 +60,21 @@ def check(
     except KeyboardInterrupt:  # typer turns it into a silent exit
         interrupted = True
         say(f"interrupted after {len(results)} of {len(cases)} proofs")
-    faults: dict[str, list[str]] = defaultdict(list)
+    faults: dict[str, list[Checked]] = defaultdict(list)
     for result in results:
         if result.status not in WELL:
-            faults[result.reason or result.status].append(result.name)
+            faults[result.reason or result.status].append(result)
     if as_json:
         print_json([result.as_dict() for result in results])
         for reason, failed in faults.items():
-            say(f"{', '.join(failed)}: {reason}")
+            say(f"{_names(failed)}: {reason}")
     else:
         console = output()
         console.print(_table(results))
         for reason, failed in faults.items():
-            console.print(f"[red]{escape(', '.join(failed))}[/]: {escape(reason)}", soft_wrap=True)
-            if traceback := next(
-                (one.traceback for one in results if one.name in failed and one.traceback), None
-            ):
-                console.print(traceback, soft_wrap=True, markup=False)
+            console.print(f"[red]{escape(_names(failed))}[/]: {escape(reason)}", soft_wrap=True)
+            if tracebacks := [result.traceback for result in failed if result.traceback]:
+                console.print(tracebacks[0], soft_wrap=True, markup=False)
     raise typer.Exit(
         exit_codes.INTERRUPTED
         if interrupted
@@ -101,16 +82,24 @@ def check(
     )
 
 
+def _needs_neurons(settings: list[Setting]) -> bool:
+    """Returns True unless `--set` names the neurons, or the workload has none."""
+    workload = setting_of("grid.workload", settings)
+    return not setting_of("grid.neuron", settings) and not (workload and DATA in workload.value)
+
+
+def _names(results: list[Checked]) -> str:
+    return ", ".join(result.name for result in results)
+
+
 def _table(results: list[Checked]) -> Table:
-    """What went wrong is told below it."""
+    """Returns the verdicts; the reasons of failures are printed below the table."""
     refused = any(result.status == "unsupported" for result in results)
     columns = ("framework", "neuron", "precision", "verdict", *FIGURES, *["reason"] * refused)
     table = new_table(*columns, whole=("framework",), right=FIGURES)
     for result in results:
-        case, reason = (
-            result.case,
-            escape(result.reason or "") if result.status == "unsupported" else "",
-        )
+        case = result.case
+        reason = escape(result.reason or "") if result.status == "unsupported" else ""
         verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
         names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
         table.add_row(*names, verdict, *result.figures, *[reason] * refused)

@@ -9,9 +9,8 @@ import typer
 from snnbench.kernels.spec import NEURONS
 
 from ..common.mistakes import ConfigError
-from ..core.case import INPUTS
 from ..experiment.config import Grid
-from ..experiment.setting import Option, Setting
+from ..experiment.setting import Option, Setting, parse_setting
 from ..experiment.values import parse_duration, parse_neuron_text
 from ..runner.planning import Where, left_out_in_words
 from ..workloads import WORKLOADS
@@ -52,11 +51,10 @@ Names = Annotated[
 NEURON_HELP = f"{', '.join(NEURONS)}, native, or a table: {{ reset = 'hard', decay = 0.5 }}."
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
 WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
-InputKind = Annotated[str, typer.Option("--input", help=f"{', '.join(INPUTS)}.")]
+Axes = Annotated[
+    list[str], typer.Option("--set", help="Set an axis of the network, e.g. grid.neurons=64.")
+]
 Size = Annotated[int, typer.Option(min=1)]
-Width = Annotated[int, typer.Option(min=1, help="Channels of a network's first stage.")]
-Image = Annotated[int, typer.Option(min=1, help="Pixels of a side.")]
-Norm = Annotated[bool, typer.Option(help="Batch norms, in networks that have a choice.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")
@@ -68,43 +66,60 @@ ExecutorOption = Annotated[
 
 
 def tell_left_out(names: list[str]) -> None:
-    """Say which adapters `all` does not mean here."""
+    """Prints which adapters `all` does not mean here."""
     for sentence in left_out_in_words(names):
         messages().print(sentence, soft_wrap=True)
 
 
-def timeout_given(text: str) -> float:
-    """Seconds of the option `--timeout`. Raises ConfigError."""
+def tell_controls(names: list[str]) -> None:
+    """Prints which frameworks are measured beside versions without being named."""
+    if names:
+        messages().print(
+            f"measured beside the versions, which are compared with it: {', '.join(names)}",
+            soft_wrap=True,
+        )
+
+
+def parse_timeout(text: str) -> float:
+    """Returns the seconds of the option `--timeout`. Raises ConfigError."""
     try:
         return parse_duration(text)
     except ValueError as error:
         raise ConfigError(f"--timeout {text}: {error}") from None
 
 
-def axes_given(specs: Sequence[str], **axes: Any) -> list[Setting]:
-    """The options of a verb that has one for each axis, as settings of a config: those with other values than usual, and the
-    device. Raises ConfigError for what is no neuron."""
+def option_settings(specs: Sequence[str], **axes: Any) -> list[Setting]:
+    """Returns a setting for each option of an axis that differs from the default of the grid.
+    Raises ConfigError for an invalid neuron."""
     neuron = []
     for text in specs:
         try:
             neuron.append(parse_neuron_text(text))
         except ValueError as error:
-            meant = f"; did you mean --neurons {text}?" if text.isdecimal() else ""
+            meant = f"; did you mean neurons = {text}?" if text.isdecimal() else ""
             raise ConfigError(f"--neuron {text}: {error}{meant}") from None
-    listed = {"neuron": neuron} | {
+    values_of = {"neuron": neuron} | {
         axis: value if isinstance(value, list) else [value] for axis, value in axes.items()
     }
     return [
         Option(f"grid.{axis}", values, f"--{axis.replace('_', '-')}")
-        for axis, values in listed.items()
-        if values != Grid.model_fields[axis].default
+        for axis, values in values_of.items()
+        if values and values != Grid.model_fields[axis].default
     ]
 
 
-def tell_controls(names: list[str]) -> None:
-    """Say what is measured beside versions, unasked."""
-    if names:
-        messages().print(
-            f"measured beside the versions, which are compared with it: {', '.join(names)}",
-            soft_wrap=True,
-        )
+def axis_settings(texts: Sequence[str], options: Sequence[Setting]) -> list[Setting]:
+    """Returns the settings of `--set` and those of options whose axis `--set` does not name. Raises
+    ConfigError for a key that is no axis of a network."""
+    settings = [parse_setting(text) for text in texts]
+    for setting in settings:
+        table, dot, axis = setting.key.partition(".")
+        if table != "grid" or not dot or axis == "framework":
+            hint = (
+                "frameworks are arguments; put their names first"
+                if axis == "framework"
+                else "must be an axis of the grid, such as grid.neurons=64"
+            )
+            raise ConfigError(f"{setting.source}: {hint}")
+    named = {setting.key for setting in settings}
+    return [*settings, *(option for option in options if option.key not in named)]

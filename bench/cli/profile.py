@@ -1,5 +1,6 @@
 """`snnbench profile`: where a training step spends time and memory."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,12 +9,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..common import units
+from ..common.mistakes import ConfigError
 from ..core.breakdown import KINDS, STAGES
-from ..core.training import LOSSES, OPTIMIZERS, PLAIN
+from ..experiment.setting import Setting
 from ..runner.check import plan_check, points_to_check
 from ..runner.profile import Profiled, profiled
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json
+
+TRAINING = [
+    Setting("grid.loss", ["spike-count"], "--set grid.loss=spike-count"),
+    Setting("grid.optimizer", ["adam"], "--set grid.optimizer=adam"),
+]
+"""The step that is taken apart by default."""
 
 
 def profile(
@@ -22,21 +30,14 @@ def profile(
     device: options.Device = "cpu",
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
     workload: options.WorkloadName = "mnist-mlp",
-    input: options.InputKind = "spikes",
-    loss: Annotated[
-        str, typer.Option(help=f"{', '.join((PLAIN['loss'], *LOSSES))}.")
-    ] = "spike-count",
-    optimizer: Annotated[
-        str, typer.Option(help=f"{', '.join((PLAIN['optimizer'], *OPTIMIZERS))}.")
-    ] = "adam",
-    layers: options.Size = 1,
-    neurons: options.Size = 256,
-    time_steps: options.Size = 50,
-    batch: options.Size = 16,
-    width: options.Width = 16,
-    image: options.Image = 32,
-    classes: options.Size = 10,
-    norm: options.Norm = True,
+    axes: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            help="Set an axis of the network, e.g. grid.neurons=64. By default grid.loss is "
+            "spike-count, and grid.optimizer is adam.",
+        ),
+    ] = [],
     timeout: Annotated[str, typer.Option(help="Of one framework.")] = "5m",
     out: Annotated[Path, typer.Option(help="The folder for traces.")] = Path(
         "results/local/traces"
@@ -46,27 +47,20 @@ def profile(
 ) -> None:
     """Take a training step apart: its time by stage and its memory by kind, and a trace that ui.perfetto.dev opens.
 
-    Apart from any timing: a step that is taken apart is slower, and nothing here is ranked or recorded.
+    A step that is taken apart is slower, so nothing here is ranked or recorded.
     """
-    seconds = options.timeout_given(timeout)
-    sizes: dict[str, Any] = {
-        "layers": layers,
-        "neurons": neurons,
-        "time_steps": time_steps,
-        "batch": batch,
-    }
-    sizes |= {
-        "width": width,
-        "image": image,
-        "classes": classes,
-        "norm": norm,
-        "loss": loss,
-        "optimizer": optimizer,
-    }
-    given = options.axes_given(
-        [neuron], device=device, precision=precision, workload=workload, input=input, **sizes
+    seconds = options.parse_timeout(timeout)
+    chosen = options.option_settings(
+        [neuron], device=device, precision=precision, workload=workload
     )
-    cases, left_out = plan_check(names or [], points_to_check(given), adapter)
+    settings = options.axis_settings(axes, [*chosen, *TRAINING])
+    points = points_to_check(settings)
+    if len(points) > 1:
+        raise ConfigError(
+            f"profile: {len(points)} networks are named, and a trace is of one; "
+            "set each axis to one value"
+        )
+    cases, left_out = plan_check(names or [], points, adapter)
     options.tell_left_out(left_out)
     progress, results = messages(), []
     for planned in cases:
@@ -76,51 +70,46 @@ def profile(
     if as_json:
         print_json([result.as_dict() for result in results])
     else:
-        _tell(results)
+        _print(results)
     raise typer.Exit(
         exit_codes.of_statuses([result.status for result in results], named=bool(names))
     )
 
 
-def _tell(results: list[Profiled]) -> None:
+def _print(results: list[Profiled]) -> None:
     console = output()
     for title, parts, text in (("seconds", STAGES, units.seconds), ("bytes", KINDS, units.size)):
-        told = [result for result in results if result.breakdown and result.breakdown[title]]
-        if told:
-            console.print(
-                _table(
-                    told,
-                    title,
-                    [part for part in parts if any(part in _of(one, title) for one in told)],
-                    text,
-                )
-            )
+        measured = [result for result in results if _breakdown(result, title)]
+        if measured:
+            present = [
+                part for part in parts if any(part in _breakdown(each, title) for each in measured)
+            ]
+            console.print(_table(measured, title, present, text))
     for result in results:
+        name = escape(result.case.framework_variant)
         if reason := result.reason or (result.breakdown or {}).get("unknown"):
-            console.print(
-                f"{escape(result.case.framework_variant)}: {escape(reason)}", soft_wrap=True
-            )
+            console.print(f"{name}: {escape(reason)}", soft_wrap=True)
     for result in results:
         if result.trace:
-            console.print(
-                f"{escape(result.case.framework_variant)}: {escape(str(result.trace))}",
-                soft_wrap=True,
-            )
+            name = escape(result.case.framework_variant)
+            console.print(f"{name}: {escape(str(result.trace))}", soft_wrap=True)
 
 
-def _of(result: Profiled, title: str) -> dict[str, Any]:
-    return dict((result.breakdown or {})[title])
+def _breakdown(result: Profiled, title: str) -> dict[str, Any]:
+    return dict((result.breakdown or {}).get(title) or {})
 
 
-def _table(results: list[Profiled], title: str, parts: list[str], text: Any) -> Table:
+def _table(
+    results: list[Profiled], title: str, parts: list[str], text: Callable[[float], str]
+) -> Table:
     whole = "step" if title == "seconds" else "peak"
     table = new_table("framework", whole, *parts, whole=("framework",), right=(whole, *parts))
     for result in results:
-        own = _of(result, title)
-        total = (result.breakdown or {})["step_s"] if title == "seconds" else sum(own.values())
+        values = _breakdown(result, title)
+        total = (result.breakdown or {})["step_s"] if title == "seconds" else sum(values.values())
         table.add_row(
             escape(result.case.framework_variant),
             text(total),
-            *(text(own[p]) if p in own else "" for p in parts),
+            *(text(values[part]) if part in values else "" for part in parts),
         )
     return table

@@ -17,7 +17,17 @@ from ..runner.planning import quick_plan
 from ..runner.progress import execute_shown
 from . import exit_codes
 from .console import messages, output, say
-from .options import NEURON_HELP, Adapters, Fresh, Json, Names, Out, Size, axes_given, tell_left_out
+from .options import (
+    NEURON_HELP,
+    Adapters,
+    Fresh,
+    Json,
+    Names,
+    Out,
+    Size,
+    option_settings,
+    tell_left_out,
+)
 from .results import finished, print_results
 
 USUAL = 2
@@ -58,7 +68,7 @@ def quick(
     """
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
     where = {"device": device} if device else {}
-    given = axes_given([neuron], precision=precision, **sizes, **where)
+    given = option_settings([neuron], precision=precision, **sizes, **where)
     given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
     plan = quick_plan(given, adapter, blocks)

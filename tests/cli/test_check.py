@@ -4,7 +4,7 @@ import json
 import tomllib
 
 import pytest
-from support.command_line import TINY
+from support.command_line import TINY, axes
 from support.paths import FAULTY, WRONG
 
 from snnbench.runner.check import Checker
@@ -77,15 +77,27 @@ def test_a_framework_that_is_not_installed_matters_to_who_asked_for_it(snnbench)
         (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),
         (["torch", "--workload", "lfi"], ["--workload lfi", "linear-lif, lif"]),
         (
-            ["torch", "--workload", "lif", "--layers", "3"],
-            ["--layers 3: means nothing for lif; leave it out"],
+            ["torch", "--workload", "lif", "--set", "grid.layers=3"],
+            ["--set grid.layers=3: grid.layers = 3: means nothing for lif; leave it out"],
         ),
-        (["torch", "--no-norm"], ["--norm False: means nothing for linear-lif; leave it out"]),
-        (["torch", "--input", "spike"], ["--input spike", "spikes, dense"]),
+        (
+            ["torch", "--set", "grid.norm=false"],
+            ["--set grid.norm=false: grid.norm = False: means nothing for linear-lif"],
+        ),
+        (["torch", "--set", "grid.input=spike"], ["grid.input = 'spike'", "spikes, dense"]),
+        (["torch", "--set", "grid.neuronss=3"], ["unknown key", "did you mean 'neurons'"]),
+        (
+            ["torch", "--set", "measure.blocks=3"],
+            ["--set measure.blocks=3: must be an axis of the grid, such as grid.neurons=64"],
+        ),
+        (
+            ["--set", "grid.framework=torch"],
+            ["--set grid.framework=torch: frameworks are arguments; put their names first"],
+        ),
         (["torch", "--device", "gpu"], ["--device gpu", "'cpu', 'cuda' or 'cuda:0'"]),
         (
-            ["torch", "--time-steps", "99999999"],
-            ["--time-steps 99999999: must be at most 16777216"],
+            ["torch", "--set", "grid.time_steps=99999999"],
+            ["grid.time_steps = 99999999: must be at most 16777216"],
         ),
         (
             ["torch", "--precision", "fp32", "--precision", "fp8"],
@@ -108,14 +120,25 @@ def test_an_adapter_that_is_given_is_checked_beside_those_that_are_named(snnbenc
     ]
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--neurons", "0"], ["--batch", "-3"], ["--layers", "two"], ["--no-such-option"]]
-)
-def test_wrong_usage_ends_with_2(snnbench, arguments):
-    ended = snnbench("check", "torch", *arguments)
+@pytest.mark.parametrize("size", ["neurons=0", "batch=-3", "layers=two"])
+def test_an_impossible_size_ends_with_2(snnbench, size):
+    ended = snnbench("check", "torch", "--set", f"grid.{size}")
     assert ended.exit_code == 2
-    assert arguments[0] in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert f"--set grid.{size}: grid." in ended.message
+
+
+def test_an_unknown_option_ends_with_2(snnbench):
+    ended = snnbench("check", "torch", "--no-such-option")
+    assert ended.exit_code == 2
+    assert "--no-such-option" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_an_axis_that_is_set_replaces_its_option(snnbench):
+    ended = snnbench(
+        "check", "--adapter", NUMPY, "--neuron", "hard", "--json", *TINY, *axes(neuron="soft")
+    )
+    (result,) = json.loads(ended.stdout)
+    assert (ended.exit_code, result["case"]["neuron"]["reset"]) == (0, "soft")
 
 
 def test_interrupted_it_shows_what_is_proved_and_ends_with_130(snnbench, monkeypatch):

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from support.command_line import COMMAND, TINY
+from support.command_line import COMMAND, TINY, axes
 from support.paths import FAULTY, ROOT
 from support.slow import without
 
@@ -30,12 +30,7 @@ SHOWN = {
         [
             "profile",
             "torch",
-            "--neurons",
-            "9",
-            "--image",
-            "5",
-            "--time-steps",
-            "3",
+            *axes(neurons=9, image=5, time_steps=3),
             "--json",
             "--out",
             "traces",

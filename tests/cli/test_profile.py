@@ -3,19 +3,9 @@
 import json
 
 import pytest
+from support.command_line import axes
 
-SIZES = (
-    "--workload",
-    "mnist-mlp",
-    "--neurons",
-    "31",
-    "--image",
-    "9",
-    "--time-steps",
-    "5",
-    "--batch",
-    "3",
-)
+SIZES = ["--workload", "mnist-mlp", *axes(neurons=31, image=9, time_steps=5, batch=3)]
 
 
 def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
@@ -63,17 +53,19 @@ def test_a_neuron_is_a_name_or_a_table(snnbench):
     ("option", "said"),
     [
         (
-            ("--loss", "crossentropy"),
-            "--loss crossentropy: must be one of upstream, cross-entropy, spike-count, membrane",
+            axes(loss="crossentropy"),
+            "grid.loss = 'crossentropy': must be one of upstream, cross-entropy, spike-count, "
+            "membrane",
         ),
-        (("--optimizer", "rmsprop"), "--optimizer rmsprop: must be one of plain, sgd, adam"),
+        (axes(optimizer="rmsprop"), "grid.optimizer = 'rmsprop': must be one of plain, sgd, adam"),
         (("--neuron", "{ reset = "), "--neuron { reset = : is no table of a neuron's fields"),
         (
             ("--neuron", "{ decay = 2.0 }"),
             "--neuron { decay = 2.0 }: decay = 2.0 must be above 0 and at most 1",
         ),
         (("--timeout", "soon"), "--timeout soon: "),
-        (("--width", "9"), "--width 9: means nothing for mnist-mlp"),
+        (axes(width=9), "--set grid.width=9: grid.width = 9: means nothing for mnist-mlp"),
+        (axes(neurons=[5, 7]), "profile: 2 networks are named, and a trace is of one"),
     ],
 )
 def test_a_mistake_is_one_sentence(snnbench, option, said):
@@ -88,10 +80,7 @@ def test_where_nothing_can_be_trained_nothing_is_told(snnbench):
         "torch",
         "--workload",
         "lif",
-        "--loss",
-        "upstream",
-        "--optimizer",
-        "sgd",
+        *axes(loss="upstream", optimizer="sgd"),
         "--out",
         str(snnbench.folder),
     )

@@ -141,7 +141,7 @@ def test_a_folder_is_named_for_the_network():
         (
             ["torch", "--neuron", "97"],
             "--neuron 97: must be one of soft, hard, none, soft-undecayed, hard-straight, native, or a "
-            "table of a neuron's fields; did you mean --neurons 97?",
+            "table of a neuron's fields; did you mean neurons = 97?",
         ),
         (["torch", "--neuron", "sofd"], "--neuron sofd: must be one of"),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),

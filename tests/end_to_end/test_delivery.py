@@ -4,6 +4,7 @@ strategies named."""
 import tomllib
 
 import pytest
+from support.command_line import axes
 from support.deliveries import STRATEGIES, configured
 from support.paths import WRONG
 from support.slow import representatives
@@ -99,9 +100,9 @@ def wrong(snnbench_module):
         if name != "NotShifted"
     ]
     ended = {}
-    for some, axes in ((plain, {}), (["NotShifted"], {"augment": [True]})):
+    for some, changes in ((plain, {}), (["NotShifted"], {"augment": [True]})):
         result = snnbench_module.run(
-            configured(snnbench_module, some, wrong_ones(some), **axes), out=f"out{len(some)}"
+            configured(snnbench_module, some, wrong_ones(some), **changes), out=f"out{len(some)}"
         )
         ended |= {record["case"]["framework"]: record for record in result.records}
     return ended
@@ -224,20 +225,9 @@ def test_real_recordings_are_read_where_they_lie(snnbench, name):
 def test_check_proves_strategies(snnbench):
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
     ended = snnbench(
-        "check",
-        "frames",
-        "--workload",
-        "data",
-        "--time-steps",
-        "37",
-        "--batch",
-        "3",
-        "--samples",
-        "9",
+        "check", "frames", "--workload", "data", *axes(time_steps=37, batch=3, samples=9)
     )
     assert ended.exit_code == 0 and "same frames" in ended.stdout, ended.stdout + ended.stderr
     wrong = f"{WRONG / 'deliveries.py'}:Clipped"
-    ended = snnbench(
-        "check", "--adapter", wrong, "--workload", "data", "--samples", "9", "--batch", "3"
-    )
+    ended = snnbench("check", "--adapter", wrong, "--workload", "data", *axes(samples=9, batch=3))
     assert ended.exit_code == 4 and "counts are clipped at 1" in " ".join(ended.stdout.split())

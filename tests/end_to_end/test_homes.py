@@ -10,6 +10,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from support.command_line import axes
 from support.paths import FAULTY
 from support.slow import representatives
 
@@ -17,7 +18,7 @@ from snnbench.environments import environment
 
 FOLDER = os.environ.get("SNNBENCH_TEST_ENVIRONMENTS")
 WRONG = FAULTY / "lava_dl_wrong.py"
-SIZES = ["--neurons", 61, "--time-steps", 31, "--batch", 3]
+SIZES = axes(neurons=61, time_steps=31, batch=3)
 SHORT = ("bf16", "fp16", "amp-bf16")
 
 pytestmark = [
@@ -193,7 +194,9 @@ def test_what_a_framework_spells_is_proved_and_the_rest_refused(snnbench, name):
 
 def test_slax_is_proved_under_its_unrolled_loop(snnbench):
     assert set(
-        statuses(checked(snnbench, "slax:unrolled", "--neuron", "soft", "--time-steps", 7)).values()
+        statuses(
+            checked(snnbench, "slax:unrolled", "--neuron", "soft", *axes(time_steps=7))
+        ).values()
     ) == {"ok"}
 
 

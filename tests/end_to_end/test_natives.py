@@ -4,6 +4,7 @@ wrong one named."""
 from dataclasses import fields
 
 import pytest
+from support.command_line import TINY
 from support.paths import WRONG
 
 from snnbench.kernels.spec import NeuronSpec
@@ -90,7 +91,7 @@ def test_natives_stand_in_a_table_of_their_own_beside_ranked_ones(snnbench):
 
 @pytest.mark.slow
 def test_check_says_what_it_showed(snnbench):
-    given = ["--neurons", 31, "--time-steps", 41, "--batch", 3, "--neuron", "native"]
+    given = [*TINY, "--neuron", "native"]
     ended = snnbench("check", "--adapter", f"{NATIVES}:Right", *given)
     assert ended.exit_code == 0, ended.stderr
     assert "right time axis" in ended.stdout and "same network" not in ended.stdout

@@ -9,10 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from support.command_line import axes
 from support.paths import ROOT, committed
 
 pytestmark = pytest.mark.slow
-TINY = ["--neuron", "soft", "--neurons", "11", "--time-steps", "7", "--batch", "2"]
+SMALL = ["--neuron", "soft", *axes(neurons=11, time_steps=7, batch=2)]
 
 
 def called(*command, **given) -> subprocess.CompletedProcess:
@@ -125,7 +126,7 @@ def test_the_standard_environment_measures(installed):
     assert made.returncode == 0, made.stderr
     ran = installed("run", "--config", "ci", "--out", "ci")
     assert ran.returncode == 0, ran.stderr
-    checked = installed("check", "snntorch", "spyx", *TINY)
+    checked = installed("check", "snntorch", "spyx", *SMALL)
     assert checked.returncode == 0 and checked.stdout.count("same network") == 2, checked.stdout
     assert installed("env", "remove", "standard").returncode == 0
 
@@ -149,7 +150,7 @@ def test_an_extra_brings_its_library(installed, extra):
 @pytest.mark.parametrize("extra", ["jax", "torch"])
 def test_an_extra_brings_its_framework(installed, extra):
     installed.add(extra)
-    checked = installed("check", extra, *TINY)
+    checked = installed("check", extra, *SMALL)
     assert checked.returncode == 0 and "same network" in checked.stdout, (
         checked.stdout + checked.stderr
     )

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from support.command_line import axes
 from support.environments import (
     FULL_DISK,
     SIZES,
@@ -78,7 +79,7 @@ def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):
         "the same environments: done is done"
     )
     checked = snnbench_module(
-        "check", "--adapter", "tiny.py:Tiny", "--neurons", "31", "--neuron", "soft"
+        "check", "--adapter", "tiny.py:Tiny", "--neuron", "soft", *axes(neurons=31)
     )
     assert checked.exit_code == 0 and "same network" in checked.stdout
 

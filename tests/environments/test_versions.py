@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.command_line import axes
 from support.environments import SIZES, wheel_of
 from support.paths import FAULTY
 
@@ -134,8 +135,7 @@ def test_check_and_adapters_take_versions(there, measured):
         "tiny.py:Tiny",
         "--neuron",
         "hard",
-        "--neurons",
-        11,
+        *axes(neurons=11),
         "--json",
     )
     ends = [(one["case"]["framework"], one["status"]) for one in json.loads(checked.stdout)]

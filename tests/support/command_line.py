@@ -25,7 +25,14 @@ ODD = 'neurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
 SHORT = 'blocks = 1\nmost_blocks = 1\npasses = 1\nslot = "5ms"\ntimeout = "60s"\nthreads = 1\n'
 UNHEEDED = {"SNNBENCH_TEST_NOTES", "SNNBENCH_ENVIRONMENTS", "PYTEST_CURRENT_TEST"}
 """Variables that change nothing in what a worker answers about its environment."""
-TINY = ("--neurons", 31, "--time-steps", 41, "--batch", 3)
+
+
+def axes(**values: object) -> list[str]:
+    """Returns options of `snnbench check` and `profile`, one for each axis of the grid."""
+    return [word for axis, value in values.items() for word in ("--set", f"grid.{axis}={value}")]
+
+
+TINY = axes(neurons=31, time_steps=41, batch=3)
 """Options of `snnbench check` for a proof that takes a moment."""
 
 

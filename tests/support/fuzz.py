@@ -288,7 +288,7 @@ OPTIONS = (
         "--markdown",
         "--junit",
         "--baseline",
-        "--neurons",
+        "--write",
         "--help",
         "--version",
         "--",

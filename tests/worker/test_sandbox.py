@@ -4,6 +4,7 @@ its refusal was swallowed."""
 import os
 
 import pytest
+from support.command_line import TINY
 from support.expected import EXPECTED
 from support.paths import FAULTY
 
@@ -120,9 +121,8 @@ def test_a_worker_gets_the_surroundings_it_is_promised(tmp_path):
 def test_a_connection_ends_check_too(snnbench):
     """`run` finds the attempt at its end (tests/end_to_end/test_faults.py); `check` must not
     call the same adapter right."""
-    sizes = ["--neurons", 31, "--time-steps", 41, "--batch", 3]
     ended = snnbench(
-        "check", "--adapter", f"{FAULTY / 'forbidden.py'}:CallsHome", "--neuron", "soft", *sizes
+        "check", "--adapter", f"{FAULTY / 'forbidden.py'}:CallsHome", "--neuron", "soft", *TINY
     )
     assert ended.exit_code == 3
     assert "tried to start a network connection to 192.0.2.1:80" in ended.stdout
