@@ -1,6 +1,8 @@
 """`snnbench compare`: is this result set, or this framework variant, worse than that one?"""
 
+import json
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +10,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ..common.files import write_atomically
 from ..common.mistakes import ConfigError
 from ..records.bundle import stored_set
 from ..records.changes import NOISE
@@ -24,8 +25,15 @@ from ..records.rows import Row
 from ..report.comparison import COLUMNS, junit_text, markdown_text, rows, summary
 from ..report.files import read_results
 from . import exit_codes
-from .console import new_table, output, print_json, say
-from .options import Json
+from .console import new_table, output, say
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    JUNIT = "junit"
+
 
 COLOURS = {
     "worse": "red",
@@ -57,8 +65,9 @@ def compare(
         float | None,
         typer.Option(
             min=1.0,
-            help=f"How many times slower is worse (default: {STORED.changed:.2f}; between machines {OTHER_MACHINE.changed:.0f}; "
-            f"of a pair {PAIRED.changed:.2f}). From {NOISE:.0f} on it counts even where blocks are few or disturbed.",
+            help=f"How many times slower is worse (default: {STORED.changed:.2f}; between machines "
+            f"{OTHER_MACHINE.changed:.0f}; of a pair {PAIRED.changed:.2f}). From {NOISE:.0f} on it "
+            "counts even where blocks are few or disturbed.",
             show_default=False,
         ),
     ] = None,
@@ -75,23 +84,21 @@ def compare(
             "--strict", help="Exit with 7 if it is not known of each time whether it changed."
         ),
     ] = False,
-    as_json: Json = False,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown, for pull requests.")
-    ] = False,
-    junit: Annotated[
-        Path | None,
-        typer.Option(help="Also write JUnit's XML to this file, for CI.", show_default=False),
-    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option(help="What is printed: Markdown for pull requests, JUnit's XML for CI."),
+    ] = Format.TABLE,
 ) -> None:
     """Compare statuses, proofs, memory and the times of all phases, case by case: of two result sets, or of two variants in one.
 
-    Sets were measured at different times: only changes of 10 % or more are told, and what all cases have in common is taken out.
-    Variants of one run were alive together: 3 % is told. Times of disturbed sets, or of fewer than three blocks, are unsure.
+    Two sets were measured at different times: a change counts from 10 % on, after the change that
+    all cases share is taken out. Two variants of one run were measured together: 3 % counts. Times
+    of disturbed sets, or of fewer than three blocks, are unsure.
 
     Times of different machines are compared as ratios to the other frameworks of the same run only.
 
-    A case that only one of the two has is neither better nor worse: it is counted, and with --strict one of BASE is not known.
+    A case in one set alone is counted, and is neither better nor worse; with --strict such a case
+    of BASE ends with 7.
     """
     if (new is None) == (pair is None):
         raise ConfigError(
@@ -104,21 +111,24 @@ def compare(
         comparison = compare_sets(
             _rows(base, refused), _rows(new, refused) if new else [], factor, relative
         )
-    if junit:
-        write_atomically(junit, junit_text(comparison))
-    if as_json:
-        if not comparison.cases:
-            say(next(summary(comparison)))
-        print_json(asdict(comparison))
-    elif markdown:
+    if format is Format.TABLE:
+        _print(comparison, output())
+    elif format is Format.MARKDOWN:
         print(markdown_text(comparison), end="")
     else:
-        _print(comparison, output())
+        if not comparison.cases:
+            say(next(summary(comparison)))
+        print(
+            junit_text(comparison)
+            if format is Format.JUNIT
+            else json.dumps(asdict(comparison), indent=1)
+        )
     raise typer.Exit(exit_codes.with_refused(_exit_code(comparison, strict), refused))
 
 
 def _rows(folder: Path, refused: list[str]) -> list[Row]:
-    """The rows of a folder; sentences on files that are refused are said, and added to `refused`."""
+    """Returns the rows of a folder. Sentences on refused files are printed and added to
+    `refused`."""
     stored_set(folder).must_exist()
     results = read_results([folder])
     for sentence in results.unreadable:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import Progress
 
 from ..common.mistakes import ConfigError, nearest
@@ -15,10 +16,9 @@ from ..core.case import PHASES
 from ..records.bundle import SUFFIX, stored_set
 from ..records.store import ResultFolder
 from ..report.figures import NAMES
-from ..report.files import ReadResults, plotted, read_results, write_plots, write_report
+from ..report.files import REPORT, ReadResults, plotted, read_results, write_plots, write_report
 from ..report.plots import ALL, DRAWING, Choice
 from ..report.tables.csv import csv_text
-from ..report.tables.frame import parquet_bytes
 from ..report.tables.latex import latex_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
@@ -36,6 +36,8 @@ class Format(StrEnum):
     JSON = "json"
 
 
+PLOTS = "plots"
+FILES = ("csv", "html", "latex", "parquet", PLOTS)
 FIGURES = (*NAMES, ALL)
 FORMATS = tuple(suffix[1:] for suffix in DRAWING)
 TEXTS = {
@@ -54,6 +56,14 @@ def report(
     format: Annotated[
         Format, typer.Option(help="What is printed; only with `table` files are written.")
     ] = Format.TABLE,
+    write: Annotated[
+        str,
+        typer.Option(
+            help=f"The files to write: some of {','.join(FILES)}. "
+            "Plots are PNG, SVG and PDF in OUT/plots.",
+            show_default=",".join(REPORT),
+        ),
+    ] = "",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -61,16 +71,11 @@ def report(
             show_default="the folder, if it is one; of a bundle a folder of its name",
         ),
     ] = None,
-    parquet: Annotated[
-        bool, typer.Option("--parquet", help="Also write results.parquet, with typed columns.")
-    ] = False,
-    plots: Annotated[
-        bool, typer.Option("--plots", help="Also write figures as PNG, SVG and PDF, in OUT/plots.")
-    ] = False,
     figure: Annotated[
         list[str],
         typer.Option(
-            "--figure", help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}."
+            "--figure",
+            help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}.",
         ),
     ] = [],
     phase: Annotated[
@@ -88,20 +93,26 @@ def report(
 ) -> None:
     """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.
 
-    Plots are of each figure and phase the first conditions only, so that they are few; a figure that --figure names has all.
+    Each figure and phase is plotted under its first conditions; a figure that --figure names is
+    plotted under all. An option that chooses plots writes them too.
 
-    `coverage` is Markdown too: which framework was proved to compute which neuron in which precision, and why the rest was not.
+    `coverage` is Markdown: which framework was proved to compute which neuron in which precision,
+    and why the rest was not.
     """
     if len(folders) > 1 and out is None and format is Format.TABLE:
         raise ConfigError(
-            f"report {' '.join(map(str, folders))}: needs --out FOLDER: the table of several is none of theirs"
+            f"report {' '.join(map(str, folders))}: needs --out FOLDER: "
+            "the table of several is none of theirs"
         )
     choice = _choice(figure, phase, plot_format)
-    plots = plots or choice != Choice()
-    if (plots or parquet) and format is not Format.TABLE:
-        what = "plots" if plots else "results.parquet"
+    files = _files(write) or list(REPORT)
+    if choice != Choice() and PLOTS not in files:
+        files.append(PLOTS)
+    if format is not Format.TABLE and (write or PLOTS in files):
+        unwritten = _files(write) or [PLOTS]
         raise ConfigError(
-            f"report --format {format}: writes no files, and so no {what}; leave one of the two out"
+            f"report --format {format}: writes no files, and so no {' and no '.join(unwritten)}; "
+            "leave one of the two out"
         )
     for folder in folders:
         stored_set(folder).must_exist()
@@ -117,35 +128,21 @@ def report(
     if format in TEXTS:
         print(TEXTS[format](results.table), end="")
     elif format is Format.JSON:
-        print(
-            json.dumps(
-                {"rows": [entry.values for entry in results.table.entries]}, indent=1, default=str
-            )
-        )
+        rows = [entry.values for entry in results.table.entries]
+        print(json.dumps({"rows": rows}, indent=1, default=str))
     else:
         target, console = ResultFolder(out or _beside(folders[0])), output()
         target.make()
+        name = " + ".join(stored_set(folder).name for folder in folders)
         with target.writing():
-            if parquet:
-                target.write(target.parquet, parquet_bytes(results.table))
-            write_report(target, " + ".join(stored_set(folder).name for folder in folders), results)
+            tables = [each for each in files if each != PLOTS]
+            written = write_report(target, name, results, tables)
             print_tables(results.table, console)
-            console.print(f"[bold]report[/] {target.page}", highlight=False, soft_wrap=True)
-            if parquet:
-                console.print(f"[bold]table[/] {target.parquet}", highlight=False, soft_wrap=True)
-            if plots:
-                figures = plotted(results)
-                count = counted(_write_plots(write_plots(target, results, figures, choice)), "file")
-                console.print(
-                    f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True
-                )
-                for sentence in choice.empty(figures):
-                    say(sentence)
-                if left := choice.left_out(figures):
-                    console.print(
-                        f"Of each figure and phase the first conditions; {left} more panels with --figure {ALL}",
-                        highlight=False,
-                    )
+            for path in written:
+                kind = "report" if path == target.page else "table"
+                console.print(f"[bold]{kind}[/] {path}", highlight=False, soft_wrap=True)
+            if PLOTS in files:
+                _plot(target, results, choice, console)
     raise typer.Exit(with_refused(FINE, results.unreadable))
 
 
@@ -154,29 +151,51 @@ def _beside(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(SUFFIX))
 
 
+def _files(text: str) -> list[str]:
+    """Parses `--write`. Raises ConfigError."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(","))) if text else []
+    _must_be_of("--write", names, FILES)
+    return names
+
+
 def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:
     """Raises ConfigError."""
-    known = {
-        "--figure": (figures, FIGURES),
-        "--phase": (phases, PHASES),
-        "--plot-format": (formats, FORMATS),
-    }
-    for option, (given, names) in known.items():
-        for name in given:
-            if name not in names:
-                raise ConfigError(
-                    f"{option} {name}: must be one of {', '.join(names)}{nearest(name, names)}"
-                )
+    _must_be_of("--figure", figures, FIGURES)
+    _must_be_of("--phase", phases, PHASES)
+    _must_be_of("--plot-format", formats, FORMATS)
     return Choice(tuple(figures), tuple(phases), tuple(formats))
 
 
-def _write_plots(left: Iterator[int]) -> int:
-    """Draw to the end, with a bar on a terminal; how many files there are."""
-    console, count = messages(), next(left)
+def _must_be_of(option: str, values: list[str], known: tuple[str, ...]) -> None:
+    for value in values:
+        if value not in known:
+            raise ConfigError(
+                f"{option} {value}: must be one of {', '.join(known)}{nearest(value, known)}"
+            )
+
+
+def _plot(target: ResultFolder, results: ReadResults, choice: Choice, console: Console) -> None:
+    figures = plotted(results)
+    count = counted(_with_a_bar(write_plots(target, results, figures, choice)), "file")
+    console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)
+    for sentence in choice.empty(figures):
+        say(sentence)
+    if more := choice.left_out(figures):
+        console.print(
+            f"Of each figure and phase the first conditions; {more} more panels "
+            f"with --figure {ALL}",
+            highlight=False,
+        )
+
+
+def _with_a_bar(steps: Iterator[int]) -> int:
+    """Draws all files, with a bar on a terminal, and returns their number. `steps` yields the
+    number of files still to draw, first of all."""
+    console, count = messages(), next(steps)
     with Progress(console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("plots", total=count)
-        for after in left:
-            bar.update(task, completed=count - after)
+        for remaining in steps:
+            bar.update(task, completed=count - remaining)
     return count
 
 

@@ -74,7 +74,7 @@ class ResultFolder:
         self.experiment, self.planned = path / "experiment.json", path / "planned.json"
         self.running = path / "running.json"  # see running.py
         self.table, self.page = path / "results.csv", path / "report.html"
-        self.parquet = path / "results.parquet"
+        self.parquet, self.latex = path / "results.parquet", path / "results.tex"
         self.problems = path.resolve() / "problems"  # a worker's current folder is another
         self.scratch: Path | None = None
         self._finished: dict[Path, bytes] = {}
@@ -130,7 +130,7 @@ class ResultFolder:
         if self._is_ours():
             return
         replaced = [self.records, self.experiment, self.planned, self.table, self.page, self.plots]
-        replaced += [self.problems, self.marker, self.parquet, *self.environments]
+        replaced += [self.problems, self.marker, self.parquet, self.latex, *self.environments]
         if names := [path.name for path in replaced if os.path.lexists(path)]:
             foreign = f"{', '.join(names)}, which snnbench did not write"
             raise ConfigError(f"{self}: has {foreign}; choose another --out")

@@ -1,6 +1,6 @@
 """Files of a report. They are derived from records and can be written again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,8 @@ from .page.reproduce import ResultSet, given_by_command, result_set
 from .plots import Choice, drawn
 from .table import Table
 from .tables.csv import csv_text
+from .tables.frame import parquet_bytes
+from .tables.latex import latex_text
 
 
 @dataclass
@@ -66,13 +68,31 @@ def results_of(folders: Sequence[StoredSet], baseline: str = "") -> ReadResults:
     return ReadResults(rows_of(records), unreadable, sets, missing, baseline)
 
 
-def write_report(folder: ResultFolder, name: str, results: ReadResults) -> None:
-    """Writes `results.csv` and `report.html` in `folder`."""
-    folder.write(folder.table, csv_text(results.table))
-    page = html_text(
-        results.table, anonymous(name), results.unreadable, results.sets, results.missing
-    )
-    folder.write(folder.page, page)
+REPORT = ("csv", "html")
+"""The formats that a run writes."""
+
+
+def write_report(
+    folder: ResultFolder, name: str, results: ReadResults, formats: Iterable[str] = REPORT
+) -> list[Path]:
+    """Writes the report in `formats` ("csv", "html", "latex", "parquet") and returns the files.
+    Raises ConfigError, and writes nothing, if a format needs a package that is missing."""
+    table = results.table
+    contents: dict[str, tuple[Path, Callable[[], str | bytes]]] = {
+        "csv": (folder.table, lambda: csv_text(table)),
+        "html": (
+            folder.page,
+            lambda: html_text(
+                table, anonymous(name), results.unreadable, results.sets, results.missing
+            ),
+        ),
+        "latex": (folder.latex, lambda: latex_text(table)),
+        "parquet": (folder.parquet, lambda: parquet_bytes(table)),
+    }
+    made = [(path, content()) for path, content in map(contents.__getitem__, formats)]
+    for path, content in made:
+        folder.write(path, content)
+    return [path for path, _ in made]
 
 
 def finish(folder: ResultFolder, name: str) -> ReadResults:

@@ -60,7 +60,7 @@ def folders(tmp_path):
     ],
 )
 def test_exit_codes(snnbench, folders, new, code, strict):
-    done = snnbench("compare", folders / "base", folders / new, "--json")
+    done = snnbench("compare", folders / "base", folders / new, "--format", "json")
     assert done.exit_code == code, done.stderr
     assert snnbench("compare", folders / "base", folders / new, "--strict").exit_code == strict
     assert "Traceback" not in done.stderr
@@ -83,7 +83,7 @@ def test_sets_without_a_common_case_are_told_so_first_and_nothing_is_worse(folde
         "base and new have no case in common: nothing is compared",
     )
     assert base.count(" soft linear-lif N=97 ") == 3 and new.count("jax soft linear-lif N=5 ") == 1
-    as_json = subprocess.run([*compared, "--json"], capture_output=True, text=True)
+    as_json = subprocess.run([*compared, "--format", "json"], capture_output=True, text=True)
     assert as_json.stderr.strip() == f"snnbench: {first}"
     assert [
         len(json.loads(as_json.stdout)[key]) for key in ("only_base", "only_new", "findings")
@@ -101,7 +101,7 @@ def test_two_folders_or_a_pair(snnbench, folders):
 
 
 def test_a_pair_of_one_folder(snnbench, folders):
-    slower = snnbench("compare", folders / "base", "--pair", "torch", "norse", "--json")
+    slower = snnbench("compare", folders / "base", "--pair", "torch", "norse", "--format", "json")
     assert slower.exit_code == 5
     changes = json.loads(slower.stdout)["changes"]
     assert [one["ratio"] for one in changes] == pytest.approx([2.0] * 4, rel=0.01)
@@ -143,7 +143,7 @@ def test_what_is_unsure_is_told_with_its_reason_and_with_what_would_decide_it(sn
 
 
 def test_markdown_for_pull_requests(snnbench, folders):
-    text = snnbench("compare", folders / "base", folders / "slow", "--markdown").stdout
+    text = snnbench("compare", folders / "base", folders / "slow", "--format", "markdown").stdout
     header, rule, *lines = text.splitlines()
     assert (header, rule) == (
         "| case | what | was | is | verdict |",
@@ -154,7 +154,7 @@ def test_markdown_for_pull_requests(snnbench, folders):
         line.count("|") == 6 and line.endswith("| slower |") for line in rows
     )
     assert lines[5].startswith("* 3 cases in both")
-    same = snnbench("compare", folders / "base", folders / "same", "--markdown").stdout
+    same = snnbench("compare", folders / "base", folders / "same", "--format", "markdown").stdout
     assert same.startswith("* 3 cases in both")
 
 
@@ -162,9 +162,8 @@ def test_markdown_for_pull_requests(snnbench, folders):
     ("new", "failed", "skipped"), [("slow", 4, 0), ("busy", 0, 12), ("few", 0, 12), ("other", 0, 4)]
 )
 def test_junit_for_ci(snnbench, folders, new, failed, skipped):
-    file = folders / "made" / "junit.xml"
-    snnbench("compare", folders / "base", folders / new, "--junit", file)
-    suites = ElementTree.parse(file).getroot()
+    text = snnbench("compare", folders / "base", folders / new, "--format", "junit").stdout
+    suites = ElementTree.fromstring(text)
     (suite,) = suites
     tests = suite.findall("testcase")
     assert (suites.tag, suite.tag) == ("testsuites", "testsuite")

@@ -42,7 +42,7 @@ SHOWN = {
     "doctor": (["doctor", "--json"], 0, '"machine"'),
     "report": (["report", "out"], 0, "numpy"),
     "merge": (["merge", "out", "--out", "merged"], 0, "numpy"),
-    "compare": (["compare", "out", "out", "--json"], 0, '"cases"'),
+    "compare": (["compare", "out", "out", "--format", "json"], 0, '"cases"'),
     "bundle": (["bundle", "out", "--out", "odd.bundle.jsonl", "--json"], 0, '"sha256"'),
     "verify": (["verify", "odd.bundle.jsonl", "--json"], 0, '"faults"'),
     "site": (["site", "odd.bundle.jsonl", "--out", "site", "--json"], 0, '"folder"'),

@@ -58,7 +58,7 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
         ".svg",
         lambda spec: svg(spec) if spec["title"]["text"] == ["Time per call"] else b"",
     )
-    done = report(folder, "--out", tmp_path / "out", "--plots", "--baseline", "torch")
+    done = report(folder, "--out", tmp_path / "out", "--write", "plots", "--baseline", "torch")
     assert done.exit_code == 0, done.stderr
     suffixes = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
     assert suffixes == {".png", ".svg", ".pdf"}
@@ -67,6 +67,25 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     assert (
         "0.500×" in next((tmp_path / "out" / "plots").glob("times-01*.svg")).read_text()
     )  # of torch, not of the fastest
+
+
+@pytest.mark.parametrize(
+    ("write", "names"),
+    [
+        ([], {"results.csv", "report.html"}),
+        (["--write", "latex,parquet"], {"results.tex", "results.parquet"}),
+        (["--write", "csv"], {"results.csv"}),
+    ],
+)
+def test_the_named_files_are_written_and_no_others(report, folder, tmp_path, write, names):
+    done = report(folder, "--out", tmp_path / "out", *write)
+    assert done.exit_code == 0, done.stderr
+    files = {path.name for path in (tmp_path / "out").iterdir() if path.name[0] != "."}
+    assert files == names
+    assert all(f"{tmp_path / 'out' / name}" in done.stdout for name in names)
+    if "results.tex" in names:
+        text = (tmp_path / "out" / "results.tex").read_text()
+        assert text == report(folder, "--format", "latex").stdout
 
 
 def test_plots_are_chosen(report, folder, tmp_path):
@@ -145,8 +164,17 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
         ),
         (["--plot-format", "gif"], "--plot-format gif: must be one of png, svg, pdf"),
         (
-            ["--plots", "--format", "csv"],
+            ["--write", "html,plots", "--format", "csv"],
+            "report --format csv: writes no files, and so no html and no plots; leave one of the "
+            "two out",
+        ),
+        (
+            ["--plot-format", "svg", "--format", "csv"],
             "report --format csv: writes no files, and so no plots; leave one of the two out",
+        ),
+        (
+            ["--write", "csv,latx"],
+            "--write latx: must be one of csv, html, latex, parquet, plots; did you mean 'latex'?",
         ),
         (
             ["--baseline", "trch"],

@@ -56,7 +56,9 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*OURS, "results.parquet", "environment-a.json", ".snnbench"])
+@pytest.mark.parametrize(
+    "name", [*OURS, "results.parquet", "results.tex", "environment-a.json", ".snnbench"]
+)
 def test_a_folder_with_files_of_our_names_that_are_not_ours_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")

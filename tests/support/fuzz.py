@@ -209,7 +209,7 @@ def records(arena: Arena, random: Random) -> None:
         arena.tried(
             "compare",
             *random.sample([arena.base, theirs], 2),
-            *random.choice([[], ["--json"], ["--markdown"]]),
+            *random.choice([[], ["--format", "json"], ["--format", "junit"]]),
         )
     else:
         form = (
@@ -285,8 +285,6 @@ OPTIONS = (
     ),
     *(
         "--strict",
-        "--markdown",
-        "--junit",
         "--baseline",
         "--write",
         "--help",

@@ -17,7 +17,7 @@ SET = committed("quickstart")
 
 @pytest.fixture(scope="module")
 def written(snnbench_module):
-    ended = snnbench_module("report", SET, "--out", "out", "--parquet")
+    ended = snnbench_module("report", SET, "--out", "out", "--write", "csv,parquet")
     assert ended.exit_code == 0, ended.stderr
     assert "results.parquet" in ended.stdout
     return ended.folder / "results.parquet"
@@ -55,16 +55,16 @@ def test_without_it_one_sentence_names_the_extra_and_nothing_is_written(
     snnbench, monkeypatch, name
 ):
     monkeypatch.setitem(sys.modules, name, None)
-    ended = snnbench("report", SET, "--out", "out", "--parquet")
+    ended = snnbench("report", SET, "--out", "out", "--write", "csv,parquet")
     assert ended.exit_code == 2
     assert ended.message == f"snnbench: Parquet files need {name}: pip install 'snnbench[parquet]'"
     assert not [*ended.folder.glob("results*")]
 
 
 def test_with_what_is_printed_there_is_none(snnbench):
-    ended = snnbench("report", SET, "--format", "csv", "--parquet")
+    ended = snnbench("report", SET, "--format", "csv", "--write", "parquet")
     assert (ended.exit_code, ended.stdout) == (2, "")
-    assert "so no results.parquet" in ended.message
+    assert "so no parquet" in ended.message
 
 
 def test_of_no_case_there_is_a_table_all_the_same():
