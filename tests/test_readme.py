@@ -192,7 +192,7 @@ def test_every_config_and_folder_named_exists():
         assert (ROOT / name).exists() or name == "records/", name
 
 
-VERBS = "quick|run|plan|check|profile|report|merge|compare|bundle|verify|site|badge|init|env|data"
+VERBS = "quick|run|plan|check|profile|report|merge|compare|bundle|verify|site|badge|init|env"
 
 
 def test_every_option_in_a_documented_command_exists(snnbench, monkeypatch):
@@ -200,7 +200,7 @@ def test_every_option_in_a_documented_command_exists(snnbench, monkeypatch):
     named: dict[tuple[str, ...], set[str]] = {}
     for page in (README, ROOT / "CONTRIBUTING.md", ROOT / "Makefile", *PAGES):
         for words in re.findall(rf"snnbench ((?:{VERBS})\b[^\n`#|]*)", page.read_text("utf-8")):
-            verb = re.match(r"(env|data) [a-z]+|[a-z]+", words)[0]
+            verb = re.match(r"env [a-z]+|[a-z]+", words)[0]
             named.setdefault(tuple(verb.split()), set()).update(re.findall(r" (--[a-z-]+)", words))
     assert len(named) > 15
     for verb, options in named.items():

@@ -6,7 +6,8 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -83,15 +84,9 @@ def _leave(number: int, frame: FrameType | None) -> None:
 def run_command(
     arguments: list[str] | None = None, imported: Callable[[], None] = lambda: None
 ) -> None:
-    """Run one verb with `arguments`, by default those of the process. `imported` is called when the verb is imported, before
-    it begins. Raises SystemExit with the exit code.
-
-    A user's mistake ends with one sentence on stderr and exit code 2, never with a traceback.
-    """
-    from ..common.mistakes import ConfigError
-    from ..common.texts import SHOWN, clean, cut
-
-    try:
+    """Runs one verb with `arguments`, by default those of the process. `imported` is called after
+    the import of the verb, before it begins. Raises SystemExit with the exit code."""
+    with exit_in_words():
         from .app import app, load_verb
 
         load_verb(sys.argv[1:] if arguments is None else arguments)
@@ -100,6 +95,17 @@ def run_command(
             app(arguments, prog_name="snnbench")
         finally:
             sys.stdout.flush()  # a full disk is an error like any other
+
+
+@contextmanager
+def exit_in_words() -> Iterator[None]:
+    """Turns a Ctrl-C, a user's mistake and an error of a file into one sentence on stderr without a
+    traceback. Raises SystemExit with the exit code."""
+    from ..common.mistakes import ConfigError
+    from ..common.texts import SHOWN, clean, cut
+
+    try:
+        yield
     except KeyboardInterrupt:
         print("snnbench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

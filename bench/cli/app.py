@@ -36,7 +36,6 @@ VERBS = {
     "badge": "Write a badge with the number of proved neurons of a framework or an adapter.",
     "init": "Write a commented config to start from.",
     "env": "Environments of frameworks: the standard one, and those of frameworks that conflict.",
-    "data": "Files of events: what data loading is measured on.",
 }
 """What the overview says of each verb: the beginning of its own help. Each is the function or group of its name in its module."""
 REPORT = ("jinja2", "scipy", "vl_convert")

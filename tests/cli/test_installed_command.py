@@ -49,7 +49,6 @@ SHOWN = {
     "init": (["init", "mine.toml"], 0, "mine.toml"),
     "env": (["env", "list"], 0, "lava-dl"),
     "badge": (["badge", "checked.json", "--out", "badge.json"], 0, "proved 1 neuron: badge.json"),
-    "data": (["data", "make", "shd", "--samples", "2"], 0, "data/SHD"),
 }
 
 

@@ -113,7 +113,6 @@ NOWHERE = [
     ["run", "--config", "mine.toml", "--out", "mine.toml"],
     ["badge", "checked.json", "--out", "mine.toml/badge.json"],
     ["badge", "checked.json", "--out", "folder.json"],
-    ["data", "make", "shd", "--samples", "2", "--out", "mine.toml"],
     ["bundle", committed("natives"), "--out", "mine.toml/x.bundle.jsonl"],
 ]
 

@@ -127,17 +127,21 @@ def test_an_interrupted_command_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_says_where_they_are(snnbench, tmp_path):
-    done = snnbench("data", "make", "ssc", "--samples", 8, "--out", tmp_path)
+def test_the_script_prints_the_folder(snnbench, tmp_path):
+    done = snnbench.make_data("ssc", "--samples", 8, "--out", tmp_path)
     assert (done.exit_code, done.stdout.strip()) == (0, str(tmp_path / "SSC"))
     assert json.loads((tmp_path / "SSC" / "snnbench.json").read_text())["samples"] == {
         "train": 8,
         "valid": 1,
         "test": 1,
     }
-    wrong = snnbench("data", "make", "scc")
+    wrong = snnbench.make_data("scc")
     assert (
         wrong.exit_code == 2
         and "there is no data set 'scc'" in wrong.message
         and "did you mean 'ssc'" in wrong.message
     )
+    (tmp_path / "file").touch()
+    no_folder = snnbench.make_data("shd", "--samples", 2, "--out", tmp_path / "file")
+    assert no_folder.exit_code == 2 and str(tmp_path / "file") in no_folder.message
+    assert snnbench.make_data("shd", "--samples", 0).exit_code == 2

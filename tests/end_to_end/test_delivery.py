@@ -206,7 +206,7 @@ def test_what_is_too_large_is_a_sentence_before_anything_is_made(snnbench):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", representatives(["shd", "nmnist"], [0]))
 def test_real_recordings_are_read_where_they_lie(snnbench, name):
-    made = snnbench("data", "make", name, "--samples", "28", "--out", str(snnbench.folder / "real"))
+    made = snnbench.make_data(name, "--samples", "28", "--out", str(snnbench.folder / "real"))
     assert made.exit_code == 0, made.stderr
     config = configured(snnbench, ["tonic:naive", "frames:uint8"], dataset=[name])
     ended = snnbench.run(config, "--set", "data.folder=real")

@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import psutil
 import pytest
+from support.command_line import MAKE_DATA
 from support.deliveries import STRATEGIES, configured
 from support.limits import small_files
 from support.paths import FAULTY
@@ -91,7 +92,7 @@ def test_a_full_disk_while_a_cache_is_built_is_the_end_of_that_case_alone(snnben
 @pytest.mark.parametrize("name", ["ssc", "nmnist"])
 def test_a_full_disk_while_recordings_are_made_is_one_sentence(snnbench, name):
     with small_files(4000):
-        ended = snnbench("data", "make", name, "--samples", "8", "--out", "made")
+        ended = snnbench.make_data(name, "--samples", "8", "--out", "made")
     folder = {"ssc": "SSC", "nmnist": "NMNIST"}[name]
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert (
@@ -99,7 +100,7 @@ def test_a_full_disk_while_recordings_are_made_is_one_sentence(snnbench, name):
         == f"snnbench: File too large: made/{folder}; allow larger files (ulimit -f)"
     )
     assert list((snnbench.folder / "made").iterdir()) == []
-    assert snnbench("data", "make", name, "--samples", "8", "--out", "made").exit_code == 0
+    assert snnbench.make_data(name, "--samples", "8", "--out", "made").exit_code == 0
 
 
 def of_heaps(file):
@@ -134,7 +135,7 @@ DAMAGE = {
 @pytest.fixture
 def real(snnbench):
     """A folder of recordings as a user has them."""
-    assert snnbench("data", "make", "shd", "--samples", "28", "--out", "real").exit_code == 0
+    assert snnbench.make_data("shd", "--samples", "28", "--out", "real").exit_code == 0
     return snnbench.folder / "real" / "SHD" / "shd_train.h5"
 
 
@@ -178,7 +179,7 @@ def test_no_worker_outlives_an_interrupted_build(snnbench):
 @pytest.mark.parametrize("sent", SIGNALS)
 def test_interrupted_files_are_not_there(snnbench, sent):
     made = snnbench.folder / "made"
-    process = snnbench.start("data", "make", "ssc", "--samples", "4000", "--out", made)
+    process = snnbench.start("ssc", "--samples", 4000, "--out", made, command=MAKE_DATA)
     until(
         lambda: any(made.rglob("ssc_train.h5")) or any(made.rglob("CACHEDIR.TAG")),
         process,
@@ -191,5 +192,5 @@ def test_interrupted_files_are_not_there(snnbench, sent):
         assert (
             ended.stderr.strip().startswith("snnbench: interrupted") and list(made.iterdir()) == []
         )
-    assert snnbench("data", "make", "ssc", "--samples", "8", "--out", made).exit_code == 0
+    assert snnbench.make_data("ssc", "--samples", "8", "--out", made).exit_code == 0
     assert [path.name for path in made.iterdir()] == ["SSC"]

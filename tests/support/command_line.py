@@ -17,9 +17,10 @@ from snnbench.environments import inventory
 from snnbench.environments.install import INDEX_VARIABLES
 from snnbench.executors.local import LocalExecutor
 
-from .paths import FAULTS, FAULTY
+from .paths import FAULTS, FAULTY, ROOT
 
 COMMAND = Path(sys.executable).with_name("snnbench")
+MAKE_DATA = (sys.executable, ROOT / "scripts" / "make_data.py")
 
 ODD = 'neurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
 SHORT = 'blocks = 1\nmost_blocks = 1\npasses = 1\nslot = "5ms"\ntimeout = "60s"\nthreads = 1\n'
@@ -164,10 +165,10 @@ class Snnbench:
             os.environ.clear()
             os.environ.update(variables)
 
-    def start(self, *arguments) -> subprocess.Popen:
-        """The installed command in a process of its own."""
+    def start(self, *arguments, command=(COMMAND,)) -> subprocess.Popen:
+        """Starts the installed command, or another, in a process of its own."""
         return subprocess.Popen(
-            [COMMAND, *map(str, arguments)],
+            [*command, *map(str, arguments)],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -181,6 +182,10 @@ class Snnbench:
     ) -> Result:
         stdout, stderr = process.communicate(timeout=timeout)
         return Result(process.returncode, stdout, stderr, self.folder / out)
+
+    def make_data(self, *arguments) -> Result:
+        """Runs scripts/make_data.py in a process of its own."""
+        return self.end(self.start(*arguments, command=MAKE_DATA))
 
     def installed(self, *arguments, out: str | Path = "out") -> Result:
         return self.end(self.start(*arguments), out)
