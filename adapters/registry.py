@@ -22,7 +22,7 @@ OWN = {
     "spyx": "snnbench.adapters.spyx:Spyx",
     "rockpool": "snnbench.adapters.rockpool:Rockpool",
     "rockpool-jax": "snnbench.adapters.rockpool_jax:RockpoolJax",
-    "bindsnet": "snnbench.adapters.bindsnet:BindsNet",
+    "frames": "snnbench.data.strategies.frames:Frames",
     "slax": "snnbench.adapters.slax:Slax",
     "lava-dl": "snnbench.adapters.lava_dl:LavaDl",
     "tonic": "snnbench.data.strategies.tonic:Tonic",
@@ -30,13 +30,10 @@ OWN = {
     "brainpy-state": "snnbench.adapters.brainpy_state:BrainpyState",
     "spikingjelly-cupy": "snnbench.adapters.spikingjelly_cupy:SpikingJellyCupy",
     "sinabs-exodus": "snnbench.adapters.sinabs_exodus:SinabsExodus",
-    "snnax": "snnbench.adapters.snnax:Snnax",
+    "jaxsnn": "snnbench.adapters.jaxsnn:Jaxsnn",
     "rockpool-exodus": "snnbench.adapters.rockpool_exodus:RockpoolExodus",
     "jaxpike": "snnbench.adapters.jaxpike:Jaxpike",
     "matterhorn-pytorch": "snnbench.adapters.matterhorn:Matterhorn",
-    "jaxsnn": "snnbench.adapters.jaxsnn:Jaxsnn",
-    "frames": "snnbench.data.strategies.frames:Frames",
-    "eventax": "snnbench.adapters.eventax:Eventax",
 }
 """The adapters of this project, by name. The place of a name is its colour and shape in reports:
 new names come last, and siblings are eleven places apart to share a colour."""
@@ -48,6 +45,11 @@ BUILT_IN = {name: reference for name, reference in OWN.items() if name not in LO
 """Adapters that compute networks."""
 
 ENTRY_POINT_GROUP = "snnbench.adapters"
+
+
+def is_own(reference: str) -> bool:
+    """Returns True for an adapter of this project, in this version or another."""
+    return reference.startswith("snnbench.")
 
 
 def references() -> dict[str, str]:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.registry import OWN
+from snnbench.adapters.registry import is_own
 
 from ..common.texts import IMPERSONAL, anonymous
 from ..records.record import Record
@@ -152,7 +152,7 @@ def leaks(record: Record) -> list[str]:
     """Returns private words in names of a third-party adapter, which belong to what was
     measured."""
     adapter, case = record.adapter, record.typed_case
-    if adapter["reference"] in OWN.values():
+    if is_own(adapter["reference"]):
         return []
     names = [
         adapter["name"],

@@ -17,7 +17,7 @@ DECLARED = {
     "Computed": ('name = "mi" + "ne"', "Computed"),
     "Unpacked": ('names, name = (), "unpacked"', "Unpacked"),
 }
-EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "bindsnet", "snntorch-ipu", "snnax", "eventax")
+EAGER_ONLY = ("jax", "spyx", "rockpool-jax", "snntorch-ipu")
 IN_ENVIRONMENTS = {name for name, entry in EXPECTED.items() if entry.get("elsewhere")}
 NEVER = {name for name, entry in EXPECTED.items() if "reason" in entry}
 
@@ -98,10 +98,7 @@ def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, ada
         "spikingjelly:triton": "SpikingJelly's provider triton runs on CUDA devices only",
         "spikingjelly:sliding-psn+graph": "mode graph is a CUDA graph, which needs a CUDA device",
         "norse:lif+compile-max-autotune": "mode compile-max-autotune is for CUDA devices; on a CPU there is compile",
-        "bindsnet": "BindsNET's spikes are v >= thresh, a tensor of bool: no gradient passes them, so no backward to prove",
         "snntorch-ipu": "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have",
-        "snnax": "snnax 0.0.1, the only version on PyPI, cannot be imported: its package lacks snnax.snn.init",
-        "eventax": "eventax's spikes have exact times and exact gradients: there are no steps and no surrogate to prove",
     }
     assert expected.items() <= on_cpu.items() or document["devices"] != ["cpu"]
     assert variants["norse:lif"]["refusals"]["hard(detach_reset=False)"] is None

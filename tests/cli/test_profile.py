@@ -25,14 +25,14 @@ def test_stages_kinds_and_a_trace_of_each_framework(snnbench):
 
 @pytest.mark.slow
 def test_in_words(snnbench):
-    ended = snnbench("profile", "torch", "bindsnet", "--out", str(snnbench.folder), *SIZES)
+    ended = snnbench("profile", "torch", "snntorch-ipu", "--out", str(snnbench.folder), *SIZES)
     assert ended.exit_code == 0
     assert (
         "optimizer" in ended.stdout
         and "feature maps" in ended.stdout
         and "torch-default-eager.trace.json" in ended.stdout
     )
-    assert "bindsnet: " in ended.stdout, "what cannot be trained says why"
+    assert "snntorch-ipu: " in ended.stdout, "what cannot be trained says why"
 
 
 @pytest.mark.slow

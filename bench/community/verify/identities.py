@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
-from snnbench.adapters.registry import OWN
+from snnbench.adapters.registry import is_own
 
 from ... import __version__
 from ...common.mistakes import shown
@@ -68,7 +68,7 @@ def _machine(record: Record, where: str) -> Iterator[Fault]:
 
 def _versions(record: Record, where: str) -> Iterator[Fault]:
     version, closure = record.adapter["version"], record.adapter.get("closure") or {}
-    ours = record.adapter["reference"] in OWN.values()
+    ours = is_own(record.adapter["reference"])
     if closure and version and ours and version not in {*closure.values(), record.snnbench}:
         packages = ", ".join(f"{name} {known}" for name, known in list(closure.items())[:5])
         text = f"{record.adapter['name']} {version}: is not among its packages, {packages} …"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from snnbench.adapters.registry import OWN
+from snnbench.adapters.registry import is_own
 
 from ... import __version__
 from ...common.texts import clean
@@ -104,9 +104,7 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
         some = f"{count} planned cases are not in it, such as" if count > 1 else ""
         yield f"{some or '1 planned case is not in it,'} {names[0]}: it is a part of the run"
     third_party = {
-        record.adapter["name"]
-        for record in records
-        if record.adapter["reference"] not in OWN.values()
+        record.adapter["name"] for record in records if not is_own(record.adapter["reference"])
     }
     if third_party:
         yield f"third-party adapters, known by their hash only: {', '.join(sorted(third_party))}"
