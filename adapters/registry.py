@@ -1,4 +1,5 @@
-"""Which adapters there are: the built-in ones, those of installed packages, and single files named by the user.
+"""Which adapters there are: the built-in ones, those of installed packages, and single files named
+by the user.
 
 Nothing here imports an adapter except `load`, which only workers call.
 """
@@ -63,8 +64,8 @@ def references() -> dict[str, str]:
 
 
 def load(reference: str) -> Adapter:
-    """The adapter behind `module:Class` or `path/to/file.py:Class`. Raises what the import raises; NoAdapter if there is no such
-    module or class, or it is no adapter."""
+    """The adapter behind `module:Class` or `path/to/file.py:Class`. Raises what the import raises;
+    NoAdapter if there is no such module or class, or it is no adapter."""
     source, _, name = reference.rpartition(":")
     if source.endswith(".py"):
         sys.path.append(
@@ -84,7 +85,8 @@ def load(reference: str) -> Adapter:
             if error.name is None or not f"{source}.".startswith(f"{error.name}."):
                 raise
             raise NoAdapter(
-                f"{reference}: there is no module {source}; a file is named like path/to/file.py:{name}"
+                f"{reference}: there is no module {source}; "
+                f"a file is named like path/to/file.py:{name}"
             ) from None
     if not hasattr(module, name):
         own = [

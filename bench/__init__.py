@@ -1,12 +1,12 @@
-"""snnbench: proves that spiking-neural-network frameworks compute the same network, then measures them.
+"""snnbench proves that SNN frameworks compute the same network, then measures them.
 
     import snnbench
     snnbench.check("norse", neuron="soft")              # the proof alone
     snnbench.run("experiment.toml", neurons=[256])      # as snnbench run
-    snnbench.load("results/quickstart.bundle.jsonl").frame           # a pandas DataFrame; docs/python.md has more
+    snnbench.load("results/quickstart.bundle.jsonl").frame    # pandas; docs/python.md has more
 
-The packages `snnbench.adapters` and `snnbench.kernels` live beside this one. Nothing is imported before it is asked for: workers
-import this package inside a framework's environment, where none of the harness's own libraries need exist.
+Names are imported when they are used: workers import this package in a framework's environment,
+which has none of the harness's libraries.
 """
 
 import sys
@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 
 def _is_worker() -> bool:
-    """Whether this process is a worker, which imports an adapter's file as anybody would."""
+    """True in a worker, which imports the file of an adapter."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec is not None and spec.name == f"{__name__}.worker.__main__"
 

@@ -1,4 +1,4 @@
-"""For the tests of a framework: one line proves that an adapter computes the same network as the oracle. Nothing is timed.
+"""A test for a framework's own suite: proves that an adapter computes the oracle's network.
 
 # tests/test_equivalence.py
 from snnbench.testing import equivalence
@@ -30,13 +30,15 @@ def equivalence(
     timeout: str = "2m",
     **axes: Any,
 ) -> Callable[..., None]:
-    """A test function for pytest, which proves an adapter once for each variant, neuron and precision.
+    """Returns a pytest function that proves an adapter for each variant, neuron and precision.
 
-    `adapter` is `path/to/file.py:Class`, from the folder in which pytest is started, or `package.module:Class`; `variants` are
-    like those of `snnbench check`, `mine:stepwise` (default: the adapter as it is). `axes` are `workload`, `layers`, `neurons`,
-    `time_steps`, `batch` and other fields of a case. A test fails with the sentence that names the fault, and is skipped with the
-    reason that the adapter gives for what it does not support. The adapter is asked once, each proof takes some seconds and has
-    `timeout`. A value that no axis has fails every test with one sentence; nothing is computed before a test runs.
+    `adapter` is `path/to/file.py:Class`, relative to the folder in which pytest starts, or
+    `package.module:Class`. `variants` are those of `snnbench check`, such as `mine:stepwise`; the
+    default is the adapter's first construction. `axes` are `workload`, `layers`, `neurons`,
+    `time_steps`, `batch` and other fields of a case. A test fails with a sentence on the fault, and
+    is skipped with the adapter's reason if it does not support the case. Each proof takes some
+    seconds, at most `timeout`. An invalid axis fails every test with one sentence. Nothing is
+    computed before a test runs.
     """
     import pytest
 
@@ -44,10 +46,10 @@ def equivalence(
 
     @cache
     def planned() -> list[PlannedCase]:
-        given = {"device": device, "neuron": neuron, "precision": precision, **axes}
+        values_of = {"device": device, "neuron": neuron, "precision": precision, **axes}
         listed = {
             axis: [*value] if isinstance(value, list | tuple) else [value]
-            for axis, value in given.items()
+            for axis, value in values_of.items()
         }
         settings = [
             Argument(f"grid.{axis}", values, "equivalence") for axis, values in listed.items()
@@ -55,7 +57,8 @@ def equivalence(
         cases, _ = plan_check(list(variants), points_to_check(settings), [adapter])
         if len(cases) != len(named):
             raise ConfigError(
-                f"equivalence: {len(named)} cases are named and {len(cases)} are meant; name each once, and no '*'"
+                f"equivalence: {len(named)} cases are named and {len(cases)} are meant; "
+                "name each once, and no '*'"
             )
         return cases
 
@@ -72,9 +75,7 @@ def equivalence(
         if checked.status == "unsupported":
             pytest.skip(checked.reason or checked.status)
         if checked.status != "ok":
-            told = filter(
-                None, (f"{checked.name}: {checked.status}: {checked.reason}", checked.traceback)
-            )
-            pytest.fail("\n".join(told), pytrace=False)
+            sentence = f"{checked.name}: {checked.status}: {checked.reason}"
+            pytest.fail("\n".join(filter(None, (sentence, checked.traceback))), pytrace=False)
 
     return test_equivalence

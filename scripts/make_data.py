@@ -2,8 +2,8 @@
 
     python scripts/make_data.py ssc --samples 2000 --out data
 
-tonic asks for at least 10,000 recordings of each split of nmnist, and for 100 of dvsgesture. A folder
-that already holds the same recordings stays as it is; an interrupted command leaves nothing.
+tonic asks for at least 10,000 recordings of each split of nmnist, and for 100 of dvsgesture. A
+folder that already holds the same recordings stays as it is; an interrupted command leaves nothing.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter

@@ -1,1 +1,1 @@
-"""What `import snnbench` offers: results, runs and proofs in Python, by the functions that the command line calls."""
+"""Results, runs and proofs in Python: the names of `import snnbench`."""

@@ -20,12 +20,13 @@ def check(
     timeout: str = "2m",
     **axes: Any,
 ) -> "Verdict":
-    """Prove that adapters compute the same network as the float64 oracle, without timing anything.
+    """Proves that adapters compute the same network as the float64 oracle; times nothing.
 
-    Each of `adapters` is a framework or a variant of one (`"torch:compile"`), a file's class (`"mine.py:Mine"`), or the class
-    itself, which must be in a file; without any, all are proved that are installed. `neuron` and the other axes of a grid
-    (`neurons`, `time_steps`, `batch`, `precision`, …) have one value or a list of them; `timeout` is of one proof. Raises
-    ConfigError for a mistake, in one sentence.
+    Each of `adapters` is a framework or a variant (`"torch:compile"`), a class in a file
+    (`"mine.py:Mine"`), or the class itself, which must be in a file; the default is all installed
+    adapters. `neuron` and the other axes of a grid (`neurons`, `time_steps`, `batch`, `precision`,
+    …) have one value or a list of values. `timeout` is the limit of one proof. Raises ConfigError
+    for a mistake, in one sentence.
 
     Example:
 
@@ -40,38 +41,42 @@ def check(
         raise ConfigError(f"check(timeout={shown(timeout)}): {error}") from None
     if "framework" in axes:
         raise ConfigError(
-            f"check(framework={shown(axes['framework'])}): frameworks have no keyword; put their names first"
+            f"check(framework={shown(axes['framework'])}): frameworks have no keyword; "
+            "put their names first"
         )
     axes = {"neuron": neuron, "device": device, **axes}
     points = points_to_check(
         [Argument(f"grid.{axis}", values_of(value), "check") for axis, value in axes.items()]
     )
     references = [reference_of(adapter) for adapter in adapters]
-    given = [reference for reference in references if is_reference(reference)]
-    cases, left_out = plan_check(
-        [name for name in references if not is_reference(name)], points, given
-    )
+    files = [reference for reference in references if is_reference(reference)]
+    names = [reference for reference in references if not is_reference(reference)]
+    cases, left_out = plan_check(names, points, files)
     with checker(seconds) as proofs:
         return Verdict([proofs.prove(planned) for planned in cases], left_out)
 
 
 class Verdict:
-    """How proofs ended: true if none shows a fault, and at least one network is right. `left_out` names frameworks that were
-    meant and cannot run here. In a notebook it shows the table of `snnbench check`."""
+    """The results of proofs, true if no proof failed and at least one network is right.
+
+    `left_out` names requested frameworks that cannot run here. A notebook shows the table of
+    `snnbench check`.
+    """
 
     def __init__(self, checked: list[Checked], left_out: list[str]) -> None:
         self.checked, self.left_out = checked, left_out
 
     @property
     def faults(self) -> dict[str, str]:
-        """A sentence for each case that failed, by its name: `norse soft fp32`. What a framework says that it cannot compute is
-        none."""
-        return {
-            one.name: one.reason or one.status for one in self.checked if one.status not in WELL
-        }
+        """A sentence for each failed case, by its name, such as `norse soft fp32`.
+
+        A case that its framework cannot compute has not failed.
+        """
+        failed = (case for case in self.checked if case.status not in WELL)
+        return {case.name: case.reason or case.status for case in failed}
 
     def __bool__(self) -> bool:
-        return not self.faults and any(one.status == "ok" for one in self.checked)
+        return not self.faults and any(case.status == "ok" for case in self.checked)
 
     def __len__(self) -> int:
         return len(self.checked)
@@ -81,15 +86,16 @@ class Verdict:
 
     def __repr__(self) -> str:
         lines = [
-            f"{one.name}: {one.verdict}{f': {one.reason}' if one.reason else ''}"
-            for one in self.checked
+            f"{case.name}: {case.verdict}{f': {case.reason}' if case.reason else ''}"
+            for case in self.checked
         ]
         return "\n".join(lines) or "nothing was proved"
 
     def _repr_html_(self) -> str:
         lines = [["framework", "neuron", "precision", "verdict", *FIGURES, "reason"]]
-        for one in self.checked:
-            names = [one.case.framework_variant, one.case.neuron_label or "", one.case.precision]
-            lines.append([*names, one.verdict, *one.figures, one.reason or ""])
+        for checked in self.checked:
+            case = checked.case
+            names = [case.framework_variant, case.neuron_label or "", case.precision]
+            lines.append([*names, checked.verdict, *checked.figures, checked.reason or ""])
         cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"

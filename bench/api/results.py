@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 
 
 def load(*folders: str | Path) -> Results:
-    """Returns the results in one or more folders of `snnbench run`, or bundles. `Results.unreadable` names files that cannot be
-    read. Raises ConfigError for a folder that is not there, for no folder, and for a list of folders.
+    """Returns the results of one or more folders of `snnbench run`, or of bundles.
+
+    `Results.unreadable` names files that cannot be read. Raises ConfigError for a missing folder,
+    for no argument, and for a list of folders.
 
     Example:
 
         import snnbench
 
         results = snnbench.load("results/quickstart.bundle.jsonl")
-        results.frame.query("ranked and neuron == 'soft'")[["variant", "step_s", "ratio", "peak_memory_bytes"]]
+        ranked = results.frame.query("ranked and neuron == 'soft'")
+        ranked[["variant", "step_s", "ratio", "peak_memory_bytes"]]
     """
     if not folders:
         raise ConfigError(
@@ -40,7 +43,8 @@ def load(*folders: str | Path) -> Results:
         )
     if not all(isinstance(folder, str | Path) for folder in folders):
         raise ConfigError(
-            "load() takes each folder as an argument of its own: load('results/a', 'results/b'), or load(*folders)"
+            "load() takes each folder as an argument of its own: "
+            "load('results/a', 'results/b'), or load(*folders)"
         )
     stores = [stored_set(Path(folder)) for folder in folders]
     for store in stores:
@@ -50,15 +54,18 @@ def load(*folders: str | Path) -> Results:
 
 
 class Results:
-    """Cases of one or more result folders, in the order of results.csv. In a notebook it shows the ranking tables. `read` is all
-    that lies in the folders, `table` the cases of it that are meant."""
+    """Cases of one or more result folders, in the order of results.csv.
+
+    A notebook shows the ranking tables. `read` is the content of the folders, `table` the
+    requested cases.
+    """
 
     def __init__(self, read: Read, table: Table) -> None:
         self._read, self._table = read, table
 
     @property
     def rows(self) -> list[Row]:
-        """One for each case: its records, statistics and rank."""
+        """A row for each case, with its records, statistics and rank."""
         return self._table.rows
 
     @property
@@ -72,7 +79,8 @@ class Results:
         return self._read.missing
 
     def __repr__(self) -> str:
-        return f"<snnbench.Results: {len(self)} cases of {', '.join(one.name for one in self._read.sets)}>"
+        names = ", ".join(each.name for each in self._read.sets)
+        return f"<snnbench.Results: {len(self)} cases of {names}>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -82,10 +90,13 @@ class Results:
 
     @cached_property
     def frame(self) -> DataFrame:
-        """A line for each case, with the columns of results.csv (docs/columns.md describes them) in declared types: float64 with
-        NaN, Int64, boolean, string and category with NA where nothing is known. `attrs` has `units` by column, `machines`,
-        `unreadable`, `missing` and `snnbench`, the version that read them. Raises ModuleNotFoundError without pandas: pip
-        install 'snnbench[pandas]'."""
+        """A line for each case with the columns of results.csv; docs/columns.md describes them.
+
+        Types are float64, with NaN for an unknown value, and Int64, boolean, string and category,
+        with NA. `attrs` has `units` by column, `machines`, `unreadable`, `missing` and `snnbench`,
+        the version that read the records. Raises ModuleNotFoundError without pandas: pip install
+        'snnbench[pandas]'.
+        """
         frame = frame_of(self._table)
         frame.attrs |= {
             "unreadable": list(self.unreadable),
@@ -95,7 +106,7 @@ class Results:
         return frame
 
     def fastest(self) -> DataFrame:
-        """The lines of `frame` that may be the fastest of those that are compared with them: several where it is not decided."""
+        """The lines of `frame` that may be the fastest of their group, several if undecided."""
         frame = self.frame
         return frame[(frame["rank_low"] == 1).fillna(False).astype(bool)]
 
@@ -103,7 +114,7 @@ class Results:
         table = self._table
         parts = [
             f"<p>{len(self)} cases</p>",
-            *(f"<p>{escape(told)}</p>" for told in self.unreadable),
+            *(f"<p>{escape(sentence)}</p>" for sentence in self.unreadable),
         ]
         for title, group in table.comparison_groups():
             shown = table.metrics_of(group, SUMMARY)
@@ -112,9 +123,8 @@ class Results:
                 [entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group
             ]
             cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
-            parts.append(
-                f"<h4>{escape(title)}</h4><table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
-            )
+            body = "".join(f"<tr>{line}</tr>" for line in cells)
+            parts.append(f"<h4>{escape(title)}</h4><table>{body}</table>")
         return "\n".join(parts)
 
 

@@ -27,37 +27,41 @@ def run(
     shard: str = "1/1",
     **grid: Any,
 ) -> Results:
-    """Prove and measure every case of an experiment, and return what came out, as `load` does. The same call goes on where an
-    interrupted one was, and measures nothing again that is done.
+    """Proves and measures every case of an experiment and returns the results, as `load` does.
 
-    `config` is a TOML file or its values as a dict; further keywords replace axes of its grid. Records, results.csv and
-    report.html are in `out`, by default results/local/NAME. `adapters` are further ones, as classes or as `file.py:Class`;
-    the others are the options of `snnbench run`. What happens meanwhile is told on stderr. A case that fails is a row with its
-    status. Raises ConfigError for a mistake, in one sentence.
+    The same call resumes an interrupted run; finished cases are not measured again. `config` is a
+    TOML file or its values as a dict; further keywords replace axes of its grid. Records,
+    results.csv and report.html are in `out`, by default results/local/NAME. `adapters` adds
+    adapters, as classes or as `file.py:Class`; the others are the options of `snnbench run`.
+    Progress is printed on stderr. A failed case is a row with its status. Raises ConfigError for a
+    mistake, in one sentence.
 
     Example:
 
         import snnbench
 
-        experiment = {"name": "mine", "grid": {"framework": ["torch", "norse"], "neurons": [256]}, "measure": {"passes": 3}}
+        grid = {"framework": ["torch", "norse"], "neurons": [256]}
+        experiment = {"name": "mine", "grid": grid, "measure": {"passes": 3}}
         results = snnbench.run(experiment, neuron=["soft", "hard"])
         results.fastest()[["neuron", "variant", "step_s"]]
     """
     if not isinstance(config, str | Path | Mapping):
         raise ConfigError(
-            f"run(): config is of type {type(config).__name__}: must be a TOML file, or its values as a dict"
+            f"run(): config is of type {type(config).__name__}: "
+            "must be a TOML file, or its values as a dict"
         )
     if executor not in [*Where]:
         raise ConfigError(
-            f"run(executor={executor!r}): must be one of {', '.join(Where)}{nearest(executor, Where)}"
+            f"run(executor={executor!r}): must be one of {', '.join(Where)}"
+            f"{nearest(executor, Where)}"
         )
     settings = [Argument(f"grid.{axis}", values_of(value), "run") for axis, value in grid.items()]
-    given = [reference_of(adapter) for adapter in adapters]
+    references = [reference_of(adapter) for adapter in adapters]
     plan = load_plan(
         Path(config) if isinstance(config, str) else config,
         settings,
         only,
-        given,
+        references,
         Where(executor),
         shard,
     )
@@ -75,7 +79,7 @@ def run(
 
 
 def values_of(value: Any) -> Any:
-    """The values of an axis, of which one needs no list."""
+    """Returns the values of an axis as a list; a single value needs none."""
     return list(value) if isinstance(value, list | tuple | range) else [value]
 
 

@@ -22,14 +22,13 @@ ADVICE = {
 ADVICE |= {errno.ENOTDIR: IN_THE_WAY, errno.EEXIST: IN_THE_WAY, errno.EISDIR: "; name a file"}
 ADVICE[errno.EFBIG] = "; allow larger files (ulimit -f)"
 NAMED = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
-"""What the user can put right by another name."""
+"""Errors that another name would avoid."""
 
 
 def main() -> None:
-    """Entry point of the process: signals and streams, then the command. SIGTERM is taken for Ctrl-C."""
-    ignored = (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    )  # as of what a shell starts in the background
+    """Sets up signals and streams, then runs the command. SIGTERM counts as Ctrl-C."""
+    # A shell ignores Ctrl-C for programs in the background.
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     signals = [signal.SIGTERM] if ignored else [signal.SIGINT, signal.SIGTERM]
 
     def handle(handler: Callable[[int, FrameType | None], object]) -> None:
@@ -38,10 +37,10 @@ def main() -> None:
 
     handle(_leave)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # the caller closed it: no other file shall have its number
+        if getattr(sys, name) is None:  # closed by the caller: no other file may get its number
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False))
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
-            raw = io.BufferedWriter(_Left(stream.fileno(), "w", closefd=False))
+            raw = io.BufferedWriter(_OpenEndedStream(stream.fileno(), "w", closefd=False))
             # A terminal without UTF-8 shows ? instead of nothing.
             setattr(
                 sys,
@@ -52,15 +51,17 @@ def main() -> None:
             )
     try:
         run_command(imported=lambda: handle(signal.default_int_handler))
-    except KeyboardInterrupt:  # once more, while the first was told
+    except KeyboardInterrupt:  # a second one, while the first is reported
         os._exit(INTERRUPTED)
     finally:
         handle(_leave)
 
 
-class _Left(io.FileIO):
-    """A stream whose reader may leave, as `head` does, which has read enough: that is no error. Any other is told once, and what
-    comes later is dropped."""
+class _OpenEndedStream(io.FileIO):
+    """A stream that its reader may close early, as `head` does, without an error.
+
+    Another error is reported once, and later output is dropped.
+    """
 
     failed = False
 
@@ -75,8 +76,10 @@ class _Left(io.FileIO):
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End at once: there is nothing to finish while the command is imported, nor when it has ended. An exception would show where
-    it was raised, or get lost in an import."""
+    """Ends the process at once, while the command is imported or after it has ended.
+
+    An exception would print a traceback, or get lost in an import.
+    """
     os.write(2, b"snnbench: interrupted\n")
     os._exit(INTERRUPTED)
 
@@ -94,7 +97,7 @@ def run_command(
         try:
             app(arguments, prog_name="snnbench")
         finally:
-            sys.stdout.flush()  # a full disk is an error like any other
+            sys.stdout.flush()  # reports a full disk
 
 
 @contextmanager

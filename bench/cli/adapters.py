@@ -1,4 +1,4 @@
-"""`snnbench adapters`: who is here and what they can spell."""
+"""`snnbench adapters`: the adapters and their variants."""
 
 from typing import Annotated
 
@@ -21,7 +21,8 @@ from .options import Adapters, Json
 
 def adapters(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Of these, every variant.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Adapters whose variants are listed.", show_default=False),
     ] = None,
     adapter: Adapters = [],
     ready: Annotated[
@@ -29,20 +30,25 @@ def adapters(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the adapters in one line each: version, how many constructions and modes, or why it is not here. For those that are
-    named, list every variant: the neurons it is ready for, or what it lacks."""
+    """List the adapters in one line each: version, how many constructions and modes, or why it is
+    not here. For those that are named, list every variant: the neurons it is ready for, or what it
+    lacks."""
     versions = versions_among(parse_variants(names or ()))
     inventory = take_inventory(adapter_files(adapter), variants.inquiry(), versions=versions)
     for name in names or ():
         if name not in inventory.adapters:
             raise ConfigError(f"no adapter {name!r}{others(name, inventory.adapters)}")
     listed = [
-        one
-        for one in variants.survey_variants(inventory)
-        if (not names or one.adapter in names) and not (ready and one.lacks)
+        variant
+        for variant in variants.survey_variants(inventory)
+        if (not names or variant.adapter in names) and not (ready and variant.lacks)
     ]
     remaining = (
-        {one.adapter for one in listed} if ready else {*names} if names else {*inventory.adapters}
+        {variant.adapter for variant in listed}
+        if ready
+        else {*names}
+        if names
+        else {*inventory.adapters}
     )
     shown = [info for info in inventory.adapters.values() if info.name in remaining]
     if as_json:
@@ -74,15 +80,15 @@ def adapters(
         if info.error and not info.lacking:
             line(f"  [red]{escape(info.error)}[/]")
         if info.loads_data:
-            line(
-                f"  strategies of the workload data: {', '.join(f'{info.name}:{each}' for each in info.constructions)}"
-            )
+            strategies = ", ".join(f"{info.name}:{each}" for each in info.constructions)
+            line(f"  strategies of the workload data: {strategies}")
         width = max((len(variant.name) for variant in mine), default=0)
         for variant in mine:
-            state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
-            line(
-                f"  {variant.name:<{width}}  {state if variant.lacks is None else f'[dim]{escape(variant.lacks)}[/]'}"
-            )
+            if variant.lacks is None:
+                state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
+            else:
+                state = f"[dim]{escape(variant.lacks)}[/]"
+            line(f"  {variant.name:<{width}}  {state}")
         for neurons, reason in _refusals(mine):
             line(f"  [dim]no {escape(neurons)}: {escape(reason)}[/]")
         line("")
@@ -94,7 +100,7 @@ def adapters(
 
 
 def _refusals(mine: list[variants.SurveyedVariant]) -> list[tuple[str, str]]:
-    """Why variants that are ready for some neuron have not all the named ones: (neurons, reason), each reason once."""
+    """Returns (neurons, reason) for each reason for which ready variants refuse named neurons."""
     by_reason: dict[str, dict[str, None]] = {}
     for variant in mine:
         if variant.lacks is None:

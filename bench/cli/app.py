@@ -1,4 +1,4 @@
-"""Collects the verbs into one command. A verb is imported when it is called, none of them for the overview."""
+"""Collects the verbs into one command; a verb is imported only when it is called."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,59 +18,69 @@ from . import exit_codes
 from .console import say
 
 VERBS = {
-    "quick": "Say which framework trains one network fastest, by how much, with what memory, and how sure that is.",
-    "run": "Prove and measure every case of an experiment. Run it again to resume: what is done stays done.",
-    "plan": "List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing.",
-    "check": "Prove that frameworks compute the same network as the float64 oracle, without timing anything.",
-    "profile": "Take a training step apart: its time by stage and its memory by kind, and a trace that ui.perfetto.dev opens.",
-    "adapters": "List the adapters in one line each: version, how many constructions and modes, or why it is not here.",
-    "doctor": "Show the machine, its devices, its load, and with --calibrate the measured ceilings.",
-    "report": "Print the tables of one or more result folders; as a table, write results.csv and report.html anew.",
+    "quick": "Say which framework trains one network fastest, by how much, with what memory, and "
+    "how sure that is.",
+    "run": "Prove and measure every case of an experiment. Run it again to resume: what is done "
+    "stays done.",
+    "plan": "List the cases of an experiment, which of them are done, and an estimate of the time. "
+    "Runs and writes nothing.",
+    "check": "Prove that frameworks compute the same network as the float64 oracle, without timing "
+    "anything.",
+    "profile": "Take a training step apart: its time by stage and its memory by kind, and a trace "
+    "that ui.perfetto.dev opens.",
+    "adapters": "List the adapters in one line each: version, how many constructions and modes, or "
+    "why it is not here.",
+    "doctor": "Show the machine, its devices, its load, and with --calibrate the measured "
+    "ceilings.",
+    "report": "Print the tables of one or more result folders; as a table, write results.csv and "
+    "report.html anew.",
     "merge": "Put the records of several result folders into one, and report on them.",
     "compare": "Compare statuses, proofs, memory and the times of all phases, case by case.",
     "bundle": "Write the results of a folder as one text file that others can verify and show.",
-    "verify": "Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible "
-    "times.",
-    "site": "Make a static site that answers which framework is fastest on which machine. It needs no server and asks for "
-    "nothing.",
+    "verify": "Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, "
+    "ranks, floors, impossible times.",
+    "site": "Make a static site that answers which framework is fastest on which machine. It needs "
+    "no server and asks for nothing.",
     "badge": "Write a badge with the number of proved neurons of a framework or an adapter.",
     "init": "Write a commented config to start from.",
     "env": "Environments of frameworks: the standard one, and those of frameworks that conflict.",
 }
-"""What the overview says of each verb: the beginning of its own help. Each is the function or group of its name in its module."""
+"""The verbs and the first sentence of their help. Each is the function or group of its name in its
+module."""
 REPORT = ("jinja2", "scipy", "vl_convert")
-"""What the extra `report` installs: verbs that prove need none of it."""
+"""Packages of the extra `report`, which verbs that only prove do not need."""
 
 
 def load_verb(arguments: Sequence[str]) -> None:
-    """Import the verb that a command line calls, if it calls one."""
+    """Imports the verb of a command line, if it has one."""
     if name := next((word for word in arguments if word in VERBS), None):
         _verb(name)
 
 
 @cache
 def _verb(name: str) -> Any:
-    """The command of a verb; where it needs packages that are not installed, one that says so."""
+    """Returns the command of a verb, or one that names a missing package."""
     settings: dict[str, Any] = {}
     try:
-        found = getattr(import_module(f".{name}", __package__), name)
+        function = getattr(import_module(f".{name}", __package__), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in REPORT:
             raise
-        found, settings = _lacking(name, str(error.name)), {"ignore_unknown_options": True}
-    if isinstance(found, typer.Typer):
-        group = get_group(found)
+        function, settings = _lacking(name, str(error.name)), {"ignore_unknown_options": True}
+    if isinstance(function, typer.Typer):
+        group = get_group(function)
         group.name = name
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=_Verb, context_settings=settings)(found)
+    alone.command(name, cls=_Verb, context_settings=settings)(function)
     return get_command(alone)
 
 
 def _lacking(verb: str, package: str) -> Callable[[list[str] | None], None]:
     def lacking(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
         raise ConfigError(
-            f"{verb} ranks and draws, which {package} is missing for: pip install 'snnbench[report]'"
+            f"{verb} ranks and draws, which {package} is missing for: "
+            "pip install 'snnbench[report]'"
         )
 
     lacking.__doc__ = "Needs more packages: pip install 'snnbench[report]'."
@@ -78,10 +88,10 @@ def _lacking(verb: str, package: str) -> Callable[[list[str] | None], None]:
 
 
 class _Verb(TyperCommand):
-    """Of a verb with a config, which many would take for an argument, it says how the config is named."""
+    """A verb that explains `--config` if the config is given as an argument."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        missing = any(one.name == "config" for one in self.params) and not any(
+        missing = any(each.name == "config" for each in self.params) and not any(
             word.startswith(("--config", "-c")) for word in args
         )
         meant = next(
@@ -98,8 +108,8 @@ class _Verb(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """Verbs are there when they are called. What the parser says of mistakes is harmless and short, as what we say. Ctrl-C is
-    told."""
+    """Imports verbs when they are called, shortens and cleans the parser's messages, and reports
+    Ctrl-C."""
 
     overview = False
 
@@ -108,7 +118,7 @@ class _Group(TyperGroup):
         self.commands = {verb: TyperCommand(verb, help=text) for verb, text in VERBS.items()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What a verb needs is imported when it is called; an overview shows its help alone."""
+        """Imports the verb, unless only its help is shown in the overview."""
         return (
             _verb(cmd_name)
             if cmd_name in VERBS and not self.overview
@@ -144,7 +154,8 @@ def _short() -> Iterator[None]:
 app = typer.Typer(
     name="snnbench",
     cls=_Group,
-    help="Proves that spiking-neural-network frameworks compute the same network, then measures which is fastest and leanest.",
+    help="Proves that spiking-neural-network frameworks compute the same network, then measures "
+    "which is fastest and leanest.",
     epilog="Exit codes: "
     + ", ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items())
     + ". Start with: snnbench quick; or snnbench init, then snnbench run --config experiment.toml",
@@ -165,4 +176,4 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """The options of snnbench itself; its help is that of `app`."""
+    """The options of snnbench itself; `app` has its help."""

@@ -22,9 +22,7 @@ def bundle(
     out: Annotated[
         Path | None, typer.Option(help="The file.", show_default=f"NAME{SUFFIX}, here")
     ] = None,
-    by: Annotated[
-        str, typer.Option(help="Who measured: your name on GitHub. It stands beside the results.")
-    ] = "",
+    by: Annotated[str, typer.Option(help="Your name on GitHub, shown beside the results.")] = "",
     note: Annotated[
         str, typer.Option(help="A sentence on the machine or the run, for readers.")
     ] = "",
@@ -32,8 +30,9 @@ def bundle(
 ) -> None:
     """Write the results of a folder as one text file that others can verify and show.
 
-    It has a list of allowed fields, without paths, names of people and machines, and the words of errors. The same records give
-    the same bytes. Of a run that has not come to its end it says what is missing, and ends with exit code 3.
+    It has a list of allowed fields, without paths, names of people and machines, and the words of
+    errors. The same records give the same bytes. Of a run that has not come to its end it says what
+    is missing, and ends with exit code 3.
     """
     if by and (len(by) > 39 or not by.replace("-", "").isalnum() or not by.isascii()):
         raise ConfigError(
@@ -44,7 +43,7 @@ def bundle(
     made, refused = bundle_of(stored_set(folder), by, note)
     for sentence in refused:
         say(sentence)
-    if own := sorted(
+    if networks := sorted(
         {
             record.case["network"].partition("@")[0]
             for record in made.records
@@ -52,12 +51,14 @@ def bundle(
         }
     ):
         raise ConfigError(
-            f"{folder}: has cases of {', '.join(own)}, your own networks, which others could not verify; bundle other runs"
+            f"{folder}: has cases of {', '.join(networks)}, your own networks, which others could "
+            "not verify; bundle other runs"
         )
     if lacking := unfinished(made):
         say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")
         say(
-            f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is missing; then bundle again"
+            f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is "
+            "missing; then bundle again"
         )
     target = out or Path(f"{made.header['name']}{SUFFIX}")
     if not target.name.endswith(SUFFIX):

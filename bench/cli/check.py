@@ -29,13 +29,15 @@ def check(
     ],
     workload: options.WorkloadName = "linear-lif",
     axes: options.Axes = [],
-    timeout: Annotated[str, typer.Option(help="Of one proof.")] = "2m",
+    timeout: Annotated[str, typer.Option(help="Time limit of one proof.")] = "2m",
     adapter: options.Adapters = [],
     as_json: options.Json = False,
 ) -> None:
-    """Prove that frameworks compute the same network as the float64 oracle, without timing anything.
+    """Prove that frameworks compute the same network as the float64 oracle, without timing
+    anything.
 
-    No oracle has a framework's native neuron: the proof shows that it spikes and that its time axis is right.
+    No oracle has a framework's native neuron: the proof shows that it spikes and that its time axis
+    is right.
     """
     seconds = options.parse_timeout(timeout)
     settings = options.axis_settings(

@@ -89,7 +89,8 @@ def compare(
         typer.Option(help="What is printed: Markdown for pull requests, JUnit's XML for CI."),
     ] = Format.TABLE,
 ) -> None:
-    """Compare statuses, proofs, memory and the times of all phases, case by case: of two result sets, or of two variants in one.
+    """Compare statuses, proofs, memory and the times of all phases, case by case: of two result
+    sets, or of two variants in one.
 
     Two sets were measured at different times: a change counts from 10 % on, after the change that
     all cases share is taken out. Two variants of one run were measured together: 3 % counts. Times

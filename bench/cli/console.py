@@ -24,7 +24,7 @@ def messages() -> Console:
 
 
 def _console(stream: TextIO) -> Console:
-    """As wide as the terminal, or wide enough for whole tables where the stream goes elsewhere."""
+    """Returns a console as wide as the terminal, or wide enough for whole tables without one."""
     console = Console(file=stream, highlight=False)
     return (
         console
@@ -34,7 +34,7 @@ def _console(stream: TextIO) -> Console:
 
 
 def say(sentence: str) -> None:
-    """A sentence for the user, on one line of stderr."""
+    """Prints a sentence on one line of stderr."""
     messages().print(escape(cut(clean(f"snnbench: {sentence}"), *SHOWN)), soft_wrap=True)
 
 
@@ -43,7 +43,8 @@ def print_json(document: Any) -> None:
 
 
 def new_table(*columns: str, whole: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
-    """A table without rows. The columns in `whole` are never wrapped, those in `right` are set to the right."""
+    """Returns a table without rows; columns in `whole` do not wrap, those in `right` are
+    right-aligned."""
     table = Table(box=SIMPLE_HEAD)
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole)

@@ -30,10 +30,11 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the machine, its devices, its load, and with --calibrate the measured ceilings, the best of which are kept; those
-    called cold are of memory that a GPU's cache does not hold. With --kernels also what our kernels take on a GPU, without the
-    host, and at what share of the rate of copies they move their bytes: cold ones of the best copy, warm ones of one of their
-    size. Exit code 6 without a GPU, 3 if a kernel cannot run."""
+    """Show the machine, its devices, its load, and with --calibrate the measured ceilings, the best
+    of which are kept; those called cold are of memory that a GPU's cache does not hold. With
+    --kernels also what our kernels take on a GPU, without the host, and at what share of the rate
+    of copies they move their bytes: cold ones of the best copy, warm ones of one of their size.
+    Exit code 6 without a GPU, 3 if a kernel cannot run."""
     home, machine, now = default_home(), machine_facts(), current_load()
     environments = {own.name: own.state()[0] for own in known().values()}
     device = "cuda" if "cuda" in home.devices else "cpu"
@@ -73,11 +74,10 @@ def doctor(
     console.print(
         f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}"
     )
-    for own in known().values():
-        console.print(f"             {own.name}: {own.shown_state}")
-    console.print(
-        f"load         {now['load_average'][0]:.2f} programs ran or waited in the last minute, on average"
-    )
+    for environment in known().values():
+        console.print(f"             {environment.name}: {environment.shown_state}")
+    load = now["load_average"][0]
+    console.print(f"load         {load:.2f} programs ran or waited in the last minute, on average")
     for rates in ceilings.values():
         for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):
             for size, rate in rates.get(kind, {}).items():

@@ -1,4 +1,5 @@
-"""`snnbench merge`: the records of runs on many machines, or of the parts of one, in one folder with one report."""
+"""`snnbench merge`: the records of runs on many machines, or of the parts of one, in one folder
+with one report."""
 
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +28,8 @@ def merge(
 ) -> None:
     """Put the records of several result folders into one, and report on them.
 
-    Rankings stay within a machine. Of two records of one case and round on one machine the newest counts.
+    Rankings stay within a machine. Of two records of one case and round on one machine the newest
+    counts.
     """
     whole = ResultFolder(out)
     merged = merge_folders([stored_set(folder) for folder in folders], whole)

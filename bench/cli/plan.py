@@ -26,7 +26,8 @@ def plan(
     shard: options.ShardOption = "1/1",
     as_json: options.Json = False,
 ) -> None:
-    """List the cases of an experiment, which of them are done, and an estimate of the time. Runs and writes nothing."""
+    """List the cases of an experiment, which of them are done, and an estimate of the time. Runs
+    and writes nothing."""
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard)
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
@@ -73,7 +74,8 @@ def plan(
     blocks = units.counted(measure.sure_blocks, "block") + (
         f" to {measure.most_blocks}" if measure.may_have_further_blocks else ""
     )
-    estimated = f"about {units.duration(seconds)} (an estimate{', for the fewest' if measure.may_have_further_blocks else ''})"
+    fewest = ", for the fewest" if measure.may_have_further_blocks else ""
+    estimated = f"about {units.duration(seconds)} (an estimate{fewest})"
     console.print(f"{units.counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
     for sentence in busy_warning(load_average(), len(usable_cores())):
         say(f"{sentence}; the estimate is for a quiet one")

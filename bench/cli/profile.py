@@ -45,7 +45,8 @@ def profile(
     adapter: options.Adapters = [],
     as_json: options.Json = False,
 ) -> None:
-    """Take a training step apart: its time by stage and its memory by kind, and a trace that ui.perfetto.dev opens.
+    """Take a training step apart: its time by stage and its memory by kind, and a trace that
+    ui.perfetto.dev opens.
 
     A step that is taken apart is slower, so nothing here is ranked or recorded.
     """

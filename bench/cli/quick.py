@@ -31,7 +31,7 @@ from .options import (
 from .results import finished, print_results
 
 USUAL = 2
-"""Blocks: the fewest that say anything."""
+"""Blocks: fewer show nothing."""
 
 
 def quick(
@@ -60,11 +60,12 @@ def quick(
     adapter: Adapters = [],
     as_json: Json = False,
 ) -> None:
-    """Say which framework trains one network fastest, by how much, with what memory, and how sure that is.
+    """Say which framework trains one network fastest, by how much, with what memory, and how sure
+    that is.
 
-    Every framework is proved first. One that is shown to take twice as long as the fastest in most passes so far is timed
-    no more. The same command with more blocks goes on from there. Who is out of time stays so until --timeout or --fresh
-    measures it again.
+    Every framework is proved first. One that takes twice as long as the fastest in most passes so
+    far is timed no more. The same command with more blocks goes on from there. A timeout stays
+    until --timeout or --fresh measures the framework again.
     """
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
     where = {"device": device} if device else {}
@@ -76,7 +77,7 @@ def quick(
     folder = plan.folder(out)
     interrupted = execute_shown(plan, folder, fresh, messages())
     results = finished(folder, plan.experiment.name)
-    # Ranked among themselves: the folder may hold others, of whom nobody asked.
+    # Only the requested cases are ranked: the folder may hold others.
     mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
     sentences = answer(mine)
     if not interrupted:
@@ -106,8 +107,11 @@ def quick(
 def _what_next(
     rows: list[Row], words: list[str], blocks: int, seconds: float, timeout: str
 ) -> Iterator[str]:
-    """Sentences with the commands that tell more: `words` are those of this one without blocks and timeout. Every framework had
-    `seconds`, as `timeout` says if it is given."""
+    """Yields sentences with commands that show more.
+
+    `words` are the arguments of this command without blocks and timeout. Every framework had
+    `seconds`, the value of `timeout` if that is set.
+    """
 
     def command(blocks: int, timeout: str) -> str:
         more = ["--blocks", str(blocks)] * (blocks != USUAL) + ["--timeout", timeout] * bool(
@@ -121,11 +125,12 @@ def _what_next(
         records = [record for row in rows for record in row.records]
         wanted = blocks_for_certainty(records, blocks, Measure().most_blocks)
         why = "more certainty" if wanted else "narrower intervals"
-        yield f"For {why}, also on a machine that is less busy: {command(wanted or 2 * blocks, timeout)}"
+        next_command = command(wanted or 2 * blocks, timeout)
+        yield f"For {why}, also on a machine that is less busy: {next_command}"
 
 
 def _options(neuron: str, precision: str, device: str, sizes: dict[str, int]) -> list[str]:
-    """Those that say which network it is."""
+    """Returns the options that describe the network."""
     words = {"neuron": neuron, "precision": precision, "device": device, **sizes}
     usual = {"neuron": "soft", "precision": "fp32", "device": ""}
     named = [(name, value) for name, value in words.items() if value != usual.get(name)]

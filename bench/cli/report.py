@@ -91,7 +91,8 @@ def report(
         ),
     ] = "",
 ) -> None:
-    """Print the tables of one or more result folders; as a table, write results.csv and report.html anew.
+    """Print the tables of one or more result folders; as a table, write results.csv and report.html
+    anew.
 
     Each figure and phase is plotted under its first conditions; a figure that --figure names is
     plotted under all. An option that chooses plots writes them too.

@@ -1,4 +1,4 @@
-"""How verbs that make a result folder show what it holds."""
+"""Output of the verbs that write a result folder."""
 
 from typing import Any
 
@@ -18,10 +18,12 @@ def finished(folder: ResultFolder, name: str) -> ReadResults:
 
 
 def print_results(
-    table: Table, results: ReadResults, folder: ResultFolder, as_json: bool, **told: Any
+    table: Table, results: ReadResults, folder: ResultFolder, as_json: bool, **facts: Any
 ) -> None:
-    """Print a table and where the rest lies; or one JSON document: where that is, `told`, and rows with the columns of
-    results.csv."""
+    """Prints a table and the places of the files, or one JSON document.
+
+    The document has the places, `facts`, and rows with the columns of results.csv.
+    """
     if as_json:
         places = {
             "folder": str(folder.path),
@@ -31,7 +33,7 @@ def print_results(
         print_json(
             {
                 **places,
-                **told,
+                **facts,
                 "unreadable": results.unreadable,
                 "rows": [entry.values for entry in table.entries],
             }

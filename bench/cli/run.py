@@ -39,7 +39,8 @@ def run(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Prove and measure every case of an experiment. Run it again to resume: what is done stays done."""
+    """Prove and measure every case of an experiment. Run it again to resume: what is done stays
+    done."""
     if executor is Where.SLURM:
         run_on_slurm(config, out, settings, only, adapter, shard, fresh, detach, as_json)
     if detach:
@@ -69,7 +70,10 @@ def run(
 
 
 def _create(config: Path, settings: list[str]) -> None:
-    """Make what is not there of the versions in a config. One that cannot be made is told, and its cases say so."""
+    """Makes the missing environments of versions in a config.
+
+    A failure is printed, and the cases of the version end with it.
+    """
     experiment = load_config(config, [*map(parse_setting, settings)])
     for name, version in versions_among(experiment.grid.framework):
         environment = version_environment(name, version)

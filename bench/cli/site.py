@@ -31,7 +31,8 @@ def site(
     ],
     as_json: Json = False,
 ) -> None:
-    """Make a static site that answers which framework is fastest on which machine. It needs no server and asks for nothing.
+    """Make a static site that answers which framework is fastest on which machine. It needs no
+    server and asks for nothing.
 
     Every bundle is verified first. One with a fault is left out, and the exit code says so.
     """
@@ -45,7 +46,7 @@ def site(
         raise typer.Exit(exit_codes.REJECTED)
     files = {**site_files(sources), MARK: MARKED}
     with naming(out):
-        write_atomically(out / MARK, MARKED)  # first, so that what a kill leaves is known as ours
+        write_atomically(out / MARK, MARKED)  # first: a killed command leaves a known folder
     with own_folder(out) as scratch:
         for name, text in files.items():
             path = scratch / name
@@ -74,5 +75,6 @@ def _must_be_ours(out: Path) -> None:
         raise ConfigError(f"--out {out}: is a file; name a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
         raise ConfigError(
-            f"--out {out}: has files that are no site of snnbench; choose another folder, or empty it"
+            f"--out {out}: has files that are no site of snnbench; "
+            "choose another folder, or empty it"
         )

@@ -27,9 +27,11 @@ def verify(
     ],
     as_json: Json = False,
 ) -> None:
-    """Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks, floors, impossible times.
+    """Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, ranks,
+    floors, impossible times.
 
-    Every fault is named in one sentence. Nothing is measured, no adapter is imported, and no network is used.
+    Every fault is named in one sentence. Nothing is measured, no adapter is imported, and no
+    network is used.
 
     A bundle without faults can still have wrong times; only a second measurement can tell.
     """

@@ -100,8 +100,8 @@ def versions_among(patterns: Iterable[VariantPattern]) -> list[tuple[str, str]]:
 
 
 def version_environment(name: str, version: str) -> Environment:
-    """Returns the environment of a framework's version, made or not. Raises ConfigError for a framework
-    without versions, and for a version that is not exact."""
+    """Returns the environment of a framework's version, made or not. Raises ConfigError for a
+    framework without versions, and for a version that is not exact."""
     text, frameworks = f"{name}@{version}", load_versions()
     if name not in frameworks:
         raise ConfigError(

@@ -11,7 +11,8 @@ from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 
 BROKEN = f"{FAULTY / 'import_raises.py'}:ImportRaises"
-# Where a file cannot be run, the adapter's name is read from its source; if that is not plain, its class's name will do.
+# Where a file cannot be run, the adapter's name is read from its source; if that is not plain, its
+# class's name will do.
 DECLARED = {
     "Annotated": ('name: str = "annotated"', "annotated"),
     "Computed": ('name = "mi" + "ne"', "Computed"),

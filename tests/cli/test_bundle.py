@@ -88,7 +88,8 @@ def test_a_forged_one_is_exit_4_and_each_fault_a_line(bundled, snnbench_module):
 
 
 def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench, quickstart_folder):
-    """Some cases lack their last block, one was interrupted, and one that was planned has no record at all."""
+    """Some cases lack their last block, one was interrupted, and one that was planned has no record
+    at all."""
     shutil.copytree(quickstart_folder, snnbench.folder / "mine")
     records = {
         path: json.loads(path.read_text())
@@ -170,7 +171,8 @@ def test_a_mistake_is_one_sentence(snnbench, arguments, words):
 
 @pytest.mark.frameworks
 def test_a_bundle_made_in_a_secret_home_holds_no_such_word(snnbench):
-    """Adapters that tell where they are, who runs them and what they know, in every text that is recorded."""
+    """Adapters that tell where they are, who runs them and what they know, in every text that is
+    recorded."""
     home, adapters = snnbench.folder / "home" / SECRET, snnbench.folder / "client-xyz"
     for folder in (home, adapters):
         folder.mkdir(parents=True)

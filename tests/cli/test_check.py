@@ -1,4 +1,5 @@
-"""`snnbench check`: the proof alone, as a table or one JSON document, for built-in adapters and given files."""
+"""`snnbench check`: the proof alone, as a table or one JSON document, for built-in adapters and
+given files."""
 
 import json
 import tomllib

@@ -1,4 +1,5 @@
-"""`snnbench doctor --kernels`: what is shown of a GPU's times, and one sentence where there is none."""
+"""`snnbench doctor --kernels`: what is shown of a GPU's times, and one sentence where there is
+none."""
 
 import json
 from dataclasses import replace
@@ -59,7 +60,8 @@ def home():
 
 @pytest.fixture
 def on_a_gpu(snnbench, monkeypatch, home):
-    """The command where the default environment reaches a GPU, whose worker tells of `kernels`; None: the real one is asked."""
+    """The command where the default environment reaches a GPU, whose worker tells of `kernels`;
+    None: the real one is asked."""
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
     monkeypatch.setattr(
         doctor,

@@ -1,4 +1,5 @@
-"""Every verb once as users start it: the installed command in a process of its own. All else about verbs is tested in process."""
+"""Every verb once as users start it: the installed command in a process of its own. All else about
+verbs is tested in process."""
 
 import json
 import subprocess

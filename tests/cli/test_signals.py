@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM at any moment of a command: exit code 130, one line, no traceback. A full standard output likewise."""
+"""Ctrl-C and SIGTERM at any moment of a command: exit code 130, one line, no traceback. A full
+standard output likewise."""
 
 import signal
 import subprocess

@@ -1,4 +1,5 @@
-"""`snnbench site` on the command line: verified bundles become a folder of pages; what has a fault is left out and told."""
+"""`snnbench site` on the command line: verified bundles become a folder of pages; what has a fault
+is left out and told."""
 
 import json
 

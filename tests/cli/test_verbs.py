@@ -1,4 +1,5 @@
-"""The verbs that measure nothing: one JSON document where it is asked for, one sentence for a mistake, help for a newcomer."""
+"""The verbs that measure nothing: one JSON document where it is asked for, one sentence for a
+mistake, help for a newcomer."""
 
 import json
 import re
@@ -194,7 +195,8 @@ def test_the_overview_says_of_a_verb_what_its_help_begins_with(verb):
 
 
 def test_the_overview_imports_no_verb():
-    """Nor what they need: 321 modules in November 2026, where all verbs and their libraries were 1,116."""
+    """Nor what they need: 321 modules in November 2026, where all verbs and their libraries were
+    1,116."""
     code = "import sys; from snnbench.cli import run_command\n"
     code += "try: run_command(['--help'])\nfinally: print(*sys.modules, file=sys.stderr)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -1,4 +1,5 @@
-"""The core proves without what ranks and draws: `check` imports none of it, and verbs that need it say what to install."""
+"""The core proves without what ranks and draws: `check` imports none of it, and verbs that need it
+say what to install."""
 
 import subprocess
 import sys

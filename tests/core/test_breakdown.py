@@ -1,4 +1,5 @@
-"""Steps taken apart: marks in their order, allocations by their kinds, on known networks and known tensors."""
+"""Steps taken apart: marks in their order, allocations by their kinds, on known networks and known
+tensors."""
 
 from itertools import count
 
@@ -94,7 +95,8 @@ def test_a_breakdown_leaves_parameters_and_states_as_they_were(framework, tmp_pa
 
 
 def test_memory_of_known_tensors():
-    """A linear of 4 MiB: as much of gradients, twice as much of Adam's states, and spikes and potentials of 1000 neurons."""
+    """A linear of 4 MiB: as much of gradients, twice as much of Adam's states, and spikes and
+    potentials of 1000 neurons."""
     case = Case(
         "torch",
         neuron=WIDEST,

@@ -70,7 +70,8 @@ IDS = {
 
 @pytest.mark.parametrize(("case_id", "case"), IDS.items())
 def test_a_case_keeps_its_id_for_good(case_id, case):
-    """Records and files are named by it: when this changes, every result that anybody has is measured again."""
+    """Records and files are named by it: when this changes, every result that anybody has is
+    measured again."""
     assert case.id == case_id
 
 

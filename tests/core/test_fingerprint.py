@@ -55,7 +55,8 @@ def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
 
 @pytest.mark.parametrize(("name", "base"), DERIVED.items())
 def test_a_changed_base_is_another_source(name, base, tmp_path):
-    """Hashed where it lies, in a copy of the package elsewhere, and in that copy with one comment more."""
+    """Hashed where it lies, in a copy of the package elsewhere, and in that copy with one comment
+    more."""
     package = tmp_path / "snnbench"
     for folder in ("bench", "adapters", "kernels"):
         to = package if folder == "bench" else package / folder

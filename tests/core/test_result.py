@@ -1,4 +1,5 @@
-"""The harness reads results by itself: what could compute them when they are asked for is refused, or not asked."""
+"""The harness reads results by itself: what could compute them when they are asked for is refused,
+or not asked."""
 
 import jax
 import numpy as np

@@ -1,4 +1,5 @@
-"""NIR files become networks that spike as NIR's equations do in steps of dt; what has no equivalent is refused by its node."""
+"""NIR files become networks that spike as NIR's equations do in steps of dt; what has no equivalent
+is refused by its node."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,8 @@ from snnbench.runner.block import Block
 
 
 class Launcher:
-    """Starts the workers that it was given, by the names of their cases; of several of a name one after the other."""
+    """Starts the workers that it was given, by the names of their cases; of several of a name one
+    after the other."""
 
     measure = Measure(threads=1, passes=2, phases=["step"])
     failed_oracles: dict = {}

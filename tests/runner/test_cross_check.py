@@ -13,7 +13,8 @@ from snnbench.runner.cross_check import (
 
 
 class Machine:
-    """A clock that orders move: by what a burst takes, and by a wait for a core, before each, that `waits` has."""
+    """A clock that orders move: by what a burst takes, and by a wait for a core, before each, that
+    `waits` has."""
 
     def __init__(self, call, rate=1.0, waits=()):
         self.now, self.call, self.rate, self.waits, self.bursts = 0.0, call, rate, list(waits), []

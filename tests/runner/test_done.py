@@ -1,4 +1,5 @@
-"""Which records count as done, and what is left of a plan. That a run goes by it is shown in end_to_end/test_resume.py."""
+"""Which records count as done, and what is left of a plan. That a run goes by it is shown in
+end_to_end/test_resume.py."""
 
 import json
 from dataclasses import replace

@@ -23,7 +23,8 @@ EVENTS = [
 
 
 def folded_of(*slots, clock="events"):
-    """The fields of a record of which the step took 40 µs by the host's clock, and what `slots` say."""
+    """The fields of a record of which the step took 40 µs by the host's clock, and what `slots`
+    say."""
     own = [{"wall": 40e-6, "device": None, **slot} for slot in slots]
     return {
         "status": "ok",

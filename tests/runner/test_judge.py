@@ -1,4 +1,5 @@
-"""What the harness does between a worker and the judge: it relays calls, and answers for whoever of them fails."""
+"""What the harness does between a worker and the judge: it relays calls, and answers for whoever of
+them fails."""
 
 from pathlib import Path
 

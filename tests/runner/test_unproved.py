@@ -1,4 +1,5 @@
-"""How a case ends whose worker is gone before the judge has proved it: refused is only who says itself that it is through."""
+"""How a case ends whose worker is gone before the judge has proved it: refused is only who says
+itself that it is through."""
 
 import select
 from types import SimpleNamespace

@@ -87,7 +87,8 @@ def test_a_read_only_folder_still_serves_what_it_has(folder, monkeypatch):
 
 PROGRAM = textwrap.dedent("""
     import importlib.util, sys, time
-    spec = importlib.util.spec_from_file_location("cache", sys.argv[2])  # alone: importing the package imports torch
+    # alone: importing the package imports torch
+    spec = importlib.util.spec_from_file_location("cache", sys.argv[2])
     cache = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(cache)
     def build(path):
