@@ -69,7 +69,6 @@ natives: $(VENV)/.tests
 site: setup
 	$(BIN)/snnbench site $(wildcard results/*.bundle.jsonl) --out build/site
 	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
-	$(BIN)/snnbench report results/example.bundle.jsonl --out build/site/sample
 
 # One process more than there are cores: tests wait for other processes a quarter of their time.
 PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
