@@ -194,13 +194,13 @@ def spike_at_threshold():
 
 
 def squeezed(network, by_node):
-    """Returns the Container of modules that take batch and time merged, batch first."""
+    """Returns the NodeContainer of modules that take batch and time merged, batch first."""
     import torch
     from sinabs import reset_states
 
-    from .base.torch_network import Container
+    from .base.torch_network import NodeContainer
 
-    class Squeezed(Container):
+    class Squeezed(NodeContainer):
         def __init__(self):
             super().__init__(by_node, network.neurons)
             self.all = torch.nn.ModuleList(by_node.values())

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from snnbench.core.network import Network, Node
 
-from .torch_network import Container, layer_of
+from .torch_network import NodeContainer, layer_of
 
 
 def modules_by_node(
@@ -22,7 +22,7 @@ def modules_by_node(
     }
 
 
-class Chain(Container):
+class Chain(NodeContainer):
     """Consecutive modules in `container`, which `run` calls once for each step. Forward hooks
     collect the spikes of hidden neurons, which the container does not return."""
 

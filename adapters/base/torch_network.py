@@ -116,7 +116,7 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
 """By kind of node: a function of values (T, B, *features), without parameters."""
 
 
-class Container(nn.Module):
+class NodeContainer(nn.Module):
     """Modules of a run of nodes, as a framework's users write them: `by_node` has the module of
     every node by name, `neurons` are the names of neurons. `forward(x, every_border)` returns the
     spikes of all neurons or of the last only, by name, and the value of the last node."""
@@ -139,9 +139,9 @@ def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Modul
 @dataclass(frozen=True)
 class Part:
     """A module that computes a run of nodes: the value of the last from the values `reads`.
-    `neuron` is the neuron of the run, of a Container the last, whose spikes are the module's value.
-    With `apart` the module, a Container or a neuron with potentials, returns (spikes, value). The
-    values `unread` are not read after it."""
+    `neuron` is the neuron of the run, of a NodeContainer the last, whose spikes are the module's
+    value. With `apart` the module, a NodeContainer or a neuron with potentials, returns (spikes,
+    value). The values `unread` are not read after it."""
 
     nodes: tuple[str, ...]
     module: nn.Module
@@ -187,7 +187,7 @@ class TorchNetwork(nn.Module):
         for part in self.parts[:parts]:
             inputs = [self.cast(values[name]) for name in part.reads]
             value = part.module(
-                *inputs, *([every_border] if isinstance(part.module, Container) else [])
+                *inputs, *([every_border] if isinstance(part.module, NodeContainer) else [])
             )
             if part.neuron is not None:
                 spikes, value = value if part.apart else (value, value)
@@ -265,7 +265,7 @@ class TorchNetwork(nn.Module):
                 )
             )
             neuron = next((member for member in reversed(members) if member.kind == "neuron"), None)
-            apart = isinstance(modules[run], Container) or (
+            apart = isinstance(modules[run], NodeContainer) or (
                 neuron is not None and bool(neuron.options["potentials"])
             )
             unread = tuple(dict.fromkeys(name for name in reads if name not in read_later))
@@ -294,7 +294,7 @@ class TorchNetwork(nn.Module):
 def _module_of(part: Part, node: Node) -> nn.Module:
     """Returns the module of one node of a part. A module of several nodes has its convolution and
     its norm under these names."""
-    if isinstance(part.module, Container):
+    if isinstance(part.module, NodeContainer):
         return part.module.by_node[node.name]
     return (
         getattr(part.module, node.kind)

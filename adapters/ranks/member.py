@@ -21,7 +21,7 @@ from .time import Post, hand_on
 
 
 @dataclass
-class Member:
+class RankMember:
     """A rank's program, and the items of the whole that it computes."""
 
     program: Any
@@ -36,7 +36,7 @@ class Member:
         return seconds
 
 
-def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Member:
+def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> RankMember:
     size = SIZE[case.parallel]
     count = getattr(case, size)
     items = parts(count, case.ranks)[rank]
@@ -48,7 +48,7 @@ def member_of(adapter: Adapter, case: Case, network: Network, rank: int) -> Memb
         raise Unsupported(f"{adapter.name} has a program of its own, which ranks cannot share")
     post = hand_on(program.network, rank, case.ranks, count) if case.parallel == "time" else None
     share(program, size_of_part / count if case.parallel == "data" else 1 / case.ranks)
-    return Member(program, items, post)
+    return RankMember(program, items, post)
 
 
 def share(program: TorchProgram, share: float) -> None:

@@ -16,7 +16,7 @@ from snnbench.core.network import Network
 from snnbench.core.sharded import Array
 
 if TYPE_CHECKING:
-    from .member import Member
+    from .member import RankMember
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Rank:
 
     def __init__(self, options: Start, rank: int, rendezvous: str) -> None:
         self.options, self.rank, self.rendezvous = options, rank, rendezvous
-        self.programs: dict[int, Member] = {}
+        self.programs: dict[int, RankMember] = {}
         self.results: dict[int, Any] = {}
         self.arrays: dict[int, Any] = {}
         self.weighing = ExitStack()

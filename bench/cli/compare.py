@@ -28,7 +28,7 @@ from . import exit_codes
 from .console import new_table, output, say
 
 
-class Format(StrEnum):
+class ComparisonFormat(StrEnum):
     TABLE = "table"
     MARKDOWN = "markdown"
     JSON = "json"
@@ -85,9 +85,9 @@ def compare(
         ),
     ] = False,
     format: Annotated[
-        Format,
+        ComparisonFormat,
         typer.Option(help="What is printed: Markdown for pull requests, JUnit's XML for CI."),
-    ] = Format.TABLE,
+    ] = ComparisonFormat.TABLE,
 ) -> None:
     """Compare statuses, proofs, memory and the times of all phases, case by case: of two result
     sets, or of two variants in one.
@@ -112,16 +112,16 @@ def compare(
         comparison = compare_sets(
             _rows(base, refused), _rows(new, refused) if new else [], factor, relative
         )
-    if format is Format.TABLE:
+    if format is ComparisonFormat.TABLE:
         _print(comparison, output())
-    elif format is Format.MARKDOWN:
+    elif format is ComparisonFormat.MARKDOWN:
         print(markdown_text(comparison), end="")
     else:
         if not comparison.cases:
             say(next(summary(comparison)))
         print(
             junit_text(comparison)
-            if format is Format.JUNIT
+            if format is ComparisonFormat.JUNIT
             else json.dumps(asdict(comparison), indent=1)
         )
     raise typer.Exit(exit_codes.with_refused(_exit_code(comparison, strict), refused))

@@ -27,7 +27,7 @@ from .console import messages, output, say
 from .exit_codes import FINE, NOTHING, with_refused
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
     TABLE = "table"
     MARKDOWN = "markdown"
     LATEX = "latex"
@@ -41,10 +41,10 @@ FILES = ("csv", "html", "latex", "parquet", PLOTS)
 FIGURES = (*NAMES, ALL)
 FORMATS = tuple(suffix[1:] for suffix in DRAWING)
 TEXTS = {
-    Format.MARKDOWN: markdown_text,
-    Format.LATEX: latex_text,
-    Format.COVERAGE: matrix_text,
-    Format.CSV: csv_text,
+    ReportFormat.MARKDOWN: markdown_text,
+    ReportFormat.LATEX: latex_text,
+    ReportFormat.COVERAGE: matrix_text,
+    ReportFormat.CSV: csv_text,
 }
 
 
@@ -54,8 +54,8 @@ def report(
         typer.Argument(help="Result folders of earlier runs, or bundles.", show_default=False),
     ],
     format: Annotated[
-        Format, typer.Option(help="What is printed; only with `table` files are written.")
-    ] = Format.TABLE,
+        ReportFormat, typer.Option(help="What is printed; only with `table` files are written.")
+    ] = ReportFormat.TABLE,
     write: Annotated[
         str,
         typer.Option(
@@ -100,7 +100,7 @@ def report(
     `coverage` is Markdown: which framework was proved to compute which neuron in which precision,
     and why the rest was not.
     """
-    if len(folders) > 1 and out is None and format is Format.TABLE:
+    if len(folders) > 1 and out is None and format is ReportFormat.TABLE:
         raise ConfigError(
             f"report {' '.join(map(str, folders))}: needs --out FOLDER: "
             "the table of several is none of theirs"
@@ -109,7 +109,7 @@ def report(
     files = _files(write) or list(REPORT)
     if choice != Choice() and PLOTS not in files:
         files.append(PLOTS)
-    if format is not Format.TABLE and (write or PLOTS in files):
+    if format is not ReportFormat.TABLE and (write or PLOTS in files):
         unwritten = _files(write) or [PLOTS]
         raise ConfigError(
             f"report --format {format}: writes no files, and so no {' and no '.join(unwritten)}; "
@@ -128,7 +128,7 @@ def report(
     _check_baseline(baseline, results)
     if format in TEXTS:
         print(TEXTS[format](results.table), end="")
-    elif format is Format.JSON:
+    elif format is ReportFormat.JSON:
         rows = [entry.values for entry in results.table.entries]
         print(json.dumps({"rows": rows}, indent=1, default=str))
     else:

@@ -25,7 +25,7 @@ from venv import EnvBuilder
 
 from ..common.files import write_atomically
 from .environment import FINISHED, Environment, NotMade, discard, read_json
-from .recipes import NEEDS, Recipe, Step
+from .recipes import NEEDS, InstallStep, Recipe
 
 LAST_LINES = 15
 """Lines of uv's output in the message of a failure."""
@@ -170,7 +170,7 @@ def _remove_half_installed(environment: Environment) -> None:
     shutil.rmtree(environment.folder / "tmp", ignore_errors=True)
 
 
-def _install_step(target: Target, step: Step) -> Iterator[str]:
+def _install_step(target: Target, step: InstallStep) -> Iterator[str]:
     """Yields uv's output by line. Raises NotMade with a sentence, or with the last lines."""
     # Not in /tmp: what a killed uv leaves, often gigabytes, is removed with the environment.
     temporary = target.scratch / "tmp"
@@ -195,7 +195,7 @@ def _install_step(target: Target, step: Step) -> Iterator[str]:
 
 
 def _run(
-    target: Target, step: Step, arguments: list[str], variables: dict[str, str]
+    target: Target, step: InstallStep, arguments: list[str], variables: dict[str, str]
 ) -> Iterator[str]:
     from uv import find_uv_bin  # needed here alone; workers import nothing of it
 

@@ -31,7 +31,7 @@ class RecipeTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Step(RecipeTable):
+class InstallStep(RecipeTable):
     """One call of uv. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
@@ -66,7 +66,7 @@ class Recipe(RecipeTable):
     description: str
     image: str | None = None
     needs: tuple[Need, ...] = ()
-    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+    steps: Annotated[tuple[InstallStep, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _distinct_names(self) -> "Recipe":
@@ -91,7 +91,7 @@ class Recipe(RecipeTable):
         return bool(pins) and all(map(_is_installed, pins))
 
 
-def _pins(steps: Iterable[Step]) -> list[Requirement]:
+def _pins(steps: Iterable[InstallStep]) -> list[Requirement]:
     return [pin for step in steps for package in step.install if (pin := pin_of(package))]
 
 
@@ -192,7 +192,7 @@ def message(name: str, error: ValidationError, kind: type[RecipeTable]) -> str:
     parts = [f"{part + 1}" if isinstance(part, int) else part for part in first["loc"]]
     key = ".".join([name, *parts])
     if first["type"] == "extra_forbidden":
-        known = Step.model_fields if "steps" in first["loc"][:-1] else kind.model_fields
+        known = InstallStep.model_fields if "steps" in first["loc"][:-1] else kind.model_fields
         hint = nearest(str(first["loc"][-1]), known)
         return f"{key}: unknown key{hint} (there are {', '.join(known)})"
     if first["type"] == "missing":

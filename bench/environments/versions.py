@@ -19,9 +19,9 @@ from .environment import MARKER, Environment, known, named
 from .recipes import (
     FILE,
     VERSIONS,
+    InstallStep,
     Recipe,
     RecipeTable,
-    Step,
     environments_folder,
     message,
     read_tables,
@@ -63,9 +63,9 @@ class Versions(RecipeTable):
             f"{name}=={version}",
         )
         first = tuple(package for change in changes for package in change.first)
-        steps = [Step(name="first", install=first)] if first else []
+        steps = [InstallStep(name="first", install=first)] if first else []
         steps.append(
-            Step(name=name, install=packages, build=any(change.build for change in changes))
+            InstallStep(name=name, install=packages, build=any(change.build for change in changes))
         )
         return Recipe(
             adapters=(name,),

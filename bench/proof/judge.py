@@ -11,7 +11,7 @@ from ..core.case import Native
 from ..core.network import INPUT, Network
 from ..core.result import Gradients
 from . import oracle
-from .layers import Product, Value
+from .layers import LazyProduct, Value
 from .limits import Limits, LimitsByNode
 from .problem import Problem, places
 from .recurrence import ABRUPT, from_threshold, spec_of
@@ -27,7 +27,7 @@ AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 
 
 @dataclass
-class Call:
+class JudgedCall:
     """Numbers of a framework for the input x (T, B, *features): spikes by neuron and, where they
     are judged, the rest. `statistics` are the running statistics before and after the call;
     `unseen` are allowed differences of gradients, because they were read from rounded parameters
@@ -42,7 +42,7 @@ class Call:
 
 
 @dataclass
-class Verdict:
+class CallVerdict:
     """Findings are reasons to reject, in words; none means the same network. Errors of gradients
     are the largest over nodes. Decisions without an oracle are None."""
 
@@ -61,10 +61,10 @@ class Verdict:
         return max(self.errors.values(), default=None)
 
 
-def judge(problem: Problem, call: Call, limits: LimitsByNode) -> Verdict:
+def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdict:
     """Compares one call with the oracle forced on its spikes, after a check of all shapes.
     Gradients are judged where all else is right."""
-    verdict = Verdict(
+    verdict = CallVerdict(
         firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None
     )
     verdict.findings += unreadable(problem, call)
@@ -101,7 +101,7 @@ def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:
     )[1]
 
 
-def _of_sums(result: oracle.Run, call: Call, limits: LimitsByNode) -> Unseen:
+def _of_sums(result: oracle.Run, call: JudgedCall, limits: LimitsByNode) -> Unseen:
     """Adds the rounding of gradients that are one sum over all neurons to a call's `unseen`: its
     terms cancel, and are as exact as other gradients."""
     sums = {
@@ -112,7 +112,7 @@ def _of_sums(result: oracle.Run, call: Call, limits: LimitsByNode) -> Unseen:
     }
 
 
-def _at_edges(problem: Problem, call: Call, limits: LimitsByNode) -> Unseen:
+def _at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Unseen:
     """Adds differences of gradients at a surrogate's jump to a call's `unseen`: rounding decides
     if they pass a potential that is as near to a jump as wrong decisions may be to a threshold."""
     network, ways = problem.network, []
@@ -147,7 +147,7 @@ def _wrong_loss(
         yield f"the loss is {float(given.loss):.6g}, not {right:.6g}"
 
 
-def unreadable(problem: Problem, call: Call) -> Iterator[str]:
+def unreadable(problem: Problem, call: JudgedCall) -> Iterator[str]:
     """Returns reasons why spikes or output cannot be judged at all: missing, of another shape,
     or no spikes. Native neurons may fire any count."""
     network, names = problem.network, places(problem.network)
@@ -183,7 +183,7 @@ def _not_spikes(values: np.ndarray, most: float) -> str | None:
 
 
 def _decisions(
-    verdict: Verdict, network: Network, result: oracle.Run, neuron: str, limit: Limits
+    verdict: CallVerdict, network: Network, result: oracle.Run, neuron: str, limit: Limits
 ) -> None:
     v, expected, spikes = result.potentials[neuron], result.expected[neuron], result.spikes[neuron]
     spec, name = spec_of(network.node(neuron).options["neuron"]), places(network)[neuron]
@@ -219,7 +219,7 @@ def _spikes(count: float) -> str:
 
 
 def _values(
-    problem: Problem, call: Call, result: oracle.Run, limits: LimitsByNode
+    problem: Problem, call: JudgedCall, result: oracle.Run, limits: LimitsByNode
 ) -> Iterator[str]:
     """Yields faults of an output that is not spikes, and of the running statistics of norms."""
     network, output = problem.network, problem.network.output
@@ -255,7 +255,11 @@ MOST_NAMED = 3
 
 
 def _gradients(
-    verdict: Verdict, problem: Problem, call: Call, expected: oracle.Expected, limits: LimitsByNode
+    verdict: CallVerdict,
+    problem: Problem,
+    call: JudgedCall,
+    expected: oracle.Expected,
+    limits: LimitsByNode,
 ) -> None:
     assert call.gradients is not None
     given, (by_parameters, of_input) = call.gradients, expected
@@ -291,7 +295,7 @@ def _gradients(
 
 
 def _compare(
-    verdict: Verdict,
+    verdict: CallVerdict,
     key: str,
     name: str,
     given: np.ndarray | None,
@@ -306,7 +310,7 @@ def _compare(
         return f"the gradient of the {name} is missing"
     if given.shape != expected.shape:
         return f"the gradient of the {name} has shape {given.shape}, not {expected.shape}"
-    if isinstance(expected, Product):
+    if isinstance(expected, LazyProduct):
         given, expected = _seen(given, expected)
     if unseen and (size := float(np.linalg.norm(expected))):
         limit += min(unseen / size, MOST_UNSEEN)
@@ -315,7 +319,7 @@ def _compare(
     return f"the gradient of the {name} {words}" if words else None
 
 
-def _seen(given: np.ndarray, expected: Product) -> tuple[np.ndarray, np.ndarray]:
+def _seen(given: np.ndarray, expected: LazyProduct) -> tuple[np.ndarray, np.ndarray]:
     """Returns both gradients as they are compared: a wide one by its products with random
     vectors, to which every entry contributes (Freivalds 1977). On average the projections keep
     the L2 norm of a difference."""

@@ -16,7 +16,7 @@ Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Product:
+class LazyProduct:
     """A matrix product left (…, M) · right (M, K) that need not be multiplied out."""
 
     left: np.ndarray
@@ -34,7 +34,7 @@ class Product:
         return np.tensordot(self.left, self.right @ vectors, axes=1)
 
 
-Value = np.ndarray | Product
+Value = np.ndarray | LazyProduct
 Gradient = Mapping[str, Value]
 Passed = Value | tuple[Value, ...]
 Pull = Callable[[np.ndarray], tuple[Gradient, Passed]]
@@ -72,8 +72,12 @@ def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nda
     weight = parameters["weight"]
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, Value]:
-        by_weight = Product(gradient.reshape(-1, gradient.shape[2]).T, x.reshape(-1, x.shape[2]))
-        return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1))}, Product(gradient, weight)
+        by_weight = LazyProduct(
+            gradient.reshape(-1, gradient.shape[2]).T, x.reshape(-1, x.shape[2])
+        )
+        return {"weight": by_weight, "bias": gradient.sum(axis=(0, 1))}, LazyProduct(
+            gradient, weight
+        )
 
     return np.tensordot(x, weight, axes=(2, 1)) + parameters.get("bias", 0), pull
 

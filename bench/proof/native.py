@@ -10,7 +10,7 @@ import numpy as np
 from ..core.contract import Program, Unsupported
 from ..core.result import Gradients
 from ..core.status import declared, lacks_room
-from .judge import Call, Verdict, unreadable
+from .judge import CallVerdict, JudgedCall, unreadable
 from .problem import Problem, places
 
 LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
@@ -39,18 +39,18 @@ def on_stronger_input(problem: Problem, factor: float) -> Problem:
 
 def judge_native(
     program: Program, problem: Problem, tolerance: float, backward: bool = True
-) -> Verdict:
+) -> CallVerdict:
     """Judges a call, another with other input, and the first again. The output must be spikes.
     Gradients must exist, flow backward in time, stay within their batch item, and repeat to a
     relative L2 distance of `tolerance`: no state may survive a call, and one that moves no spike
     still moves surrogates."""
-    verdict = Verdict(wrong_decisions=None, distance=None)
+    verdict = CallVerdict(wrong_decisions=None, distance=None)
     x, other = program.put_input(problem.input), program.put_input(problem.other_input)
     result = program.forward(x)
     program.wait(result)
     spikes = program.spikes(result)
     verdict.firing_rate = float(spikes[problem.last].mean())
-    verdict.findings += unreadable(problem, Call(problem.input, spikes))
+    verdict.findings += unreadable(problem, JudgedCall(problem.input, spikes))
     if verdict.findings or not backward:
         return verdict
     half = max(1, len(problem.upstream) // 2)

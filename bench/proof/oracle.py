@@ -15,7 +15,7 @@ from snnbench.kernels.spec import decay_by_parameter, decay_of
 
 from ..core.contract import Parameters
 from ..core.network import INPUT, Network, Node
-from .layers import LAYERS, Arrays, Gradient, Product, Pull, Value, statistics
+from .layers import LAYERS, Arrays, Gradient, LazyProduct, Pull, Value, statistics
 from .problem import is_chain
 from .recurrence import by_decay, risen, run, run_backward, slope_of, spec_of
 
@@ -239,4 +239,4 @@ def _again(network: Network, result: Run, node: Node) -> None:
 
 
 def whole(value: Value) -> np.ndarray:
-    return value.whole() if isinstance(value, Product) else value
+    return value.whole() if isinstance(value, LazyProduct) else value

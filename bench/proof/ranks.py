@@ -9,7 +9,7 @@ from ..core.case import Case
 from ..core.contract import Program
 from ..core.result import Gradients
 from ..core.sharded import parts
-from .judge import Verdict
+from .judge import CallVerdict
 from .limits import LimitsByNode
 from .problem import Problem
 from .training import loss_and_gradient
@@ -20,7 +20,7 @@ SAME_LOSS = 1e-5
 
 def against_one_rank(
     together: Program, alone: Program, problem: Problem, limits: LimitsByNode, case: Case
-) -> Verdict:
+) -> CallVerdict:
     """Judges a forward and a backward of both programs of `case`, which have the problem's
     parameters. Raises OtherNetwork if ranks differ in what they must share."""
     (spikes, output, own), (expected, _, right) = (
@@ -48,7 +48,7 @@ def against_one_rank(
     )
     if findings and words:
         findings.insert(0, words)
-    return Verdict(findings, None, None, errors)
+    return CallVerdict(findings, None, None, errors)
 
 
 def _called(

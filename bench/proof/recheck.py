@@ -15,7 +15,7 @@ from ..core.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import named
-from .judge import Call, Unseen, judge, unreadable
+from .judge import JudgedCall, Unseen, judge, unreadable
 from .limits import LimitsByNode
 from .problem import Problem, drawn
 from .recurrence import from_threshold, spec_of
@@ -63,7 +63,7 @@ def recheck(
     gradients, unseen = (
         _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
     )
-    call = Call(timed.input, given, last.answer.output, gradients, unseen=unseen)
+    call = JudgedCall(timed.input, given, last.answer.output, gradients, unseen=unseen)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
         untimed = _untimed(program, phases, timed, last.draw, backward=gradients is not None)
@@ -125,11 +125,13 @@ def _gradients(
     return replace(given, parameters=from_update), unseen
 
 
-def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backward: bool) -> Call:
+def _untimed(
+    program: Program, phases: Phases, timed: Problem, draw: Draw, backward: bool
+) -> JudgedCall:
     """Runs a forward, and a backward if asked for, on the values of the last timed call."""
     result = program.forward(phases.put(draw))
     program.wait(result)
-    call = Call(timed.input, program.spikes(result), program.output(result))
+    call = JudgedCall(timed.input, program.spikes(result), program.output(result))
     if backward:
         done = phases.backward(result)
         program.wait(done)
@@ -138,7 +140,7 @@ def _untimed(program: Program, phases: Phases, timed: Problem, draw: Draw, backw
 
 
 def _unlike_untimed(
-    problem: Problem, call: Call, untimed: Call, limits: LimitsByNode
+    problem: Problem, call: JudgedCall, untimed: JudgedCall, limits: LimitsByNode
 ) -> Iterator[str]:
     """Yields differences between a timed and an untimed call of native neurons. In every
     framework only the rounding of gradients differed; spikes that rounding turned move gradients
@@ -171,7 +173,9 @@ def _unlike_untimed(
             yield f"the {name} differs from that of an untimed call"
 
 
-def judge_inference(problem: Problem, call: Call, forward: Call, limits: LimitsByNode) -> list[str]:
+def judge_inference(
+    problem: Problem, call: JudgedCall, forward: JudgedCall, limits: LimitsByNode
+) -> list[str]:
     """Returns faults of an inference whose hidden spikes are those of the untimed forward, which
     is judged too: frameworks make the same decisions in both, to the bit unless they are
     compiled for a short format."""

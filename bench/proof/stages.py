@@ -18,7 +18,7 @@ from . import oracle
 from .calibration import calibrate
 from .diagnosis.diagnose import named
 from .diagnosis.shapes import shape_fault
-from .judge import Call, Verdict, judge
+from .judge import CallVerdict, JudgedCall, judge
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, excited, judge_native
 from .problem import Problem, generate, is_chain
@@ -43,10 +43,10 @@ unfinished ones."""
 
 
 @dataclass
-class Stage:
+class ProofStage:
     name: str
     case: Case
-    verdict: Verdict
+    verdict: CallVerdict
 
     def as_dict(self) -> dict[str, Any]:
         verdict = {
@@ -66,7 +66,7 @@ class Proof:
     """The judged stages, up to the first that failed. `loosened` names the rules that asked for
     less."""
 
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[ProofStage] = field(default_factory=list)
     loosened: list[str] = field(default_factory=list)
 
     @property
@@ -144,7 +144,7 @@ def prove(
             else:
                 verdict = judge_program(program, problem, limits, sleep, with_backward)
         except OtherNetwork as error:
-            verdict = Verdict([*misshapen(program, problem), str(error)])
+            verdict = CallVerdict([*misshapen(program, problem), str(error)])
         except Exception as error:
             if (
                 lacks_room(error)
@@ -152,8 +152,8 @@ def prove(
                 or not (words := misshapen(program, problem))
             ):
                 raise
-            verdict = Verdict([*words, in_words(error)])
-        proof.stages.append(Stage(name, stage_case, verdict))
+            verdict = CallVerdict([*words, in_words(error)])
+        proof.stages.append(ProofStage(name, stage_case, verdict))
         if not verdict.passed:
             break
     adapter.prepare(case, len(usable_cores()))
@@ -241,7 +241,7 @@ def judge_program(
     limits: LimitsByNode,
     sleep: Sleep = time.sleep,
     backward: bool = True,
-) -> Verdict:
+) -> CallVerdict:
     """Judges the second call, after one with another input: no state, and no gradient through
     it, may survive."""
     first = program.forward(program.put_input(problem.other_input))
@@ -252,7 +252,7 @@ def judge_program(
     before = program.statistics(first)
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
-    call = Call(
+    call = JudgedCall(
         problem.input,
         program.spikes(result),
         program.output(result),
@@ -308,7 +308,7 @@ def unsettled(
     return "the spikes still changed after the call was waited for: asynchronous without a sync"
 
 
-def _unrepeated(program: Program, problem: Problem, call: Call) -> str | None:
+def _unrepeated(program: Program, problem: Problem, call: JudgedCall) -> str | None:
     """Names spikes that differ when the same input is repeated."""
     again = program.forward(program.put_input(problem.input))
     program.wait(again)

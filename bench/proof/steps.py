@@ -10,7 +10,7 @@ import numpy as np
 from ..core.contract import LEARNING_RATE, Parameters, Program
 from . import oracle
 from .diagnosis.training import step_fault
-from .judge import Call, Verdict, judge, upstream_of
+from .judge import CallVerdict, JudgedCall, judge, upstream_of
 from .limits import LimitsByNode
 from .problem import Problem
 from .rounding import last_bit
@@ -27,14 +27,14 @@ gradient by itself."""
 By = dict[str, dict[str, np.ndarray]]
 
 
-def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Verdict:
+def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> CallVerdict:
     """Trains for three steps from rest. Judges the gradients of the first, decisions and loss of
     each on the float64 parameters, and the parameters after each."""
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     start, seen = _exact(problem.parameters), list[By]()
     right = Descent(problem.optimizer, _exact(problem.parameters), LEARNING_RATE)
-    upstream, verdict = program.put_upstream(problem.upstream, result), Verdict()
+    upstream, verdict = program.put_upstream(problem.upstream, result), CallVerdict()
     program.roll_parameters(0)
     for index in range(STEPS):
         given = replace(
@@ -45,7 +45,7 @@ def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Ver
         result = program.step(program.put_input(given.input), upstream)
         program.wait(result)
         answer = program.gradients(result)
-        call = Call(given.input, program.spikes(result), program.output(result))
+        call = JudgedCall(given.input, program.spikes(result), program.output(result))
         if problem.optimizer and not index:
             call.gradients = replace(
                 answer, parameters=gradients_of_states(problem.optimizer, answer), updated=None

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core.contract import Program
-from .judge import Verdict
+from .judge import CallVerdict
 from .problem import Problem
 
 LEAST_CHANGED = 3
@@ -14,7 +14,7 @@ LEAST_CHANGED = 3
 
 def time_axis(
     program: Program, problem: Problem, unsteady: float = 0.0, outlives: bool = False
-) -> Verdict:
+) -> CallVerdict:
     """Judges six forwards: another input, the input, repeated, changed late, changed early,
     repeated.
 
@@ -24,7 +24,7 @@ def time_axis(
     spike: there the oracle alone tells time from batch. `outlives`: results must survive later
     calls, as in all modes but those that replay a graph on the same memory.
     """
-    verdict = Verdict()
+    verdict = CallVerdict()
     x, other = problem.input, problem.other_input
     half = len(x) // 2
     future, past = x.copy(), x.copy()

@@ -14,7 +14,7 @@ from .store import ResultFolder, SetPlan
 
 
 @dataclass
-class Merged:
+class MergedSet:
     """The name of the merged set, a sentence for each file that cannot be read, and remarks."""
 
     name: str
@@ -22,7 +22,7 @@ class Merged:
     remarks: list[str] = field(default_factory=list)
 
 
-def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
+def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> MergedSet:
     """Writes the records of all `folders` into `out`, which may be an earlier merge of them.
 
     A kill leaves all of the records there or none. Raises ConfigError if a folder is missing, and
@@ -31,7 +31,7 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> Merged:
     for folder in folders:
         folder.must_exist()
     out.make()
-    merged = Merged(" + ".join(dict.fromkeys(folder.name for folder in folders)))
+    merged = MergedSet(" + ".join(dict.fromkeys(folder.name for folder in folders)))
     newest: dict[tuple[str, int, str], tuple[Record, StoredSet]] = {}
     planned: dict[str, str] = {}  # each shard knows the whole plan: the report names missing cases
     environments: dict[str, RecordedEnvironment] = {}

@@ -125,7 +125,7 @@ class Timing(_StrictRecord):
         return [getattr(slot, name) for slot in self.slots]
 
 
-class Part(_StrictRecord):
+class RecordedPart(_StrictRecord):
     """One part of a case: import, problem, build, first_call, excitation, memory, proof, the
     timed phases, recheck, ceilings."""
 
@@ -162,7 +162,7 @@ class Record(_StrictRecord):
     status: schema.Status
     reason: schema.Text | None = None
     traceback: schema.Text | None = None
-    parts: dict[schema.PartName, Part] = {}
+    parts: dict[schema.PartName, RecordedPart] = {}
     facts: Facts = {}
     proof: schema.RecordedProof | None = None
     memory: dict[schema.Phase, schema.Weighed] = {}

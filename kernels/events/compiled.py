@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from ..build import cpp
-from .storage import COUNT_BITS, TILE, Delivery
+from .storage import COUNT_BITS, TILE, BatchDelivery
 
 GRAIN = 1 << 18
 """Bins per thread."""
@@ -20,7 +20,7 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     return cpp.unusable() if device.type == "cpu" else "it runs on CPUs"
 
 
-def deliver(call: Delivery) -> None:
+def deliver(call: BatchDelivery) -> None:
     stored, out = call.stored, call.out
     threads = min(torch.get_num_threads(), 1 + out.numel() // GRAIN)
     arrays = (call.chosen, call.shift, stored.bits, stored.starts, stored.entries, out)

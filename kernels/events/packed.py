@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from . import backends
-from .storage import Delivery, stored
+from .storage import BatchDelivery, stored
 
 
 class PackedFrames:
@@ -87,6 +87,6 @@ class PackedFrames:
         out = torch.empty(len(chosen), self.stored.bins, dtype=dtype, device=device)
         if out.numel():
             backends.module(backends.choose(device.type, dtype, backend)).deliver(
-                Delivery(self.stored, chosen, shift, out)
+                BatchDelivery(self.stored, chosen, shift, out)
             )
         return out.view(len(chosen), *self.shape)

@@ -4,14 +4,14 @@ import torch
 from torch import Tensor
 
 from ..bits import unpack
-from .storage import COUNT_BITS, MOST, TILE, Delivery
+from .storage import COUNT_BITS, MOST, TILE, BatchDelivery
 
 
 def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     return None
 
 
-def deliver(call: Delivery) -> None:
+def deliver(call: BatchDelivery) -> None:
     stored, chosen, out = call.stored, call.chosen, call.out
     unpack(stored.bits[chosen], 1, out)
     tile = (chosen[:, None] * stored.tiles + torch.arange(stored.tiles, device=out.device)).view(-1)

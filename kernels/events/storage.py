@@ -55,7 +55,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class BatchDelivery:
     """One batch: a backend writes the counts of `chosen`, moved by `shift`, to `out` (B, bins)."""
 
     stored: Stored

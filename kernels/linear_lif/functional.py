@@ -11,7 +11,7 @@ from ..lif.functional import options_of as neuron_options
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
 from .contract import LinearOptions
-from .fused import Plan, fits, plan_of
+from .fused import CallPlan, fits, plan_of
 from .operator import GRADIENT_TYPES_ARE_FREE, run
 from .split_formats import TIERS
 
@@ -168,7 +168,7 @@ def planned(
     emulate,
     spikes_dtype,
     backend,
-) -> Plan | None:
+) -> CallPlan | None:
     """Returns the plan of calls of this kind; None if `linear_lif` must inspect every call."""
     if input != "spikes" or check or x.shape[-1] != weight.shape[1]:
         return None

@@ -2,7 +2,7 @@
 
 Forward saves the potentials and the input as words of bits. Backward holds the gradient by the
 currents for a few steps at a time. An input of anything but spikes is multiplied densely and saved.
-A `Plan` caches all that calls need beside addresses, which takes longer than the computation in
+A `CallPlan` caches all that calls need beside addresses, which takes longer than the computation in
 small layers.
 """
 
@@ -19,7 +19,7 @@ from ..linear.operands import multiply
 from .contract import LinearOptions, Saved
 
 MOST_PLANS = 1024
-_plans: dict[tuple, "Plan"] = {}
+_plans: dict[tuple, "CallPlan"] = {}
 
 
 def fits(options: LinearOptions, x: Tensor, weight: Tensor) -> bool:
@@ -43,17 +43,19 @@ def allocated(options: LinearOptions, x: Tensor, weight: Tensor) -> tuple[Tensor
     )
 
 
-def plan_of(options: LinearOptions, x: Tensor, weight: Tensor, makes_words: bool = False) -> "Plan":
+def plan_of(
+    options: LinearOptions, x: Tensor, weight: Tensor, makes_words: bool = False
+) -> "CallPlan":
     """Returns the plan of a call that fits; with `makes_words`, of 0/1 spikes for a next layer."""
     key = (options, makes_words, x.shape, x.stride(), x.dtype, len(weight), torch.get_num_threads())
     if (plan := _plans.get(key)) is None:
         if len(_plans) >= MOST_PLANS:
             _plans.clear()
-        plan = _plans[key] = Plan(options, x, len(weight), makes_words)
+        plan = _plans[key] = CallPlan(options, x, len(weight), makes_words)
     return plan
 
 
-class Plan:
+class CallPlan:
     """The common part of calls that differ in addresses only: shape, layout, type and threads."""
 
     def __init__(self, options: LinearOptions, x: Tensor, neurons: int, makes_words: bool):
@@ -164,11 +166,11 @@ class Plan:
         return by_input, by_weight, by_bias
 
 
-class Plans(dict[tuple, Plan | None]):
+class CallPlans(dict[tuple, CallPlan | None]):
     """The plans of a module by kind of call; a copy of the module makes new ones."""
 
-    def __deepcopy__(self, memo) -> "Plans":
-        return Plans()
+    def __deepcopy__(self, memo) -> "CallPlans":
+        return CallPlans()
 
     def __reduce__(self):
-        return Plans, ()
+        return CallPlans, ()

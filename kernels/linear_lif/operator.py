@@ -128,7 +128,7 @@ class Layer(torch.autograd.Function):
         x: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        plan: fused.Plan,
+        plan: fused.CallPlan,
         packed: Tensor | None,
         next_words: Tensor | None,
     ) -> Tensor:

@@ -14,7 +14,7 @@ from support import sass
 from support.slow import representatives
 
 from snnbench.kernels.events import PackedFrames
-from snnbench.kernels.events.storage import TILE, Delivery
+from snnbench.kernels.events.storage import TILE, BatchDelivery
 from snnbench.kernels.events.triton import launch as events_launch
 
 pytestmark = [
@@ -64,7 +64,7 @@ def test_the_machine_code(dtype, shifted, channels, width, registers, tmp_path):
     kept = PackedFrames([torch.zeros(1, channels)], 250)
     shift = torch.zeros(3, dtype=torch.int32) if shifted else None
     out = torch.empty(3, 250 * channels, dtype=dtype)
-    call = Delivery(kept.stored, torch.tensor([0, 0, 0]), shift, out)
+    call = BatchDelivery(kept.stored, torch.tensor([0, 0, 0]), shift, out)
     arguments = (*events_launch.tensors(call), *events_launch.numbers(call))
     instructions, usage = compiled(
         events_launch.deliver_kernel, arguments, events_launch.OPTIONS, tmp_path

@@ -15,7 +15,7 @@ from snnbench.core.case import Case
 from snnbench.core.variant import parse_variants
 from snnbench.environments import versions
 from snnbench.environments.environment import Environment
-from snnbench.environments.recipes import Recipe, Step
+from snnbench.environments.recipes import InstallStep, Recipe
 from snnbench.environments.versions import controls_of, version_environment, versions_among
 
 ADAPTER = """
@@ -216,7 +216,7 @@ def test_it_lies_over_the_environment_that_serves_the_framework_where_ours_has_n
     recipe = Recipe(
         adapters=("snntorch", "torch"),
         description="",
-        steps=(Step(name="all", install=("torch==2.13.0",)),),
+        steps=(InstallStep(name="all", install=("torch==2.13.0",)),),
     )
     standard = Environment("standard", recipe, tmp_path / "standard")
     monkeypatch.setattr(versions, "known", lambda: {"standard": standard})

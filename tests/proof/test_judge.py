@@ -9,7 +9,7 @@ from support.right_call import CASE, Right
 from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.proof import oracle
-from snnbench.proof.judge import Call, _spikes, judge
+from snnbench.proof.judge import JudgedCall, _spikes, judge
 
 WIDE = Case("any", neurons=2100, time_steps=5, batch=2)
 
@@ -217,7 +217,7 @@ CONTRACT = Case("any", workload="contract", time_steps=5, batch=3)
 
 
 def judged(call, output=None, statistics=None):
-    given = Call(call.problem.input, call.spikes, output, call.gradients, statistics)
+    given = JudgedCall(call.problem.input, call.spikes, output, call.gradients, statistics)
     return judge(call.problem, given, call.limits).findings
 
 

@@ -18,7 +18,7 @@ from snnbench.kernels.spec import NEURONS
 from snnbench.measure.phases import Phases, draw_of
 from snnbench.measure.slots import Sampler
 from snnbench.proof import oracle
-from snnbench.proof.judge import Call
+from snnbench.proof.judge import JudgedCall
 from snnbench.proof.limits import limits_of
 from snnbench.proof.recheck import Timed, judge_inference, recheck
 from snnbench.worker.serving import answer_of
@@ -166,7 +166,7 @@ def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_fr
 
     def call(**how):
         spikes = oracle.forward(network, problem.parameters, problem.input, **how).spikes
-        return Call(
+        return JudgedCall(
             problem.input, {name: array.astype(np.float32) for name, array in spikes.items()}
         )
 
@@ -178,7 +178,7 @@ def test_last_spikes_may_follow_from_hidden_decisions_that_rounding_turns_and_fr
     }
 
     def judged(last):
-        given = Call(problem.input, {**forward.spikes, problem.last: last})
+        given = JudgedCall(problem.input, {**forward.spikes, problem.last: last})
         return judge_inference(problem, given, forward, wider)
 
     last = call(contrary=near).spikes[problem.last]

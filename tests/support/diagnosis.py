@@ -7,7 +7,7 @@ from snnbench.core.case import Case
 from snnbench.core.result import Gradients
 from snnbench.proof import oracle
 from snnbench.proof.diagnosis.diagnose import diagnose
-from snnbench.proof.judge import Call, judge
+from snnbench.proof.judge import JudgedCall, judge
 from snnbench.proof.limits import limits_of
 from snnbench.proof.recurrence import run, run_backward
 
@@ -48,7 +48,7 @@ def called(problem, case, spikes, gradients=None):
     spikes = spikes if isinstance(spikes, dict) else {problem.last: spikes}
     return (
         problem,
-        Call(problem.input, spikes, gradients=gradients),
+        JudgedCall(problem.input, spikes, gradients=gradients),
         limits_of(case, problem.network),
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 from snnbench.core.case import Case
 from snnbench.core.result import Gradients
 from snnbench.proof import oracle
-from snnbench.proof.judge import Call, judge
+from snnbench.proof.judge import JudgedCall, judge
 from snnbench.proof.limits import limits_of
 
 from .proofs import problem_of
@@ -34,7 +34,9 @@ class Right:
     def verdict(self, gradients=True, **limits):
         given = self.gradients if gradients else None
         allowed = {name: replace(limit, **limits) for name, limit in self.limits.items()}
-        return judge(self.problem, Call(self.problem.input, self.spikes, gradients=given), allowed)
+        return judge(
+            self.problem, JudgedCall(self.problem.input, self.spikes, gradients=given), allowed
+        )
 
     def finding(self, **how):
         (finding,) = self.verdict(**how).findings

@@ -12,7 +12,7 @@ from snnbench.kernels.surrogates import derivative
 from ..recurrence import Passing, after_reset, risen, run
 from .constants import Constant
 from .fitting import gradients_of, misfit_of, misfits
-from .hypotheses import Backward, Evidence, Hypothesis
+from .hypotheses import BackwardFault, Evidence, Hypothesis
 
 MOST_LOST = 5
 """Most steps at either end that may lack their gradient."""
@@ -23,7 +23,7 @@ def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     follow."""
     yield from _lost(e)
     for text, upstream in _upstreams(e.upstream.astype(np.float64)):
-        yield text, e.suppose(backward=Backward(upstream=upstream))
+        yield text, e.suppose(backward=BackwardFault(upstream=upstream))
     surrogate, spec = derivative(e.spec, np), e.spec
 
     def after(v: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -34,18 +34,18 @@ def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
 
     yield (
         "the surrogate is taken at the potential after the reset",
-        e.suppose(backward=Backward(slope=after)),
+        e.suppose(backward=BackwardFault(slope=after)),
     )
     yield (
         "the surrogate is taken at the potential of the step before",
-        e.suppose(backward=Backward(slope=before)),
+        e.suppose(backward=BackwardFault(slope=before)),
     )
-    at_zero = Backward(slope=lambda v, s: surrogate(v))
+    at_zero = BackwardFault(slope=lambda v, s: surrogate(v))
     yield (
         "the surrogate is taken at the potential itself, not at its distance from the threshold",
         e.suppose(backward=at_zero),
     )
-    at_spikes = Backward(slope=lambda v, s: surrogate(v - spec.threshold) * (s > 0))
+    at_spikes = BackwardFault(slope=lambda v, s: surrogate(v - spec.threshold) * (s > 0))
     yield "the surrogate is used only where a spike was fired", e.suppose(backward=at_spikes)
 
 
@@ -62,7 +62,7 @@ def _lost(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
             upstream = _without(place, e.upstream)
             yield (
                 f"the upstream gradient of the {end} {many} is lost",
-                e.suppose(backward=Backward(upstream=upstream)),
+                e.suppose(backward=BackwardFault(upstream=upstream)),
             )
     for count in range(1, items):
         many = "batch item" if count == 1 else f"{count} batch items"
@@ -117,20 +117,22 @@ def _upstreams(upstream: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     )
 
 
-def _with(backward: Callable[[Evidence, float], Backward], e: Evidence, p: float) -> Hypothesis:
+def _with(
+    backward: Callable[[Evidence, float], BackwardFault], e: Evidence, p: float
+) -> Hypothesis:
     return e.suppose(backward=backward(e, p))
 
 
-def _scaled_surrogate(e: Evidence, p: float) -> Backward:
+def _scaled_surrogate(e: Evidence, p: float) -> BackwardFault:
     surrogate, threshold = derivative(e.spec, np), e.spec.threshold
-    return Backward(slope=lambda v, s: p * surrogate(v - threshold))
+    return BackwardFault(slope=lambda v, s: p * surrogate(v - threshold))
 
 
 BACKWARD_CONSTANTS = [
     Constant(
         "the gradient through the reset counts about {p} times",
         lambda e: 1.0,
-        partial(_with, lambda e, p: Backward(passing=Passing(p))),
+        partial(_with, lambda e, p: BackwardFault(passing=Passing(p))),
     ),
     Constant(
         "the surrogate is multiplied by about {p}",
@@ -141,7 +143,7 @@ BACKWARD_CONSTANTS = [
     Constant(
         "the backward decays by about {p}, not {right}",
         lambda e: e.spec.decay,
-        partial(_with, lambda e, p: Backward(spec=replace(e.spec, decay=p))),
+        partial(_with, lambda e, p: BackwardFault(spec=replace(e.spec, decay=p))),
         (0.5, 0.99),
         1e-3,
         1.0,
@@ -149,13 +151,14 @@ BACKWARD_CONSTANTS = [
     Constant(
         "about {p} is added to the upstream gradient",
         lambda e: 0.0,
-        partial(_with, lambda e, p: Backward(upstream=e.upstream.astype(np.float64) + p)),
+        partial(_with, lambda e, p: BackwardFault(upstream=e.upstream.astype(np.float64) + p)),
     ),
     Constant(
         "upstream gradients are clamped to about ±{p}",
         lambda e: float(np.abs(e.upstream).max()),
         partial(
-            _with, lambda e, p: Backward(upstream=np.clip(e.upstream.astype(np.float64), -p, p))
+            _with,
+            lambda e, p: BackwardFault(upstream=np.clip(e.upstream.astype(np.float64), -p, p)),
         ),
         (0.01, 0.1, 1.0),
         1e-9,
@@ -176,7 +179,7 @@ def cut_off(e: Evidence) -> Iterator[tuple[float, str]]:
                 np.abs(u) <= distance, surrogate(u), outside * surrogate(np.full_like(u, distance))
             )
 
-        return e.suppose(backward=Backward(slope=slope))
+        return e.suppose(backward=BackwardFault(slope=slope))
 
     for outside, words in ((0.0, "zero"), (1.0, "constant")):
         grid, best = np.geomspace(1 / 32, 32, 41) * threshold, (np.inf, threshold)

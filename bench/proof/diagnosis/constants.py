@@ -10,7 +10,7 @@ import numpy as np
 from snnbench.kernels.spec import SURROGATES
 
 from ..recurrence import Passing, before_synapse, run
-from .hypotheses import Backward, Evidence, Hypothesis, currents_for
+from .hypotheses import BackwardFault, Evidence, Hypothesis, currents_for
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _subtracting(e: Evidence, p: float) -> Hypothesis:
     added = np.zeros_like(e.right.currents)
     added[1:] = e.spec.decay * (right - p) * e.right.spikes[:-1]
     currents = e.right.currents + before_synapse(e.spec, added)
-    return e.suppose(currents=currents, backward=Backward(passing=Passing(p / right)))
+    return e.suppose(currents=currents, backward=BackwardFault(passing=Passing(p / right)))
 
 
 MIXED: tuple[tuple[str, int, Callable[[int], np.ndarray]], ...] = (

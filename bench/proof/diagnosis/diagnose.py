@@ -20,7 +20,7 @@ from snnbench.kernels.spec import decay_of
 from ...core.network import Network, Node
 from ...core.result import Gradients
 from .. import oracle
-from ..judge import Call, upstream_of
+from ..judge import JudgedCall, upstream_of
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem, alone, is_chain, places
 from ..recurrence import from_threshold, run, spec_of
@@ -61,7 +61,7 @@ BY_CHANCE = 1e-4
 """Probability below which the places of wrong decisions are no accident."""
 
 
-def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
+def named(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
     """Returns `diagnose`, or None if a strange output makes it fail or a run is too large: the
     verdict stands without a name."""
     if oracle.is_lean(problem.network, *call.x.shape[:2]):
@@ -73,7 +73,7 @@ def named(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
     return None
 
 
-def _with_upstream(problem: Problem, call: Call) -> Problem:
+def _with_upstream(problem: Problem, call: JudgedCall) -> Problem:
     """Returns `problem` with the gradient of its loss in place of its labels."""
     if problem.loss is None:
         return problem
@@ -103,7 +103,7 @@ def _with_constants(problem: Problem) -> Problem:
     return replace(problem, network=Network(network.input, nodes), parameters=parameters)
 
 
-def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
+def diagnose(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
     """Names the fault of a rejected call in one sentence; None if the evidence does not identify
     it. In a large chain of layers only neurons are examined."""
     network = problem.network
@@ -132,7 +132,7 @@ def diagnose(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
     return behind_neurons(problem, call, limits) if by_node else None
 
 
-def _layers(problem: Problem, call: Call) -> list[Problem]:
+def _layers(problem: Problem, call: JudgedCall) -> list[Problem]:
     """Yields each neuron as a network of its own, on the outputs of the framework's nodes before
     it, features in one row. The other input comes from the oracle, free in the neuron before."""
     network = problem.network

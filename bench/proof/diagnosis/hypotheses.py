@@ -21,7 +21,7 @@ MANY = 2**20
 
 
 @dataclass(frozen=True)
-class Backward:
+class BackwardFault:
     """Differences between a backward and its forward; None: as in the forward. `slope` is the
     surrogate's derivative as a function of potentials before the spike and spikes."""
 
@@ -41,7 +41,7 @@ class Hypothesis:
     currents: np.ndarray
     spikes: np.ndarray
     pull: Callable[[np.ndarray], np.ndarray] | None = None
-    backward: Backward = Backward()
+    backward: BackwardFault = BackwardFault()
 
 
 @dataclass
@@ -242,14 +242,15 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         e.respecified(detach_reset=not detached),
     )
     if e.spec.current_decay is not None:
-        plain = Backward(spec=replace(e.spec, current_decay=None))
+        plain = BackwardFault(spec=replace(e.spec, current_decay=None))
         yield (
             "the gradient does not go back through the synaptic current",
             e.suppose(backward=plain),
         )
     if e.spec.adaptation is not None:
         cut, constant = (
-            Backward(passing=Passing(**{way: 0.0})) for way in ("to_threshold", "from_threshold")
+            BackwardFault(passing=Passing(**{way: 0.0}))
+            for way in ("to_threshold", "from_threshold")
         )
         yield "the gradient does not go back through the adaptation", e.suppose(backward=cut)
         yield (

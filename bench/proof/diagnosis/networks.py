@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.network import Node
 from .. import oracle
-from ..judge import Call, Statistics
+from ..judge import JudgedCall, Statistics
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem
 from ..recurrence import run, spec_of
@@ -24,7 +24,7 @@ RECURRENT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 """Faults of a recurrent weight."""
 
 
-def of_inputs(problem: Problem, call: Call, neuron: str, limit: Limits) -> str | None:
+def of_inputs(problem: Problem, call: JudgedCall, neuron: str, limit: Limits) -> str | None:
     """Names the fault between a neuron with wrong decisions and the neurons before it."""
     network = problem.network
     result = oracle.forward(network, problem.parameters, call.x, call.spikes)
@@ -47,7 +47,7 @@ def of_inputs(problem: Problem, call: Call, neuron: str, limit: Limits) -> str |
     return best_fault(network, result, neuron, call.statistics and call.statistics[0], misfit)
 
 
-def behind_neurons(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
+def behind_neurons(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
     """Names the fault of the output, running statistics, or gradients where all decisions are
     right."""
     network, output = problem.network, problem.network.output.name

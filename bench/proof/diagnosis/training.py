@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.training import MEAN_OF_TIME, OPTIMIZERS
 from .. import oracle
-from ..judge import Call, judge
+from ..judge import JudgedCall, judge
 from ..limits import LimitsByNode
 from ..problem import Problem
 from ..training import Descent, loss_and_gradient
@@ -17,7 +17,7 @@ By = dict[str, dict[str, np.ndarray]]
 Stepped = Callable[[Descent, list[By]], None]
 
 
-def loss_fault(problem: Problem, call: Call, limits: LimitsByNode) -> str | None:
+def loss_fault(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
     """Names the wrong loss that explains the gradients of a call with right decisions and a
     right output."""
     if problem.loss is None or call.gradients is None:

@@ -13,7 +13,7 @@ import torch
 
 from ...lif.triton.launch import DTYPES
 from ...lif.triton.launch import unavailable as triton_unavailable
-from ..storage import Delivery
+from ..storage import BatchDelivery
 from .kernels import deliver_kernel
 
 ENTRIES, WARPS = 128, 4
@@ -42,7 +42,7 @@ def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
     return triton_unavailable(device, dtype)
 
 
-def deliver(call: Delivery) -> None:
+def deliver(call: BatchDelivery) -> None:
     arrays, device = tensors(call), call.out.device
     grid = (len(call.chosen) * call.stored.tiles, 1, 1)
     with _current(device):
@@ -55,20 +55,20 @@ def deliver(call: Delivery) -> None:
             _ready[key] = Ready(compiled, numbers(call))
 
 
-def tensors(call: Delivery) -> tuple[torch.Tensor | None, ...]:
+def tensors(call: BatchDelivery) -> tuple[torch.Tensor | None, ...]:
     """Returns the kernel's first arguments."""
     stored = call.stored
     return call.chosen, call.shift, stored.bits, stored.starts, stored.entries, call.out
 
 
-def numbers(call: Delivery) -> tuple[int, ...]:
+def numbers(call: BatchDelivery) -> tuple[int, ...]:
     """Returns the kernel's other arguments."""
     stored = call.stored
     group = math.gcd(stored.bins, WIDEST)
     return len(stored.bits), stored.bins // group, stored.shape[-1], group, ENTRIES
 
 
-def kind(call: Delivery) -> tuple:
+def kind(call: BatchDelivery) -> tuple:
     """Returns the key of a compiled kernel: types, absent tensors, alignment to 16 bytes, and
     numbers."""
     stored = call.stored

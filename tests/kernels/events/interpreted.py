@@ -10,7 +10,7 @@ from support.counts import counts_of, dense, hostile, moved
 from support.slow import representatives
 
 from snnbench.kernels.events import PackedFrames, backends
-from snnbench.kernels.events.storage import Delivery
+from snnbench.kernels.events.storage import BatchDelivery
 from snnbench.kernels.events.triton import launch
 
 assert launch.unavailable(torch.device("cpu"), torch.float32) is None, "run with TRITON_INTERPRET=1"
@@ -84,7 +84,7 @@ def test_a_recording_that_there_is_not_becomes_nan_and_nothing_else_does():
     kept = PackedFrames([torch.ones(2, 5)] * 3, 3)
     for shift in (None, torch.zeros(4, dtype=torch.int32)):
         out = torch.full((4, 15), -1.0)
-        launch.deliver(Delivery(kept.stored, torch.tensor([2, 3, 0, -1]), shift, out))
+        launch.deliver(BatchDelivery(kept.stored, torch.tensor([2, 3, 0, -1]), shift, out))
         assert (
             out.isnan().all(1).tolist() == out.isnan().any(1).tolist() == [False, True, False, True]
         )
@@ -102,7 +102,7 @@ def test_it_is_one_launch_and_writes_nothing_beyond_its_batch(monkeypatch):
     frames = counts_of(3, 37, 97)
     kept, chosen = PackedFrames(frames, 37), torch.tensor([1, 2])
     room = torch.full((4, 37 * 97), -1.0)
-    launch.deliver(Delivery(kept.stored, chosen, None, room[1:3]))
+    launch.deliver(BatchDelivery(kept.stored, chosen, None, room[1:3]))
     assert launched == [(2 * 2, 1, 1)]
     assert torch.equal(room[1:3].view(2, 37, 97), dense(frames, 37)[chosen])
     assert (room[0] == -1).all() and (room[3] == -1).all()

@@ -11,7 +11,7 @@ from support.gpuless import QUICK, SLOW, run_interpreted
 from triton.compiler import CompiledKernel
 
 from snnbench.kernels.events import PackedFrames, backends
-from snnbench.kernels.events.storage import Delivery
+from snnbench.kernels.events.storage import BatchDelivery
 from snnbench.kernels.events.triton import launch
 
 CASES = Path(__file__).with_name("interpreted.py")
@@ -45,7 +45,7 @@ def test_other_types_are_left_to_torch():
 def test_the_compiler_is_told_how_recordings_lie(channels, group):
     kept = PackedFrames([torch.zeros(1, channels)], 250)
     numbers = launch.numbers(
-        Delivery(kept.stored, torch.tensor([0]), None, torch.empty(1, 250 * channels))
+        BatchDelivery(kept.stored, torch.tensor([0]), None, torch.empty(1, 250 * channels))
     )
     assert numbers == (1, 250 * channels // group, channels, group, launch.ENTRIES)
 
@@ -71,14 +71,16 @@ def calls_of_all_kinds():
     others = PackedFrames([torch.ones(37, 4)] * 3, 37)
     chosen, shift = torch.zeros(9, dtype=torch.int64), torch.zeros(9, dtype=torch.int32)
     for _ in range(2):
-        yield Delivery(kept.stored, chosen[:2], None, torch.empty(2, 185))
-        yield Delivery(kept.stored, chosen[1:3], None, torch.empty(2, 185))
-        yield Delivery(kept.stored, chosen[:2], shift[:2], torch.empty(2, 185))
-        yield Delivery(kept.stored, chosen[:2], shift[1:3], torch.empty(2, 185))
-        yield Delivery(kept.stored, chosen[:2], None, room[1:371].view(2, 185))
-        yield Delivery(kept.stored, chosen[:2], None, torch.empty(2, 185, dtype=torch.bfloat16))
-        yield Delivery(others.stored, chosen[:2], None, torch.empty(2, 148))
-        yield Delivery(
+        yield BatchDelivery(kept.stored, chosen[:2], None, torch.empty(2, 185))
+        yield BatchDelivery(kept.stored, chosen[1:3], None, torch.empty(2, 185))
+        yield BatchDelivery(kept.stored, chosen[:2], shift[:2], torch.empty(2, 185))
+        yield BatchDelivery(kept.stored, chosen[:2], shift[1:3], torch.empty(2, 185))
+        yield BatchDelivery(kept.stored, chosen[:2], None, room[1:371].view(2, 185))
+        yield BatchDelivery(
+            kept.stored, chosen[:2], None, torch.empty(2, 185, dtype=torch.bfloat16)
+        )
+        yield BatchDelivery(others.stored, chosen[:2], None, torch.empty(2, 148))
+        yield BatchDelivery(
             PackedFrames([torch.ones(37, 5)], 37).stored, chosen[:2], None, torch.empty(2, 185)
         )
 

@@ -61,9 +61,9 @@ def multiplied(monkeypatch):
         seen.append((x.dtype, weight.dtype))
         return real(plan, x, weight, *more)
 
-    real = fused.Plan.forward
+    real = fused.CallPlan.forward
     monkeypatch.setattr(passes, "forward", noted(passes.forward))
-    monkeypatch.setattr(fused.Plan, "forward", planned)
+    monkeypatch.setattr(fused.CallPlan, "forward", planned)
     return seen
 
 
@@ -150,16 +150,18 @@ def test_layers_hand_on_their_spikes_in_words(monkeypatch):
     packed, made = [], stack()
     alone = torch.nn.Sequential(*(LinearLIF.of(layer.linear, input="spikes") for layer in made))
     expected = [made(spikes_in()), *gradients(alone, spikes_in())]
-    real = fused.Plan.forward
+    real = fused.CallPlan.forward
     monkeypatch.setattr(
-        fused.Plan, "forward", lambda *given: (packed.append(given[4] is not None), real(*given))[1]
+        fused.CallPlan,
+        "forward",
+        lambda *given: (packed.append(given[4] is not None), real(*given))[1],
     )
     made.zero_grad()
     actual = [made(spikes_in()), *gradients(made, spikes_in())]
     assert packed == [False, True, True] * 2
     assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
     monkeypatch.setattr(
-        fused.Plan,
+        fused.CallPlan,
         "forward",
         lambda *given: real(*given[:4], None if given[4] is None else given[4] * 0, given[5]),
     )
