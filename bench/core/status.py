@@ -1,4 +1,4 @@
-"""The statuses of cases, and the status of an exception or of an error text."""
+"""The statuses of cases, of an exception or an error text, and the limits of error texts."""
 
 from collections.abc import Iterable
 
@@ -38,6 +38,21 @@ _HOST_MEMORY = (
     "cannot allocate memory for thread-local data", "out of memory allocating",
 )  # fmt: skip
 NO_SPACE = "No space left on device"
+
+# An exception of a compiler can have megabytes. These limits keep events and records small; what is
+# printed of them is shorter still (`common.texts.SHOWN`, `report.answer.MOST_OF_A_REASON`).
+LONGEST_REASON = 2000
+"""Characters of an exception in one line; the beginning is kept."""
+LONGEST_FOR_JUDGE = 4000
+"""Characters of an exception in a call for the judge, which finds its status in them; the beginning
+is kept."""
+LONGEST_TRACEBACK = 4000
+"""Characters of a traceback; its middle is cut out, as it begins with the adapter's line and ends
+with the error."""
+TAIL_BYTES = 4096
+"""Size of the end of a worker's output in its record: a process that dies says why last."""
+LONGEST_TEXT = 10_000
+"""Characters of any text in a record, wherever it was written; the beginning is kept."""
 
 OWN_SIZE = "own size"
 """Prefix of a proof's stage at the size of the case."""
@@ -83,6 +98,7 @@ def memory_status(text: str, device: str = "") -> str | None:
 
 
 def in_words(error: BaseException) -> str:
-    """Returns the type and the text of an exception in one line of at most 2000 characters."""
+    """Returns the type and the text of an exception in one line."""
     text = " ".join(str(error).split())
-    return cut(f"{type(error).__name__}: {text}", 2000) if text else type(error).__name__
+    name = type(error).__name__
+    return cut(f"{name}: {text}", LONGEST_REASON) if text else name

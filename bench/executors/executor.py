@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-TAIL_BYTES = 4096
-"""Size of the end of a worker's output that is kept in its record."""
+from ..core.status import TAIL_BYTES
 
 
 class CannotStart(Exception):

@@ -18,8 +18,9 @@ from typing import Any
 from ..common.files import naming, own_folder
 from ..common.texts import clean
 from ..core.network import TEXTS
+from ..core.status import TAIL_BYTES
 from .events import MOST_BYTES, read_events, read_object
-from .executor import TAIL_BYTES, CannotStart, Ending, Executor
+from .executor import CannotStart, Ending, Executor
 from .local import LocalExecutor
 from .variables import worker_environment
 

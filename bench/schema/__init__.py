@@ -24,7 +24,7 @@ from ..common.mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
 from ..common.texts import anonymous, clean, cut
 from ..core.breakdown import KINDS, STAGES
 from ..core.case import PHASES
-from ..core.status import PARTS, STATUSES
+from ..core.status import LONGEST_TEXT, PARTS, STATUSES
 
 if TYPE_CHECKING:
     Status = str
@@ -44,8 +44,8 @@ else:  # a type checker cannot read a Literal that is computed
 
 LARGEST_FILE = 1 << 26
 """Bytes of a document."""
-LONGEST_TEXT, MOST_TEXTS = 10_000, 100
-"""Characters of a text, of which the beginning is kept if it is longer; texts of a list."""
+MOST_TEXTS = 100
+"""Texts of a list."""
 
 WRITTEN = {"written": True}
 """Validation context in which texts lose names of the user and the machine."""

@@ -7,9 +7,7 @@ from pathlib import Path
 from ..common.texts import cut
 from ..core.contract import Unsupported
 from ..core.fingerprint import files_of, folder_of
-
-LONGEST_TRACEBACK = 4000
-"""Characters; the middle of a longer traceback is cut out."""
+from ..core.status import LONGEST_TRACEBACK
 
 MISSING = (
     (ModuleNotFoundError, r"No module named '(?P<module>[^']+)'"),

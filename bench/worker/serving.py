@@ -13,6 +13,7 @@ from ..core.case import Case
 from ..core.complete import whole
 from ..core.contract import ACROSS, Adapter, FixedPoint, Program
 from ..core.result import BY_HARNESS, Answer
+from ..core.status import LONGEST_FOR_JUDGE
 from ..workloads import workload_of
 from .channel import Channel
 from .failures import from_author, lack
@@ -32,8 +33,6 @@ HANDED_OVER = {
 }
 """Methods that the judge may call: without a result, with a result that stays in the worker, and
 with a result that is judged."""
-LONGEST_TEXT = 4000
-"""Characters of an error for the judge."""
 
 
 class ProvedAdapter:
@@ -101,7 +100,7 @@ class Serving:
         error = lack(error, self.version)
         self.traceback = from_author(error, self.reference)
         contract = (kind for kind in ACROSS if isinstance(error, kind))
-        return [next(contract, type(error)).__name__, cut(str(error), LONGEST_TEXT)]
+        return [next(contract, type(error)).__name__, cut(str(error), LONGEST_FOR_JUDGE)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
         """Returns the result of a call as JSON, or the kind and text of its error."""
