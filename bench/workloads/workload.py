@@ -1,5 +1,10 @@
 """A named network: a function from a case to its network, and the axes of a case on which it
-depends."""
+depends.
+
+To add a workload: a function under `@workload` in a file of this folder, its name in `__init__.py`,
+a line in `docs/networks.md`, and its wrong networks in `tests/faults/wrong/` with their words in
+`faults.toml`. CONTRIBUTING.md has more on new axes and new kinds of nodes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

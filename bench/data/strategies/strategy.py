@@ -1,4 +1,9 @@
-"""The base class of strategies."""
+"""The base class of strategies.
+
+To add a strategy: a subclass in `counts.py` or, of tonic, in `caches.py`, its name in `frames.py`
+or `tonic.py` (twice, and in `through_loader` if it uses torch's DataLoader), and a line in
+`docs/data.md`. Tests and reports find it by that name.
+"""
 
 import os
 import shutil
