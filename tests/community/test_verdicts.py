@@ -47,6 +47,16 @@ def test_a_forgery_is_named(forged, tmp_path, name):
     assert all("\n" not in sentence for sentence in named)
 
 
+def test_a_proof_of_few_recordings_is_named(tmp_path):
+    forged = Forged(text_of(bundle_of(BundleFile(committed("data")))[0]))
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert verdict.faults == []
+    forged.timed("tonic")["proof"]["stages"][0]["name"] = "frames of 128 recordings"
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    words = "stages frames of 128 recordings, not frames of 1024 recordings"
+    assert any(words in str(fault) for fault in verdict.faults)
+
+
 def test_every_kind_is_planted():
     assert {kind for kind, _, _ in FORGERIES.values()} == KINDS.keys()
 

@@ -23,7 +23,7 @@ def proofs(record: Record, where: str) -> Iterator[Fault]:
     yield from _status(record, where)
     if record.proof:
         yield from _verdict(record, where)
-        if record.proof["passed"] and record.case["workload"] != DATA:
+        if record.proof["passed"]:
             yield from _stages(record, where)
 
 
