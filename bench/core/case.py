@@ -195,6 +195,11 @@ class Case:
         return self.neuron.label() if self.neuron else None
 
     @property
+    def delivers_data(self) -> bool:
+        """True if it delivers data and computes no network: its step is an epoch."""
+        return self.workload == DATA
+
+    @property
     def native(self) -> bool:
         return isinstance(self.neuron, Native)
 

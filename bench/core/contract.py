@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from snnbench.kernels.spec import NeuronSpec
 
 from .breakdown import Breakdown
-from .case import DATA, Case
+from .case import Case
 from .network import Network, Node, Shape
 from .result import Array, ReadByHarness, Result
 from .training import refused
@@ -183,7 +183,7 @@ class Adapter(ABC):
     def refuses(self, case: Case, network: Network) -> str | None:
         """Returns the reason why this adapter cannot compute a case, None if it can: `refusal`,
         `supports`, and what follows from the declarations above and from `network`."""
-        if case.workload == DATA:
+        if case.delivers_data:
             return f"{self.name} computes networks; it loads no data"
         if reason := self.refusal or self.refuses_variant(case):
             return reason

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..core.case import DATA, Case
+from ..core.case import Case
 from ..core.variant import VariantPattern
 
 
@@ -65,7 +65,7 @@ class AdapterInfo:
 
     def suits(self, case: Case) -> bool:
         """Returns true if both load data, or both compute networks."""
-        return self.loads_data == (case.workload == DATA)
+        return self.loads_data == case.delivers_data
 
     @property
     def recorded(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core.case import DATA, PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
+from ..core.case import PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
 from ..core.status import OWN_SIZE, worst
 from ..core.variant import VARIANT_FIELDS
 from .identity import image_of, made_of
@@ -89,11 +89,6 @@ class Row:
     def rankable(self) -> bool:
         """True if it is sound and not a native neuron, which differs between frameworks."""
         return self.sound and not self.case.native
-
-    @property
-    def delivers(self) -> bool:
-        """True if it delivers data and computes no network: its step is an epoch."""
-        return self.case.workload == DATA
 
     def phase_status(self, phase: str) -> str | None:
         """Returns the worst status of a phase in all blocks; None if no block reached it."""

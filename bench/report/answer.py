@@ -63,10 +63,10 @@ def fastest(
         if time.low is not None and time.high is not None
         else ""
     )
-    word = "an epoch" if best.delivers else "a step"
+    word = "an epoch" if best.case.delivers_data else "a step"
     figures = (
         f"{units.seconds(time.seconds)} "
-        f"{word}{between}{'' if best.delivers else f', with {_memory(best)}'}"
+        f"{word}{between}{'' if best.case.delivers_data else f', with {_memory(best)}'}"
     )
     if not level:
         return f"The fastest is {name(best)}: {figures}."
@@ -163,7 +163,9 @@ def report_answer(table: Table) -> list[str]:
             NATIVE if any(entry.native and entry.row.sound for entry in table.entries) else NOTHING
         ]
     sentences = []
-    kinds = grouped(groups, lambda group: (group[0].row.case.precision, group[0].row.delivers))
+    kinds = grouped(
+        groups, lambda group: (group[0].row.case.precision, group[0].row.case.delivers_data)
+    )
     several = len({precision for precision, _ in kinds}) > 1
     for (precision, delivers), of_kind in kinds.items():
         sentences += _of_kind(

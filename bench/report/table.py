@@ -40,7 +40,7 @@ class Table:
         self.variants = sorted({entry.variant for entry in self.entries})
         self.columns = [metric.name for metric in metrics]
         """Columns of results.csv, in order."""
-        self.step = "epoch" if rows and all(row.delivers for row in rows) else "step"
+        self.step = "epoch" if rows and all(row.case.delivers_data for row in rows) else "step"
         """Word for the phase `step`: a case that delivers data has epochs."""
         self._contrasts: dict[tuple[Any, ...], Array] = {}
 

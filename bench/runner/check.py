@@ -8,7 +8,7 @@ from typing import Any
 
 from ..common import units
 from ..common.mistakes import ConfigError
-from ..core.case import DATA, Case
+from ..core.case import Case
 from ..core.jobs import Inquiry
 from ..core.variant import ALL, VariantPattern, parse_variants
 from ..data.files import Shelf
@@ -126,7 +126,7 @@ class Checker:
         case = planned.case
         if planned.status:
             return Checked(case, planned.status, planned.reason)
-        material = self.recordings.of(case) if case.workload == DATA else None
+        material = self.recordings.of(case) if case.delivers_data else None
         task = (
             planned.task(material=material, cache=self.scratch / planned.id)
             if material

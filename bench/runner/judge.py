@@ -8,7 +8,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from ..core.case import DATA, Case
+from ..core.case import Case
 from ..executors.executor import CannotStart
 from ..executors.launch import Launched
 from ..measure.phases import Draw
@@ -83,7 +83,7 @@ class Judge:
             self._restore(material)
         return {
             "case": case.as_dict(),
-            "recordings" if case.workload == DATA else "free_run": material and str(material),
+            "recordings" if case.delivers_data else "free_run": material and str(material),
         }
 
     def _ask(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.case import DATA
 from ..data.files import Shelf
 from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, Surroundings, launch
@@ -68,7 +67,7 @@ class Launcher:
     def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """Returns the folder of a case's recordings, or the file with the oracle's free run of its
         problem. Missing ones are made once in a run: recordings here, a free run by a worker."""
-        if planned.case.workload == DATA:
+        if planned.case.delivers_data:
             return self.recordings.of(planned.case), Outcome()
         path = self._problem(planned)
         self.restore(path)
@@ -107,7 +106,7 @@ class Launcher:
 
     def set_problem_aside(self, planned: PlannedCase) -> str | None:
         """Renames the file of a case's problem if it is damaged, and returns a sentence on it."""
-        if planned.case.workload == DATA:
+        if planned.case.delivers_data:
             return None
         path = self._problem(planned)
         if path in self._whole or not path.exists():

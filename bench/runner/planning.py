@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.mistakes import ConfigError
-from ..core.case import DATA, NO_NETWORK, Case
+from ..core.case import NO_NETWORK, Case
 from ..core.jobs import Inquiry, Task
 from ..core.variant import ALL, VariantPattern, parse_variants
 from ..environments.inventory import Home, Inventory, take_inventory
@@ -85,7 +85,7 @@ class PlannedCase:
             cache=cache,
             version=self.adapter.name if self.adapter.pattern.version else None,
             timeout=how.timeout,
-            **{"recordings" if case.workload == DATA else "free_run": material},
+            **{"recordings" if case.delivers_data else "free_run": material},
         )
 
 

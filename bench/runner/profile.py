@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.files import naming
-from ..core.case import DATA, Case
+from ..core.case import Case
 from ..executors.executor import Executor
 from ..executors.launch import Outcome, Surroundings, launch, scratch_apart
 from ..executors.local import LocalExecutor
@@ -37,7 +37,7 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
     case = planned.case
     if planned.status:
         return Profiled(case, planned.status, planned.reason)
-    if case.workload == DATA:
+    if case.delivers_data:
         return Profiled(
             case, "unsupported", "an epoch of data has no step that could be taken apart"
         )

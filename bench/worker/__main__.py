@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..core.case import DATA
 from ..core.jobs import Inquiry, Task
 from .sandbox import (
     HarnessDiskFull,
@@ -95,7 +94,7 @@ def prove(job: Job, emit: Emit) -> None:
 
 def _worker(job: Job, emit: Emit) -> Any:
     task = Task.from_dict(job)
-    if task.case.workload == DATA:
+    if task.case.delivers_data:
         from .data_case import DataWorker
 
         return DataWorker(task, emit, job)

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from ..core.case import DATA, Case
+from ..core.case import Case
 from ..core.contract import (
     ACROSS,
     Adapter,
@@ -117,7 +117,7 @@ def serve(channel: Channel) -> None:
         link, case = Link(channel, Path(order["folder"])), Case.from_dict(order["case"])
         start = time.perf_counter()
         carry_out, part = (_prove, "proof") if "prove" in order else (_recheck, "recheck")
-        if case.workload == DATA:
+        if case.delivers_data:
             carry_out = _prove_data if "prove" in order else _recheck_data
         events: list[Event] = []
         try:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ... import __version__
-from ...core.case import DATA
 from ...core.status import RESULTS, worst
 from ...proof.frames import stage_of
 from ...proof.judge import MOST_UNSEEN
@@ -75,7 +74,7 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
     if record.snnbench != __version__:
         return
     stages = [stage["name"] for stage in record.proof["stages"]]
-    if case.workload == DATA:
+    if case.delivers_data:
         if stages != [stage_of(case)]:
             yield Fault(
                 "stages",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.case import DATA, SPIKES
+from ...core.case import SPIKES
 from ...measure.floor import ALLOWED, shortest
 from ...measure.slots import MOST_SAMPLES
 from ...measure.work import mandatory
@@ -82,7 +82,7 @@ def _slot(slot: Slot, where: str) -> Iterator[Fault]:
 
 def _floor(record: Record, phase: str, where: str) -> Iterator[Fault]:
     case, part = record.typed_case, record.parts[phase]
-    if part.timing is None or record.status != "ok" or case.workload == DATA:
+    if part.timing is None or record.status != "ok" or case.delivers_data:
         return
     if part.floor_s is None:
         yield Fault("floor", where, "it has times and no floor_s, the hardware's least")

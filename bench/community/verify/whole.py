@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import isclose, prod
 from typing import Any
 
-from ...core.case import DATA, full_name
+from ...core.case import full_name
 from ...core.variant import VARIANT_FIELDS
 from ...experiment.config import Experiment
 from ...experiment.grid import excludes, points
@@ -57,12 +57,12 @@ def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
         return {}
     experiment = Experiment.model_validate(values)
     recorded = [record.typed_case for record in bundle.records]
-    variants = dict.fromkeys((case.variant, case.workload == DATA) for case in recorded)
+    variants = dict.fromkeys((case.variant, case.delivers_data) for case in recorded)
     cases = (
         point.computed_by(variant)
         for point in points(experiment, sorted({case.device for case in recorded}))
         for variant, data in variants
-        if data == (point.workload == DATA)
+        if data == point.delivers_data
     )
     of_variants = [
         entry for entry in experiment.exclude if not entry.keys().isdisjoint(VARIANT_FIELDS)

@@ -24,7 +24,7 @@ class Loading(Adapter):
 
     def refuses(self, case: Case, network: Network) -> str | None:
         """Returns the reason why a case cannot be measured, or None."""
-        if case.workload != DATA:
+        if not case.delivers_data:
             return f"{self.name} loads data (workload {DATA}); it computes no networks"
         if missing := self.refuses_variant(case):
             return missing

@@ -181,7 +181,7 @@ def _of_items(
 
 def _samples_per_s(row: Row) -> float | None:
     """Returns samples per second: of a batch, or of an epoch's batches where data is delivered."""
-    batches = row.first.facts.get("batches") if row.delivers else 1
+    batches = row.first.facts.get("batches") if row.case.delivers_data else 1
     return (
         batches * row.case.batch / row.estimates["step"].seconds
         if batches and "step" in row.estimates

@@ -60,7 +60,9 @@ def _missing(table: Table) -> str:
     if not proved:
         return "No proof was tried."
     return (
-        OF_DATA if all(row.delivers for row in proved) else "No proof came as far as its own size."
+        OF_DATA
+        if all(row.case.delivers_data for row in proved)
+        else "No proof came as far as its own size."
     )
 
 

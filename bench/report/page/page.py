@@ -104,8 +104,8 @@ def html_text(
         ],
         provenance=provenance(rows, conditions),
         workloads=_workloads(table),
-        networks=not rows or any(not row.delivers for row in rows),
-        deliveries=any(row.delivers for row in rows),
+        networks=not rows or any(not row.case.delivers_data for row in rows),
+        deliveries=any(row.case.delivers_data for row in rows),
         unasked=_unasked(table),
         step=table.step,
     )

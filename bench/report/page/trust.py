@@ -130,12 +130,12 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
 def _proofs(ranked: Sequence[Row]) -> list[str]:
     """Returns sentences on the proofs of the ranked rows, apart for networks and deliveries."""
     sentences = []
-    if any(not row.delivers for row in ranked):
+    if any(not row.case.delivers_data for row in ranked):
         sentences.append(
             "Every ranked row was first proved to compute the same network as the float64 oracle: "
             "decisions and gradients agree within the limits of its precision."
         )
-    if any(row.delivers for row in ranked):
+    if any(row.case.delivers_data for row in ranked):
         subject = "delivery of data" if sentences else "row"
         sentences.append(
             f"Every ranked {subject} was first proved: its frames and labels equal tonic's, "
