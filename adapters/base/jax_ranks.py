@@ -169,7 +169,7 @@ class ShardedProgram(JaxProgram):
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
         """Returns facts about the devices, measured outside the clock: see
-        `snnbench.schema.distributed`. Devices share the cores and the memory of this process, and
+        `snnbench.schema.reported`. Devices share the cores and the memory of this process, and
         XLA does not report waiting."""
         each = {"cores": len(os.sched_getaffinity(0)), "host_peak_bytes": None, "wait_s": None}
         facts: dict[str, Any] = {

@@ -27,7 +27,7 @@ counts."""
 def terms(
     network: JaxNetwork, case: Case, mesh: Mesh, parameters: Parameters, x: Array, upstream: Array
 ) -> dict[str, Any]:
-    """Returns the terms by the names in `snnbench.schema.distributed`."""
+    """Returns the terms by the names in `snnbench.schema.reported`."""
     alone = JaxProgram(
         network.adapter, replace(case, ranks=ABSENT, parallel=ABSENT), network.network
     )

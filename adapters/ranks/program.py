@@ -207,7 +207,7 @@ class RankedProgram(Program):
 
     def distributed(self, parameters: Parameters, array: Array, upstream: Array) -> dict[str, Any]:
         """Returns facts about the ranks, measured outside the clock in a step of their own: see
-        `snnbench.schema.distributed`."""
+        `snnbench.schema.reported`."""
         x = self.put_input(array)
         back = self.put_upstream(upstream, self.forward(x))
         self.ranks.ask("waited", self.number)

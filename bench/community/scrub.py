@@ -13,45 +13,34 @@ from snnbench.adapters.registry import is_own
 
 from ..common.texts import IMPERSONAL, anonymous
 from ..records.record import Record
-from ..schema.facts import KnownFacts
+from ..schema.reported import KnownFacts, Reported
 
 OWN_WORDS = ("ok", "unsupported", "pruned", "timeout", "interrupted", "implausible", "check_failed")
 """Statuses whose reasons snnbench or an adapter wrote; the others quote errors."""
 LEFT_OUT = "its words are left out"
 
 FIELDS = (
-    "snnbench", "case_id", "case", "set", "block", "live_set", "attempt", "done_key", "status",
-    "reason", "parts", "facts", "proof", "memory", "memory_meaning", "host_peak_bytes", "breakdown",
-    "learning", "ceilings", "warnings", "exit_code", "signal", "adapter", "environment", "machine",
-    "measure", "monitor", "started_at", "duration_s", "overhead_s", "git_commit", "distributed",
-)  # fmt: skip
+    *("snnbench", "git_commit", "case_id", "case", "set", "block", "live_set", "attempt"),
+    *("done_key", "status", "reason", "parts", "proof", *Reported.model_fields, "ceilings"),
+    *("warnings", "exit_code", "signal", "adapter", "environment", "machine", "measure"),
+    *("monitor", "started_at", "duration_s", "overhead_s"),
+)
 """Public fields of a record; `traceback` and `stderr_tail` are never exported."""
 INSIDE = {
     "adapter": ("name", "version", "reference", "source_sha256", "closure"),
     "environment": ("name", "hash", "python", "devices", "image"),
     "machine": (
-        *(
-            "cpu",
-            "usable_threads",
-            "memory_bytes",
-            "gpus",
-            "hash",
-            "cores",
-            "threads",
-            "system",
-            "container",
-            "node",
-            "node_of",
-        ),
+        *("cpu", "usable_threads", "memory_bytes", "gpus", "hash", "cores", "threads", "system"),
+        *("container", "node", "node_of"),
     ),
     "monitor": ("null_s", "load_average", "foreign_cores", "throttle_reasons", "canary"),
     "facts": tuple(KnownFacts.__annotations__),
 }
 FREE = (
     *("reason", "findings", "loosened", "warnings", "memory_meaning", "disturbed", "unknown"),
-    *("native", "backend", "product", "output_dtype", "state_dtype"),
+    *("facts", "distributed"),
 )
-"""Fields with free text, possibly from a third-party adapter."""
+"""Fields with free texts, at any depth, possibly from a third-party adapter."""
 EXPERIMENT = ("name", "seed", "exclude", "grid", "measure")
 """Public fields of `experiment.json`, without a user's adapters, images and data folders."""
 
@@ -141,7 +130,7 @@ def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str
     for part in public.get("parts", {}).values():
         _shorten_reason(part, part.get("status") or record.status)
     _shorten_reason(public, record.status)
-    public = {name: _texts(value, name, clean) for name, value in public.items()}
+    public = _texts(public, False, clean)
     return {
         "schema": record.schema_version,
         **{name: value for name, value in public.items() if value not in ({}, [])},
@@ -175,15 +164,13 @@ def _shorten_reason(ended: dict[str, Any], status: str) -> None:
     ended["reason"] = f"{error[0] + ': ' if error else ''}({', '.join(phrases)})"
 
 
-def _texts(value: Any, key: str, clean: Callable[[str], str]) -> Any:
-    """Returns `value` of the field `key` with all free texts cleaned."""
+def _texts(value: Any, free: bool, clean: Callable[[str], str]) -> Any:
+    """Returns `value` with cleaned texts if it is `free`, else with those of free fields in it."""
     if isinstance(value, str):
-        return clean(value) if key in FREE else value
+        return clean(value) if free else value
     if isinstance(value, dict):
-        return {name: _texts(item, name, clean) for name, item in value.items()}
-    return (
-        [_texts(item, key, clean) for item in value] if isinstance(value, list | tuple) else value
-    )
+        return {name: _texts(item, free or name in FREE, clean) for name, item in value.items()}
+    return [_texts(item, free, clean) for item in value] if isinstance(value, list) else value
 
 
 @cache

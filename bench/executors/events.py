@@ -16,21 +16,16 @@ from ..schema import (
     Label,
     Number,
     PartName,
-    Phase,
     Positive,
-    RecordedBreakdown,
     RecordedEnvironment,
-    RecordedLearning,
     Seconds,
     Share,
     Status,
     Text,
     Texts,
-    Weighed,
     understood,
 )
-from ..schema.distributed import Distributed
-from ..schema.facts import Facts
+from ..schema.reported import Reported
 
 SENSELESS = "its worker reported what makes no sense"
 NEEDED = {
@@ -94,7 +89,7 @@ class Described(_StrictEvent):
     error: str | None = None
 
 
-class Event(_StrictEvent):
+class Event(Reported):
     """The known fields of an event, for all jobs; others are dropped."""
 
     part: PartName
@@ -104,13 +99,6 @@ class Event(_StrictEvent):
     seconds: Seconds | None = None
     cpu_seconds: Seconds = 0.0
     warnings: Texts = []
-    facts: Facts = {}
-    memory: dict[Phase, Weighed] = {}
-    meaning: str | None = None
-    host_peak_bytes: Bytes | None = None
-    breakdown: RecordedBreakdown | None = None
-    learning: RecordedLearning | None = None
-    distributed: Distributed | None = None
     flops_per_s: Positive | None = None
     bytes_per_s: Positive | None = None
     rates: AllRates = AllRates()

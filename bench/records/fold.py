@@ -4,6 +4,10 @@ from typing import Any
 
 from ..core.status import worst
 from ..schema import MOST_TEXTS
+from ..schema.reported import Reported
+
+REPLACED = {"proof", *Reported.model_fields} - {"facts"}
+"""Fields of a record that the last event with such a field gives."""
 
 
 def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -24,14 +28,7 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         folded["warnings"] = list(dict.fromkeys(warnings))[:MOST_TEXTS]
         if facts:
             folded["facts"] = folded.get("facts", {}) | facts
-        if "memory" in event:
-            folded |= {"memory": event["memory"], "memory_meaning": event.get("meaning")}
-            folded["host_peak_bytes"] = event.get("host_peak_bytes")
-        folded |= {
-            name: event[name]
-            for name in ("proof", "breakdown", "learning", "distributed")
-            if name in event
-        }
+        folded |= {name: event[name] for name in REPLACED if name in event}
         if "flops_per_s" in event:
             folded["ceilings"] = {key: event.get(key) for key in ("flops_per_s", "bytes_per_s")}
     statuses = {

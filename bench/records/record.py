@@ -21,8 +21,8 @@ from ..common.texts import clean
 from ..core.case import Case
 from ..core.status import worst
 from ..experiment.config import Grid
-from ..schema.distributed import Distributed
-from ..schema.facts import Facts
+from ..schema import OMIT_NONE
+from ..schema.reported import Reported
 from ..workloads.user_network import REFERENCE
 
 SCHEMA: Literal[2] = 2
@@ -95,9 +95,7 @@ class Slot(_StrictRecord):
     high: schema.Time
     enqueue: schema.Seconds
     device: schema.Seconds | None
-    device_warm: Annotated[schema.Seconds | None, Field(exclude_if=lambda value: value is None)] = (
-        None
-    )
+    device_warm: Annotated[schema.Seconds | None, OMIT_NONE] = None
     samples: list[schema.Time]
     elapsed: schema.Seconds | None = None
     disturbed: schema.Text | None = None
@@ -113,12 +111,10 @@ class Timing(_StrictRecord):
 
     device_clock: schema.Label
     warm_up_calls: schema.Count
-    beyond: Annotated[schema.Time | None, Field(exclude_if=lambda value: value is None)] = None
+    beyond: Annotated[schema.Time | None, OMIT_NONE] = None
     slots: list[Slot]
-    energy_j: Annotated[schema.Positive | None, Field(exclude_if=lambda value: value is None)] = (
-        None
-    )
-    energy_of: Annotated[schema.Text | None, Field(exclude_if=lambda value: value is None)] = None
+    energy_j: Annotated[schema.Positive | None, OMIT_NONE] = None
+    energy_of: Annotated[schema.Text | None, OMIT_NONE] = None
 
     def column(self, name: str) -> list[Any]:
         """Returns one value of every slot."""
@@ -136,22 +132,12 @@ class RecordedPart(_StrictRecord):
     floor_s: schema.Seconds | None = None
 
 
-class Record(_StrictRecord):
-    """The outcome of one case in one block, part by part, or the reason why it failed. SI units;
-    unknown is null.
-
-    A block is one set of fresh processes. `live_set` names the processes that were alive together:
-    their slots of one pass were measured within the same second or so. `set` names the result
-    folder, in which blocks are numbered. `git_commit` is that of snnbench's checkout. `traceback`
-    begins at the first line of the adapter's file. A record is refused if its parts contradict it,
-    or if `case_id` is not that of its case.
-    """
+class Ending(_StrictRecord):
+    """The case and the block of a record, and how the case ended, part by part."""
 
     schema_version: Literal[2] = Field(SCHEMA, alias="schema")
     snnbench: schema.Label
-    git_commit: Annotated[
-        str | None, Field(pattern=COMMIT, exclude_if=lambda value: value is None)
-    ] = None
+    git_commit: Annotated[str | None, Field(pattern=COMMIT), OMIT_NONE] = None
     case_id: schema.CaseId
     case: Annotated[dict[str, Any], AfterValidator(_is_a_case)]
     set: schema.SetName
@@ -163,18 +149,20 @@ class Record(_StrictRecord):
     reason: schema.Text | None = None
     traceback: schema.Text | None = None
     parts: dict[schema.PartName, RecordedPart] = {}
-    facts: Facts = {}
     proof: schema.RecordedProof | None = None
-    memory: dict[schema.Phase, schema.Weighed] = {}
-    memory_meaning: schema.Text | None = None
-    host_peak_bytes: schema.Bytes | None = None
-    breakdown: Annotated[
-        schema.RecordedBreakdown | None, Field(exclude_if=lambda value: value is None)
-    ] = None
-    learning: Annotated[
-        schema.RecordedLearning | None, Field(exclude_if=lambda value: value is None)
-    ] = None
-    distributed: Annotated[Distributed | None, Field(exclude_if=lambda value: value is None)] = None
+
+
+class Record(Reported, Ending):
+    """The outcome of one case in one block, part by part, or the reason why it failed. SI units;
+    unknown is null.
+
+    A block is one set of fresh processes. `live_set` names the processes that were alive together:
+    their slots of one pass were measured within the same second or so. `set` names the result
+    folder, in which blocks are numbered. `git_commit` is that of snnbench's checkout. `traceback`
+    begins at the first line of the adapter's file. A record is refused if its parts contradict it,
+    or if `case_id` is not that of its case.
+    """
+
     ceilings: schema.Ceilings = {}
     warnings: schema.Texts = []
     exit_code: Annotated[int, Field(gt=-(1 << 31), lt=1 << 32)] | None = None

@@ -106,6 +106,8 @@ Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False)]
 """A rate or a factor."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+OMIT_NONE = Field(exclude_if=lambda value: value is None)
+"""For fields that are written only if they are known."""
 
 
 def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
@@ -148,26 +150,7 @@ def read_as(kind: TypeAdapter[Kind], path: Path) -> Kind:
     return understood(kind, path.read_bytes())
 
 
-Weighed = dict[Memory, Bytes | None]
-"""Memory of a call; see `measure/memory.py`."""
 Ceilings = dict[Rate, Positive | None]
-
-
-class RecordedBreakdown(TypedDict):
-    """Time and memory of a step by stage and kind; see `core/breakdown.py`."""
-
-    seconds: dict[StepStage, Seconds]
-    step_s: Seconds | None
-    bytes: dict[MemoryKind, Bytes]
-    unknown: Text | None
-
-
-class RecordedLearning(TypedDict):
-    """The loss of every step on the synthetic task, and the accuracy on new samples; see
-    `measure/learning.py`."""
-
-    loss: Annotated[list[Finite], Field(max_length=1000)]
-    accuracy: Share
 
 
 class RecordedAdapter(TypedDict):

@@ -191,7 +191,7 @@ class Worker(Measured):
             {
                 "part": "memory",
                 "memory": figures,
-                "meaning": self.kept.probe.meaning,
+                "memory_meaning": self.kept.probe.meaning,
                 "host_peak_bytes": host_peak_bytes(),
             }
         )

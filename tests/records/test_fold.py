@@ -31,7 +31,7 @@ EVENTS = [
     },
     {"part": "memory"},
     {"part": "memory", "status": "ok", "seconds": 0.5},
-    {"part": "memory", "memory": MEMORY, "meaning": "host resident", "host_peak_bytes": 5},
+    {"part": "memory", "memory": MEMORY, "memory_meaning": "host resident", "host_peak_bytes": 5},
     {"part": "proof"},
     {"part": "proof", "status": "ok", "proof": {"passed": True, "forged": True}},
     {"part": "forward"},

@@ -231,7 +231,7 @@ def events(arena: Arena, random: Random) -> None:
     ]
     told += [
         {"part": "facts", "facts": made.facts},
-        {"part": "memory", "memory": made.memory, "meaning": "x", "host_peak_bytes": 1},
+        {"part": "memory", "memory": made.memory, "memory_meaning": "x", "host_peak_bytes": 1},
     ]
     told.append({"part": "end", "status": "ok", "cpu_seconds": 1.0})
     at = random.randrange(len(told))
