@@ -1,5 +1,5 @@
-"""Peak memory of one call: by the device's counters, or on a CPU by the process's high-water
-mark."""
+"""Measures the peak memory of one call: by the device's counters, or on a CPU by the process's
+high-water mark."""
 
 import ctypes
 import gc
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.contract import MemoryProbe, Program
 from .phases import Phase
@@ -17,13 +17,17 @@ STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class HostMemory:
-    """Resident memory of this process, as the kernel counts it. The process resets its own mark:
-    a parent's figure for a child includes the parent's memory at the fork. With several `ranks`
-    all figures are divided by their number."""
+    """Resident memory of this process, as the kernel counts it.
+
+    The process itself resets and reads the high-water mark: seen from its parent, its peak would
+    include the parent's memory at the fork. With several `ranks` all figures are divided by their
+    number.
+    """
 
     meaning = "host resident"
-    highest = 0
     before: int
+    peak_before_reset: ClassVar[int] = 0
+    """The process's peak in bytes until the last reset by any probe."""
 
     def __init__(self, ranks: int = 1) -> None:
         self.ranks = ranks
@@ -32,44 +36,44 @@ class HostMemory:
 
     def reset(self) -> None:
         _settle()
-        HostMemory.highest = max(HostMemory.highest, _kibibytes("VmHWM"))
+        HostMemory.peak_before_reset = max(HostMemory.peak_before_reset, _status_bytes("VmHWM"))
         CLEAR_REFS.write_text("5")
-        self.before = _kibibytes("VmRSS") // self.ranks
+        self.before = _status_bytes("VmRSS") // self.ranks
 
     def in_use(self) -> int:
-        """Resident bytes that belong to no file: pages of libraries say nothing about a
-        program's memory."""
+        """Returns the resident bytes without pages of files, such as those of libraries."""
         _settle()
-        return _kibibytes("RssAnon") // self.ranks
+        return _status_bytes("RssAnon") // self.ranks
 
     def peak(self) -> tuple[int, int, None]:
         """Returns (bytes resident at reset, most bytes resident since, None)."""
-        return self.before, _kibibytes("VmHWM") // self.ranks, None
+        return self.before, _status_bytes("VmHWM") // self.ranks, None
 
 
 def _settle() -> None:
-    """Returns once freed memory has left the process."""
+    """Waits until the resident memory shrinks no further."""
     gc.collect()
-    resident = _trimmed()
-    while (now := _trimmed()) < resident:
+    resident = _resident_after_trim()
+    while (now := _resident_after_trim()) < resident:
         resident = now
 
 
-def _trimmed() -> int:
-    """Resident bytes after a pause: some runtimes, like JAX, free memory in threads of their
-    own."""
+def _resident_after_trim() -> int:
+    """Returns the resident bytes after a pause, in which the threads of some runtimes, like JAX,
+    free memory."""
     time.sleep(0.005)
     if hasattr(LIBC, "malloc_trim"):
-        # Freed memory of earlier calls would be used again unseen (see MALLOC_ARENA_MAX).
+        # Otherwise a call could use freed memory of earlier calls without raising the peak (see
+        # MALLOC_ARENA_MAX in executors/variables.py).
         LIBC.malloc_trim(0)
-    return _kibibytes("VmRSS")
+    return _status_bytes("VmRSS")
 
 
 def host_memory_probe(ranks: int = 1) -> HostMemory | None:
-    """Returns None if the kernel does not let a process reset its own mark."""
+    """Returns a probe of this process; None if it cannot reset its own high-water mark."""
     try:
         CLEAR_REFS.write_text("5")
-        _kibibytes("VmHWM")
+        _status_bytes("VmHWM")
     except (OSError, KeyError):
         return None
     return HostMemory(ranks)
@@ -77,56 +81,59 @@ def host_memory_probe(ranks: int = 1) -> HostMemory | None:
 
 def host_peak_bytes() -> int | None:
     try:
-        return max(HostMemory.highest, _kibibytes("VmHWM"))
+        return max(HostMemory.peak_before_reset, _status_bytes("VmHWM"))
     except (OSError, KeyError):
         return None
 
 
-def _kibibytes(key: str) -> int:
+def _status_bytes(key: str) -> int:
+    """Returns a size of /proc/self/status in bytes."""
     lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines() if ":" in line)
     return int(lines[key].split()[0]) * 1024
 
 
 M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX = -2, -3, -4  # malloc.h
-MAPPED, USUALLY, MOST_MAPPINGS = 1 << 14, 1 << 17, 65536
-"""Least bytes of a block that is mapped while memory is weighed; glibc's defaults for mapping
-and padding."""
+MAPPED_BYTES = 1 << 14
+"""Size from which blocks are mapped while memory is weighed."""
+GLIBC_THRESHOLD, GLIBC_MAPPINGS = 1 << 17, 65536
+"""glibc's defaults: of M_TOP_PAD and M_MMAP_THRESHOLD in bytes, and of M_MMAP_MAX."""
 MOST_GAP = 1 << 34
+"""Upper bound of a gap in the heap in bytes."""
 
 
 @contextmanager
 def freed_memory_returned() -> Iterator[Callable[[], None]]:
-    """Maps blocks of MAPPED bytes and more one by one, so that they leave the resident memory when
-    they are freed; `worker_environment` keeps them otherwise. In the heap a freed block often does
-    not fit the next request of its size, because glibc asks for room to align it: a loop in torch
-    then takes twice its live memory.
+    """Makes malloc serve blocks of MAPPED_BYTES or more by mmap, so that they leave the resident
+    memory when they are freed; outside this block `worker_environment` turns mmap off. In the heap
+    a freed block is often too small for the next request of the same size, which needs room for
+    its alignment: a loop in torch would take twice its live memory.
 
-    The heap serves a request from its gaps before it maps: the yielded function fills the gaps,
-    untouched, until the end.
+    malloc uses gaps in the heap before it maps. The yielded function therefore allocates all gaps
+    of MAPPED_BYTES or more until the block ends, without touching their pages.
     """
     if not hasattr(LIBC, "gnu_get_libc_version"):
         yield lambda: None
         return
-    LIBC.mallopt(M_MMAP_MAX, MOST_MAPPINGS)
-    LIBC.mallopt(M_MMAP_THRESHOLD, MAPPED)
-    LIBC.mallopt(M_TOP_PAD, 0)  # else the heap grows by a gap of 128 KiB
+    LIBC.mallopt(M_MMAP_MAX, GLIBC_MAPPINGS)
+    LIBC.mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
+    LIBC.mallopt(M_TOP_PAD, 0)  # otherwise the heap grows by a gap of 128 KiB
     fillings: list[int] = []
     try:
         yield lambda: fillings.extend(_fill_gaps())
     finally:
         LIBC.mallopt(M_MMAP_MAX, 0)
-        LIBC.mallopt(M_MMAP_THRESHOLD, USUALLY)
-        LIBC.mallopt(M_TOP_PAD, USUALLY)
+        LIBC.mallopt(M_MMAP_THRESHOLD, GLIBC_THRESHOLD)
+        LIBC.mallopt(M_TOP_PAD, GLIBC_THRESHOLD)
         for address in fillings:
             LIBC.free(ctypes.c_void_p(address))
 
 
 def _fill_gaps() -> Iterator[int]:
     """Yields addresses of new blocks in the heap's gaps, from the largest gaps to those of
-    MAPPED bytes."""
+    MAPPED_BYTES."""
     allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("malloc", LIBC))
     size = MOST_GAP
-    while size >= MAPPED:
+    while size >= MAPPED_BYTES:
         address = allocate(size)
         if address and not _is_mapped(address):
             yield address
@@ -137,26 +144,28 @@ def _fill_gaps() -> Iterator[int]:
 
 
 def _is_mapped(address: int) -> bool:
-    """Reads bit 1 of the size that stands before a block."""
+    """Returns bit 1 of the size that precedes a block, which malloc sets if the block is mapped."""
     return bool(ctypes.c_size_t.from_address(address - ctypes.sizeof(ctypes.c_size_t)).value & 2)
 
 
-class Kept:
-    """Memory that a program holds between calls and did not hold before its first call, when this
-    was made: buffers, caches, results, and compiled code (on a CPU, JAX 7 to 14 MiB for a case).
-    A buffer shows on a CPU to a page; libraries hold 0.1 to 1.5 MiB of their own there (measured
-    with NumPy and torch).
+class RetainedMemory:
+    """Memory that a program retains between calls, beyond what it held before its first call, when
+    this object is created: buffers, caches, results, and compiled code (on a CPU, JAX 7 to 14 MiB
+    for a case).
 
-        kept = Kept(probe)
+    On a CPU a buffer is counted to a page; NumPy and torch themselves retain another 0.1 to 1.5 MiB
+    there.
+
+        retained = RetainedMemory(probe)
         …                   # calls
-        kept.bytes()        # 67108864, say, of a workspace of 64 MiB
+        retained.bytes()    # such as 67108864 of a workspace of 64 MiB
     """
 
     def __init__(self, probe: MemoryProbe | HostMemory) -> None:
         self.probe, self.before = probe, probe.in_use()
 
     @contextmanager
-    def left_out(self) -> Iterator[None]:
+    def excluding(self) -> Iterator[None]:
         """Excludes memory that is taken within this block."""
         before = self.probe.in_use()
         yield
@@ -166,26 +175,30 @@ class Kept:
         return max(self.probe.in_use() - self.before, 0)
 
 
-REPEATS, LONGEST_REPEATED = 3, 0.5
-"""Number of times that short calls are weighed, and most seconds of them all."""
+REPEATS, MOST_REPEAT_SECONDS = 3, 0.5
+"""Number of times that a short call is weighed, and seconds after which no repeat begins."""
 
 
 def weigh(
-    phase: Phase, program: Program, probe: MemoryProbe | HostMemory, given: int
+    phase: Phase, program: Program, probe: MemoryProbe | HostMemory, outside_bytes: int
 ) -> dict[str, int | None]:
     """Returns the memory of one call of a phase in bytes: everything in use at the peak, and the
-    part beyond arguments and results. `given` are the bytes of arguments outside the program;
-    its own are counted once its optimizer has its states. Memory from the untimed part of the
-    phase (the graph that backward needs) counts. Memory that stays between calls does not:
-    `Kept` counts it. Short calls are weighed three times and the most counts, because pages may
-    already be resident."""
+    part beyond arguments and results.
+
+    `outside_bytes` are those of arguments that the program does not hold. Its own arguments are
+    counted after one call, when its optimizer has its states. Memory from the untimed part of the
+    phase (the graph that backward needs) counts; memory that stays between calls does not (see
+    `RetainedMemory`). Short calls are weighed REPEATS times and the largest figure counts, because
+    pages may already be resident.
+    """
+    # Ranks define `returned` themselves: their memory is that of other processes.
     with getattr(probe, "returned", freed_memory_returned)() as fill_gaps:
-        program.wait(phase.call(phase.prepare(0)))  # compiled and allocated for once already
-        argument_bytes = program.argument_bytes() + given
+        program.wait(phase.call(phase.prepare(0)))  # compiles, and allocates what stays
+        argument_bytes = program.argument_bytes() + outside_bytes
         weighed: list[dict[str, Any]] = []
         start = time.monotonic()
         while len(weighed) < REPEATS and (
-            not weighed or time.monotonic() - start < LONGEST_REPEATED
+            not weighed or time.monotonic() - start < MOST_REPEAT_SECONDS
         ):
             fill_gaps()
             weighed.append(_weigh_once(phase, len(weighed) + 1, program, probe, argument_bytes))
@@ -199,7 +212,7 @@ def _weigh_once(
     probe: MemoryProbe | HostMemory,
     argument_bytes: int,
 ) -> dict[str, Any]:
-    # Gradients of the call before would count as in use at the start, and be gone at the call.
+    # The previous call's gradients would be in use at the start and be freed during the call.
     program.release()
     probe.reset()
     start = probe.before
@@ -208,6 +221,7 @@ def _weigh_once(
     result = phase.call(state)
     program.wait(result)
     before, peak, reserved = probe.peak()
+    # Arguments, what `prepare` allocated, and what the call added at its peak.
     total = argument_bytes + (before - start) + max(peak - before, 0)
     return {
         "peak_bytes": total,

@@ -15,7 +15,7 @@ from ..core.jobs import Task
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
 from ..measure.learning import learned
-from ..measure.memory import Kept, host_memory_probe, host_peak_bytes, weigh
+from ..measure.memory import RetainedMemory, host_memory_probe, host_peak_bytes, weigh
 from ..measure.phases import Phases
 from ..measure.queued import device_times
 from ..measure.slots import Sampler
@@ -39,7 +39,7 @@ class Worker(Measured):
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         super().__init__(task, emit, job)
         self.backward_fits, self.input_scale, self.step_peak_bytes = True, 1.0, 0
-        self.kept: Kept | None = None
+        self.retained: RetainedMemory | None = None
 
     def run(self) -> None:
         """Measures memory and is proved (in the first block), then times slots as ordered."""
@@ -111,7 +111,7 @@ class Worker(Measured):
             if self.first_block and (
                 probe := program.memory_probe() or host_memory_probe(self.case.ranks or 1)
             ):
-                self.kept = Kept(probe)
+                self.retained = RetainedMemory(probe)
                 self.emit({"part": "memory", "seconds": perf_counter() - start})
                 self.emit({"part": "first_call"})
             start = perf_counter()
@@ -123,7 +123,7 @@ class Worker(Measured):
                 facts["native"] = adapter.native_description
             else:
                 facts["spike_mismatch"] = free.mismatch(program.spikes(result)[problem.last])
-            with self.kept.left_out() if self.kept else nullcontext():
+            with self.retained.excluding() if self.retained else nullcontext():
                 upstream = program.put_upstream(problem.upstream, result)
         except Exception as error:
             self._first_call_failed(start, error, adapter)
@@ -162,7 +162,7 @@ class Worker(Measured):
         )
 
     def _weigh(self, program: Program, phases: Phases) -> None:
-        if self.kept is None:
+        if self.retained is None:
             self.emit(
                 {
                     "part": "memory",
@@ -182,16 +182,16 @@ class Worker(Measured):
             arguments = input_bytes + (0 if name in ("forward", "inference") else output_bytes)
             # A phase may not fit into memory where others do.
             with suppress(CaseEnded), self._part("memory", "error"):
-                figures[name] = weigh(phases.by_name[name], program, self.kept.probe, arguments)
+                figures[name] = weigh(phases.by_name[name], program, self.retained.probe, arguments)
                 phases.forget()
-                figures[name]["kept_bytes"] = self.kept.bytes()
+                figures[name]["kept_bytes"] = self.retained.bytes()
         program.holds_borders = True
         self.step_peak_bytes = int(figures.get("step", {}).get("peak_bytes") or 0)
         self.emit(
             {
                 "part": "memory",
                 "memory": figures,
-                "memory_meaning": self.kept.probe.meaning,
+                "memory_meaning": self.retained.probe.meaning,
                 "host_peak_bytes": host_peak_bytes(),
             }
         )

@@ -7,7 +7,7 @@ import pytest
 from support.slow import representatives, without
 
 from snnbench.measure import memory
-from snnbench.measure.memory import Kept, freed_memory_returned
+from snnbench.measure.memory import RetainedMemory, freed_memory_returned
 from snnbench.measure.phases import Phases
 
 MIB = 1 << 20
@@ -142,19 +142,19 @@ def heap():
     if not hasattr(memory.LIBC, "gnu_get_libc_version"):
         pytest.skip("the heap of another C library")
     yield ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("malloc", memory.LIBC))
-    memory.LIBC.mallopt(memory.M_MMAP_MAX, memory.MOST_MAPPINGS)
+    memory.LIBC.mallopt(memory.M_MMAP_MAX, memory.GLIBC_MAPPINGS)
 
 
 def test_blocks_are_mapped_once_the_gaps_of_the_heap_are_filled(heap):
     def is_mapped():
-        address = heap(memory.MAPPED)
+        address = heap(memory.MAPPED_BYTES)
         try:
             return memory._is_mapped(address)
         finally:
             memory.LIBC.free(ctypes.c_void_p(address))
 
     with freed_memory_returned() as fill_gaps:
-        small = [heap(memory.MAPPED // 2) for _ in range(97)]
+        small = [heap(memory.MAPPED_BYTES // 2) for _ in range(97)]
         heap(16)  # what is freed below it stays in the heap
         for address in small:
             memory.LIBC.free(ctypes.c_void_p(address))
@@ -176,13 +176,13 @@ class Probe:
 
 def test_what_the_harness_takes_meanwhile_is_left_out():
     probe = Probe()
-    kept = Kept(probe)
+    retained = RetainedMemory(probe)
     probe.held.append(7)
-    with kept.left_out():
+    with retained.excluding():
         probe.held.append(30)
-    assert kept.bytes() == 7
+    assert retained.bytes() == 7
     probe.held[:] = [90]
-    assert kept.bytes() == 0, "less than before the first call is nothing kept"
+    assert retained.bytes() == 0, "less than before the first call is nothing kept"
 
 
 def test_phases_let_go_of_their_input():
