@@ -17,7 +17,7 @@ from ..core.fingerprint import files_of
 from ..machine.nvml import visible_devices
 from .docker_engine import FAILURES, OWNER, Engine, in_short
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
-from .local import kernel_kills
+from .local import oom_kills
 
 ENVIRONMENTS = "/opt/environments"
 """The folder of environments in the image."""
@@ -49,7 +49,7 @@ class DockerExecutor:
     reads: tuple[Path, ...] = ()
     gpus: bool = False
     python: str = "python"
-    parent: None = None
+    parent_pid: None = None
 
     def start(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
@@ -155,7 +155,7 @@ class DockerWorker:
     def __init__(self, container: Any, lacking: str):
         """`lacking` is the reason if the image does not hold the program."""
         self.container, self.lacking = container, lacking
-        self.killed_before, self.output = kernel_kills(), Output()
+        self.oom_kills_before, self.output = oom_kills(), Output()
         self.reader = threading.Thread(
             target=self._read, args=(container.attach(stream=True),), daemon=True
         )
@@ -174,7 +174,7 @@ class DockerWorker:
     def fileno(self) -> int:
         return self.ended
 
-    def check_memory(self) -> None:
+    def enforce_memory_limit(self) -> None:
         """Does nothing: the limit of the container counts all memory."""
 
     def end(self, timed_out: bool = False) -> Ending:
@@ -187,7 +187,7 @@ class DockerWorker:
                 self.container.reload()
             self.reader.join(10)
             ending = ending_of(
-                self.container.attrs["State"], timed_out, kernel_kills() > self.killed_before
+                self.container.attrs["State"], timed_out, oom_kills() > self.oom_kills_before
             )
         except FAILURES as error:
             raise CannotStart(f"the container engine failed: {in_short(error)}") from None

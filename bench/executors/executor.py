@@ -29,14 +29,14 @@ class Ending:
     """How a worker ended.
 
     `timed_out`: its timeout passed before. `host_ran_out`: the kernel killed it for want of memory.
-    `over`: it was killed because it exceeded its memory limit.
+    `exceeded_memory`: it was killed because it exceeded its memory limit.
     """
 
     exit_code: int | None = None
     signal: int | None = None
     timed_out: bool = False
     host_ran_out: bool = False
-    over: bool = False
+    exceeded_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RunningWorker(Protocol):
     def fileno(self) -> int:
         """A descriptor that becomes readable when the worker ends."""
 
-    def check_memory(self) -> None:
+    def enforce_memory_limit(self) -> None:
         """Kills the worker if it exceeds its limit in a way that nothing else enforces."""
 
     def end(self, timed_out: bool = False) -> Ending:
@@ -76,7 +76,7 @@ class Executor(Protocol):
     """Equal executors start workers in the same way. Executors can be hashed."""
 
     @property
-    def parent(self) -> int | None:
+    def parent_pid(self) -> int | None:
         """The process that a worker must not outlive; None if the worker cannot see it."""
 
     def start(

@@ -142,7 +142,7 @@ class Launched:
             self.orders = self._opened(paths["orders"], pipe_flags)
             self.answers = self._opened(paths["answers"], pipe_flags)
             harness = {
-                "parent": surroundings.executor.parent,
+                "parent": surroundings.executor.parent_pid,
                 "memory_bytes": surroundings.memory_bytes,
                 "networks": TEXTS,
             }
@@ -218,7 +218,7 @@ class Launched:
             if remaining <= 0:
                 self.timed_out = self.seconds_left <= most
                 break
-            self.running.check_memory()
+            self.running.enforce_memory_limit()
         return False
 
     def end(self) -> Outcome:

@@ -1,4 +1,4 @@
-"""Runs workers as processes of this machine. Waiting for one uses no core."""
+"""Runs workers as processes of this machine. Waiting for a worker uses no core."""
 
 import ctypes
 import os
@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import psutil
 
 from .executor import CannotStart, Ending, Output, OwnEnvironment, readable_after
-from .variables import MATTER
+from .variables import INFLUENTIAL
 
 OUTPUT_TIMEOUT_S = 5.0
-"""Longest wait for the output of an ended worker: another process may hold its pipe open."""
+"""Longest wait for the last output of an ended worker: a surviving process may hold its pipe."""
 MOST_SEARCHES = 100
-"""Number of searches for processes that an ended worker has left."""
+"""Most rounds in which processes that an ended worker has left are searched and killed."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,16 @@ class LocalExecutor:
     python: str = sys.executable
 
     @property
-    def parent(self) -> int:
+    def parent_pid(self) -> int:
         return os.getpid()
 
     def start(
         self, arguments: list[str], variables: dict[str, str], writes: list[Path], memory_bytes: int
     ) -> "LocalWorker":
-        """The worker limits its private memory itself; `check_memory` adds what it shares."""
-        command, surroundings = (
-            [self.python, *arguments],
-            {**os.environ, **_search_paths(self.python), **variables},
-        )
+        """Starts a worker, which limits its private memory itself."""
+        environment = {**os.environ, **_search_paths(self.python), **variables}
         try:
-            return LocalWorker(command, surroundings, memory_bytes)
+            return LocalWorker([self.python, *arguments], environment, memory_bytes)
         except OSError as error:
             raise CannotStart(f"{self.python} cannot be started: {error.strerror}") from None
 
@@ -51,7 +48,7 @@ class LocalExecutor:
         return {}
 
     def inherited(self) -> dict[str, str]:
-        return {name: value for name, value in os.environ.items() if name in MATTER}
+        return {name: value for name, value in os.environ.items() if name in INFLUENTIAL}
 
     def advice(self, environment: OwnEnvironment) -> str:
         return f"snnbench env doctor {environment.name}"
@@ -63,7 +60,8 @@ class LocalExecutor:
 
 
 def _search_paths(python: str) -> dict[str, str]:
-    """Lets workers find the programs of their environment first, and no module of ours."""
+    """Returns PATH with the programs of the environment first, and an empty PYTHONPATH, which hides
+    our modules; nothing for our own Python."""
     if python == sys.executable:
         return {}
     return {
@@ -73,15 +71,15 @@ def _search_paths(python: str) -> dict[str, str]:
 
 
 class LocalWorker:
-    """A process in its own session, with its descendants. Several may be alive at once."""
+    """A worker in its own session, with its descendants. Several workers may be alive at once."""
 
     alive: ClassVar[set[int]] = set()
     """Process ids of workers."""
     unrelated: ClassVar[set[int]] = set()
-    """Descendants of this process that it had when no worker was alive: they belong to none."""
+    """Process ids of the descendants of this process that existed before any worker started."""
 
     def __init__(self, command: list[str], variables: dict[str, str], memory_bytes: int):
-        """Raises OSError."""
+        """Starts the process. Raises OSError."""
         if sys.platform == "linux":
             # Descendants that outlive their parents become children of this process.
             set_child_subreaper = 36
@@ -89,12 +87,8 @@ class LocalWorker:
         if not self.alive:
             self.unrelated.clear()
             self.unrelated.update(child.pid for child in psutil.Process().children(recursive=True))
-        self.killed_before, self.variables, self.memory_bytes = (
-            kernel_kills(),
-            variables,
-            memory_bytes,
-        )
-        self.over, self.output = False, Output()
+        self.variables, self.memory_bytes = variables, memory_bytes
+        self.oom_kills_before, self.exceeded_memory, self.output = oom_kills(), False, Output()
         reader, writer = os.pipe()
         try:
             self.process = subprocess.Popen(
@@ -110,33 +104,40 @@ class LocalWorker:
             raise
         finally:
             os.close(writer)
-        self.reading = threading.Thread(target=self._read, args=(reader,), daemon=True)
-        self.reading.start()
+        self.reader_thread = threading.Thread(target=self._read, args=(reader,), daemon=True)
+        self.reader_thread.start()
         self.alive.add(self.process.pid)
-        self.ended = readable_after(self.process.wait)
+        self.ended_fd = readable_after(self.process.wait)
 
     def _read(self, reader: int) -> None:
         self.output.read(iter(partial(os.read, reader, 1 << 16), b""))
         os.close(reader)
 
     def fileno(self) -> int:
-        return self.ended
+        return self.ended_fd
 
-    def check_memory(self) -> None:
-        """Counts shared memory, which the worker's own limit does not."""
-        if not self.over and used_bytes(self.process.pid) > self.memory_bytes:
-            self.over = True
+    def enforce_memory_limit(self) -> None:
+        """Kills the worker if its private and shared memory exceed the limit. The worker's own
+        limit does not count shared memory."""
+        if not self.exceeded_memory and used_bytes(self.process.pid) > self.memory_bytes:
+            self.exceeded_memory = True
             self.process.kill()
 
     def end(self, timed_out: bool = False) -> Ending:
+        """Kills the worker and its descendants, and returns how the worker ended."""
         code = self.process.poll()
         self._kill_all()
-        self.reading.join(OUTPUT_TIMEOUT_S)
-        os.close(self.ended)
-        if code is None or self.over:  # it was killed here
-            return Ending(None, signal.SIGKILL, timed_out, over=self.over)
-        ran_out = code == -signal.SIGKILL and kernel_kills() > self.killed_before and not timed_out
-        return Ending(code if code >= 0 else None, -code if code < 0 else None, timed_out, ran_out)
+        self.reader_thread.join(OUTPUT_TIMEOUT_S)
+        os.close(self.ended_fd)
+        if code is None or self.exceeded_memory:  # it was killed above or for its memory
+            return Ending(None, signal.SIGKILL, timed_out, exceeded_memory=self.exceeded_memory)
+        killed_by_kernel = code == -signal.SIGKILL and oom_kills() > self.oom_kills_before
+        return Ending(
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            timed_out=timed_out,
+            host_ran_out=killed_by_kernel and not timed_out,
+        )
 
     def _kill_all(self) -> None:
         """Kills the worker, its process group, and descendants that left the group."""
@@ -153,8 +154,8 @@ class LocalWorker:
         self.alive.discard(self.process.pid)
         # A killed process may have spawned a child just before it died.
         for _ in range(MOST_SEARCHES):
-            # A child here was left by an ended worker, unless it is in our session, which no worker
-            # can join: another thread, say of a notebook, has started it.
+            # Another child was left by an ended worker if its session is not ours, which no worker
+            # can join. In our session this process has started it, as a thread of a notebook may.
             children = (
                 child
                 for child in psutil.Process().children()
@@ -171,7 +172,7 @@ class LocalWorker:
 
 
 def session_of(pid: int) -> int | None:
-    """The session of a process (0: this one); None if the process is gone."""
+    """Returns the session of a process (0: this one); None if the process is gone."""
     try:
         return os.getsid(pid)
     except ProcessLookupError:
@@ -179,7 +180,7 @@ def session_of(pid: int) -> int | None:
 
 
 def used_bytes(pid: int) -> int:
-    """Private and shared memory of a process without its files; 0 if the system does not say."""
+    """Returns the anonymous and shared resident bytes of a process; 0 if /proc has no entry."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -187,8 +188,8 @@ def used_bytes(pid: int) -> int:
     return 1024 * sum(map(int, re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", status, re.MULTILINE)))
 
 
-def kernel_kills() -> int:
-    """Number of processes that the kernel has killed for want of memory since it booted."""
+def oom_kills() -> int:
+    """Returns the number of processes that the kernel has killed for want of memory since boot."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -65,7 +65,7 @@ READ_BY = {
     """,
     "CuPy": "CUPY_ACCELERATORS CUPY_GPU_MEMORY_LIMIT CUPY_TF32",
 }
-MATTER = frozenset(name for names in READ_BY.values() for name in names.split())
+INFLUENTIAL = frozenset(name for names in READ_BY.values() for name in names.split())
 """Variables that change measurements. Records hold these variables of a user and no others."""
 
 

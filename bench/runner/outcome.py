@@ -34,7 +34,7 @@ def verdict(
     )
     stopped = (
         outcome.timed_out
-        or outcome.over
+        or outcome.exceeded_memory
         or outcome.host_ran_out
         or outcome.signal
         or outcome.exit_code
@@ -49,7 +49,7 @@ def verdict(
     memory = memory_status(outcome.output_tail, device) if outcome.exit_code != 0 else None
     if outcome.fault:
         status, reason = "error", outcome.fault
-    elif outcome.over:
+    elif outcome.exceeded_memory:
         status, reason = (
             "oom_host",
             f"used more memory than host_memory, with what it shared, in part {part!r}",

@@ -84,7 +84,11 @@ def test_shared_memory_counts(tmp_path):
     fill = "for at in range(0, len(memory), 4096): memory[at] = 1"
     text = f"memory = mmap.mmap(-1, 64 << 20)\n{fill}\nsignal.pause()"
     outcome, folded = ended(tmp_path, text, memory_bytes=48 << 20)
-    assert (outcome.over, outcome.timed_out, folded["status"]) == (True, False, "oom_host")
+    assert (outcome.exceeded_memory, outcome.timed_out, folded["status"]) == (
+        True,
+        False,
+        "oom_host",
+    )
     assert (
         folded["reason"]
         == "used more memory than host_memory, with what it shared, in part 'import'"

@@ -3,7 +3,7 @@
 import pytest
 
 from snnbench.executors.local import LocalExecutor
-from snnbench.executors.variables import MATTER, worker_environment
+from snnbench.executors.variables import INFLUENTIAL, worker_environment
 
 SECRETS = [
     "TORCH_HUB_TOKEN",
@@ -47,4 +47,4 @@ def test_a_variable_that_changes_measurements_is_recorded(monkeypatch):
 
 def test_variables_of_workers_change_measurements():
     variables = worker_environment("cpu", 1)
-    assert variables.keys() - MATTER == {"PIP_NO_INDEX"}
+    assert variables.keys() - INFLUENTIAL == {"PIP_NO_INDEX"}
