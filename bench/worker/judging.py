@@ -1,4 +1,4 @@
-"""The judge: a process without adapters that proves and rechecks through calls in a worker."""
+"""The judge process. It imports no adapter: it proves and rechecks through calls in a worker."""
 
 import time
 from dataclasses import replace
@@ -30,19 +30,20 @@ from ..workloads import workload_of
 from .channel import Channel
 from .handover import Reference, decode, encode
 from .judging_data import prove_data, recheck_data
-from .serving import KEPT
+from .serving import RESULT_STAYS
 
 Event = dict[str, Any]
 
 
-class Gone(BaseException):
-    """Raised when the worker has ended or is out of time; no handler of errors may catch it."""
+class WorkerEnded(BaseException):
+    """The worker has ended or is out of time. A BaseException, so that no `except Exception`
+    catches it."""
 
 
 class Link:
     """The connection to a worker's objects.
 
-    Arrays are exchanged in `folder`; `dropped` are names that are no longer used here.
+    Arrays are exchanged in `folder`. `dropped` are names of objects that the worker may free.
     """
 
     def __init__(self, channel: Channel, folder: Path):
@@ -50,7 +51,7 @@ class Link:
         self.dropped, self.numbers = list[str](), count()
 
     def call(self, owner: str, method: str, *arguments: Any) -> Any:
-        """Calls a method in the worker and returns its result. Raises its error, or Gone."""
+        """Calls a method in the worker and returns its result. Raises its error, or WorkerEnded."""
         name, dropped, self.dropped = str(next(self.numbers)), self.dropped, []
         sent = [
             encode(Reference(value.name) if isinstance(value, Remote) else value, self.folder)
@@ -59,16 +60,19 @@ class Link:
         self.channel.answer({"call": [owner, method, name], "arguments": sent, "dropped": dropped})
         order = self.channel.order()
         if "gone" in order:
-            raise Gone
+            raise WorkerEnded
         answer = order["returned"]
         if "raised" in answer:
             kind, text = answer["raised"]
-            raise _error(str(kind), str(text))
-        return Remote(self, name) if method in KEPT else decode(answer["value"], self.folder)
+            raise exception_named(str(kind), str(text))
+        if method in RESULT_STAYS:
+            return Remote(self, name)
+        return decode(answer["value"], self.folder)
 
 
 class Remote:
-    """An object in the worker, which runs its methods and drops it when it is unused here."""
+    """A proxy of an object in the worker. Methods run in the worker, and the worker may free the
+    object once the proxy is deleted."""
 
     def __init__(self, link: Link, name: str):
         self.link, self.name = link, name
@@ -81,7 +85,7 @@ class Remote:
 
 
 class RemoteAdapter(Adapter):
-    """The part of a worker's adapter that the proof calls."""
+    """A proxy of the worker's adapter, with the methods that the proof calls."""
 
     name = "remote"
 
@@ -92,10 +96,11 @@ class RemoteAdapter(Adapter):
         return cast(FixedPoint | None, self.remote.fixed_point(case))
 
     def prepare(self, case: Case, threads: int) -> None:
+        """The worker has its own number of threads."""
         self.remote.prepare(case)
 
     def program(self, case: Case, network: Network) -> Program:
-        """Raises BuildFailed if the worker could not build it for any reason."""
+        """Raises the errors of the adapters' contract, and BuildFailed for any other."""
         try:
             return cast(Program, self.remote.program(case))
         except Exception as error:
@@ -104,8 +109,8 @@ class RemoteAdapter(Adapter):
             raise BuildFailed(in_words(error)) from error
 
 
-def _error(kind: str, text: str) -> Exception:
-    """Returns an exception of the adapters' contract, or a new one of that name."""
+def exception_named(kind: str, text: str) -> Exception:
+    """Returns an exception of the adapters' contract, or of a new class with the name `kind`."""
     known = {error.__name__: error for error in ACROSS}
     return known.get(kind, type(kind, (Exception,), {}))(text)
 
@@ -115,14 +120,11 @@ def serve(channel: Channel) -> None:
     channel.answer({"ready": {}})
     for order in channel.orders():
         link, case = Link(channel, Path(order["folder"])), Case.from_dict(order["case"])
-        start = time.perf_counter()
-        carry_out, part = (_prove, "proof") if "prove" in order else (_recheck, "recheck")
-        if case.delivers_data:
-            carry_out = _prove_data if "prove" in order else _recheck_data
+        start, part = time.perf_counter(), "proof" if "prove" in order else "recheck"
         events: list[Event] = []
         try:
-            events = carry_out(link, case, order)
-        except Gone:
+            events = CARRY_OUT[part, case.delivers_data](link, case, order)
+        except WorkerEnded:
             pass
         except Exception as error:
             status, reason = status_of(error, "error", case.device)
@@ -154,6 +156,8 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
+    """Returns an event `recheck`, which is always ok and gets the seconds, and one that refuses the
+    phase if its last timed call is wrong."""
     result, phase = order["recheck"], order["phase"]
     fixed = RemoteAdapter(link).fixed_point(case)
     try:
@@ -161,8 +165,9 @@ def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     except OtherNetwork as error:
         refused = {"status": "check_failed", "reason": f"last timed call: {error}"}
         return [{"part": "recheck", "status": "ok"}, {"part": phase, **refused}]
-    of_any = replace(case, framework="any", construction="default", mode="eager")
-    problem = _problem(of_any, order["free_run"], fixed, float(result["input_scale"]))
+    # Frameworks of a comparison share the cached problem.
+    case_of_any = replace(case, framework="any", construction="default", mode="eager")
+    problem = _problem(case_of_any, order["free_run"], fixed, float(result["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
     program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
     refused = recheck(
@@ -185,10 +190,19 @@ def _recheck_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     )
 
 
+CARRY_OUT = {
+    ("proof", False): _prove,
+    ("proof", True): _prove_data,
+    ("recheck", False): _recheck,
+    ("recheck", True): _recheck_data,
+}
+"""Functions by the part of a record and by whether the case loads data."""
+
+
 def _handed_over(link: Link, result: dict[str, Any]) -> Any:
-    """Returns a worker's result for a recheck. Raises its error."""
+    """Returns the result of the last timed call, or raises the error that the worker reported."""
     if "raised" in result:
-        raise _error(*map(str, result["raised"]))
+        raise exception_named(*map(str, result["raised"]))
     return decode(result["answer"], link.folder)
 
 
@@ -202,7 +216,7 @@ def _free_run(path: str | None, case: Case) -> FreeRun:
 
 @lru_cache(maxsize=1)
 def _problem(case: Case, path: str | None, fixed: FixedPoint | None, input_scale: float) -> Problem:
-    """The timed problem, which all frameworks of a comparison share."""
+    """Returns the timed problem."""
     free = _free_run(path, case)
     network = free.of(workload_of(case).network(case))
     return on_stronger_input(problem_of(case, network, free.gains, fixed), input_scale)

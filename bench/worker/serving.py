@@ -20,9 +20,18 @@ from .failures import from_author, lack
 from .handover import Reference, decode, encode
 from .sandbox import HarnessDiskFull
 
-DONE = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
-KEPT = {"program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "put"}
-HANDED_OVER = {
+WITHOUT_RESULT = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
+RESULT_STAYS = {
+    "program",
+    "put_input",
+    "put_upstream",
+    "forward",
+    "backward",
+    "step",
+    "inference",
+    "put",
+}
+RESULT_JUDGED = {
     "next_batch",
     "fixed_point",
     "spikes",
@@ -106,7 +115,7 @@ class Serving:
         """Returns the result of a call as JSON, or the kind and text of its error."""
         owner, method, name = order["call"]
         try:
-            if method not in DONE | KEPT | HANDED_OVER:
+            if method not in WITHOUT_RESULT | RESULT_STAYS | RESULT_JUDGED:
                 raise ValueError(f"{method} is not called for the judge")
             decoded = (decode(argument, self.folder) for argument in order["arguments"])
             arguments = [
@@ -118,9 +127,9 @@ class Serving:
                 else getattr(objects[owner], method)
             )
             result = call(*arguments)
-            if method in KEPT:
+            if method in RESULT_STAYS:
                 objects[name] = result
-            return {"value": encode(result, self.folder) if method in HANDED_OVER else None}
+            return {"value": encode(result, self.folder) if method in RESULT_JUDGED else None}
         except HarnessDiskFull:
             raise
         except BaseException as error:  # an adapter may raise SystemExit too

@@ -17,7 +17,7 @@ from snnbench.core.contract import BuildFailed, Unsupported
 from snnbench.measure.phases import Phases, draw_of
 from snnbench.proof.free_run import write_free_run
 from snnbench.worker.handover import encode
-from snnbench.worker.judging import Gone, Link, Remote, _error, serve
+from snnbench.worker.judging import Link, Remote, WorkerEnded, exception_named, serve
 from snnbench.worker.serving import ProvedAdapter, Serving, answer_of
 
 CASE = Case("numpy", neurons=31, time_steps=37, batch=3)
@@ -123,8 +123,8 @@ def test_what_a_call_raises_is_raised_as_its_kind(tmp_path):
         with pytest.raises(Exception, match="why") as raised:
             program.forward(name)
         assert type(raised.value).__name__ == kind
-    assert isinstance(_error("Unsupported", "why"), Unsupported) and isinstance(
-        _error("BuildFailed", "why"), BuildFailed
+    assert isinstance(exception_named("Unsupported", "why"), Unsupported) and isinstance(
+        exception_named("BuildFailed", "why"), BuildFailed
     )
 
 
@@ -154,7 +154,7 @@ def test_nothing_goes_on_when_the_worker_has_ended(tmp_path):
     adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
     worker = Worker(tmp_path, adapter=ProvedAdapter(adapter, 1))
     worker.gone = True
-    with pytest.raises(Gone):
+    with pytest.raises(WorkerEnded):
         Link(worker, tmp_path).call("adapter", "fixed_point", CASE)
     order = {
         "case": CASE.as_dict(),
