@@ -12,7 +12,7 @@ from pathlib import Path
 from snnbench.core.complete import NoAdapter, adapter_class
 from snnbench.core.contract import Adapter
 
-OWN = {
+BUILT_IN = {
     "fused": "snnbench.adapters.fused:Fused",
     "jax": "snnbench.adapters.jax_scan:JaxScan",
     "torch": "snnbench.adapters.torch_loop:TorchLoop",
@@ -39,10 +39,10 @@ OWN = {
 """The adapters of this project, by name. The place of a name is its colour and shape in reports:
 new names come last, and siblings are eleven places apart to share a colour."""
 
-LOADING = {name: OWN[name] for name in ("tonic", "frames")}
+LOADING = {name: BUILT_IN[name] for name in ("tonic", "frames")}
 """Adapters that load data."""
 
-BUILT_IN = {name: reference for name, reference in OWN.items() if name not in LOADING}
+FRAMEWORKS = {name: reference for name, reference in BUILT_IN.items() if name not in LOADING}
 """Adapters that compute networks."""
 
 ENTRY_POINT_GROUP = "snnbench.adapters"
@@ -60,7 +60,7 @@ def references() -> dict[str, str]:
     )  # late: workers that run one adapter are not to pay for it
 
     installed = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
-    return {**installed, **OWN}
+    return {**installed, **BUILT_IN}
 
 
 def load(reference: str) -> Adapter:

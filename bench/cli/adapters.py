@@ -76,7 +76,8 @@ def adapters(
         return
     for info in shown:
         mine = [variant for variant in listed if variant.adapter == info.name]
-        line(f"[bold]{escape(info.name)}[/] {info.version or '–'} [dim]environment {info.home}[/]")
+        where = f"[dim]environment {info.environment}[/]"
+        line(f"[bold]{escape(info.name)}[/] {info.version or '–'} {where}")
         if info.error and not info.lacking:
             line(f"  [red]{escape(info.error)}[/]")
         if info.loads_data:

@@ -8,13 +8,16 @@ from rich.table import Table
 
 from ..common import units
 from ..environments.environment import known
-from ..environments.inventory import default_home, measured_ceilings, timed_kernels
+from ..environments.inventory import default_environment
+from ..executors.launch import launch_apart
 from ..machine.best_rates import best_rates
 from ..machine.cores import usable_cores
 from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
 from . import exit_codes
 from .console import new_table, output, print_json, say
 from .options import Json
+
+CEILINGS_TIMEOUT_S, KERNELS_TIMEOUT_S = 60.0, 600.0
 
 
 def doctor(
@@ -35,15 +38,15 @@ def doctor(
     --kernels also what our kernels take on a GPU, without the host, and at what share of the rate
     of copies they move their bytes: cold ones of the best copy, warm ones of one of their size.
     Exit code 6 without a GPU, 3 if a kernel cannot run."""
-    home, machine, now = default_home(), machine_facts(), current_load()
+    default, machine, now = default_environment(), machine_facts(), current_load()
     environments = {own.name: own.state()[0] for own in known().values()}
-    device = "cuda" if "cuda" in home.devices else "cpu"
+    device = "cuda" if "cuda" in default.devices else "cpu"
     if kernels and device != "cuda":
         say("--kernels: the default environment reaches no CUDA device here")
         raise typer.Exit(exit_codes.NOTHING)
     try:
         rates, timed = (
-            timed_kernels() if kernels else (measured_ceilings(device) if calibrate else {}, [])
+            time_kernels() if kernels else (measure_ceilings(device) if calibrate else {}, [])
         )
     except RuntimeError as error:
         say(f"nothing could be measured: {error}")
@@ -59,7 +62,7 @@ def doctor(
         facts = {
             "machine": machine,
             "load": now,
-            "environment": home.facts,
+            "environment": default.facts,
             "environments": environments,
         }
         measured = (
@@ -72,7 +75,8 @@ def doctor(
         f"machine      {machine_label(machine)}, {machine['system']}, hash {machine['hash']}"
     )
     console.print(
-        f"environment  {home.facts['python']}, hash {home.hash}, devices {', '.join(home.devices)}"
+        f"environment  {default.facts['python']}, hash {default.hash}, "
+        f"devices {', '.join(default.devices)}"
     )
     for environment in known().values():
         console.print(f"             {environment.name}: {environment.shown_state}")
@@ -89,6 +93,18 @@ def doctor(
     for sentence in [*advice, *failed]:
         console.print(f"[yellow]note[/]         {escape(sentence)}", soft_wrap=True)
     raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
+
+
+def measure_ceilings(device: str) -> dict[str, dict[str, float]]:
+    """Returns a device's best rates: copied bytes per second by size, flops by format."""
+    outcome = launch_apart("ceilings", {"device": device}, device, CEILINGS_TIMEOUT_S)
+    return outcome.answer("calibration")["ceilings"]
+
+
+def time_kernels() -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
+    """Returns the ceilings of the GPU, and the times of snnbench's kernels there."""
+    event = launch_apart("kernels", {}, "cuda", KERNELS_TIMEOUT_S).answer("calibration")
+    return event["ceilings"], event["kernels"]
 
 
 def _table(timed: list[dict[str, Any]]) -> Table:

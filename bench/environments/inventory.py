@@ -1,4 +1,5 @@
-"""Environments, adapters and refused cases, as workers report them: nothing is imported here."""
+"""Collects what workers report of environments, adapters and refused cases. This process imports no
+adapter."""
 
 import ast
 import itertools
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.registry import OWN, references
+from snnbench.adapters.registry import BUILT_IN, references
 
 from ..common.mistakes import ConfigError
 from ..core.case import Case
@@ -21,12 +22,13 @@ from .create import ask_environment
 from .environment import Environment, NotMade, known
 from .versions import version_environment, versions_among
 
-TIMEOUT_S, KERNELS_TIMEOUT_S = 60.0, 600.0
+TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
-class Home:
-    """An environment of workers: `facts` for JSON, as a worker reports them, and its executor."""
+class WorkerEnvironment:
+    """An environment of workers: `facts` for JSON, as one of its workers reports them, and the
+    executor that starts workers in it."""
 
     facts: dict[str, Any]
     executor: Executor
@@ -52,39 +54,44 @@ class Home:
 
 @dataclass
 class Inventory:
-    """Adapters by name, homes other than the default by name, and refusals.
+    """The default environment, adapters by name, and the other environments by name.
 
     `refusals` has, by adapter and case id, the reason for each refused case of the inquiry.
     """
 
-    default: Home
+    default: WorkerEnvironment
     adapters: dict[str, AdapterInfo] = field(default_factory=dict)
-    homes: dict[str, Home] = field(default_factory=dict)
+    environments: dict[str, WorkerEnvironment] = field(default_factory=dict)
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def left_out(self, points: Iterable[Case]) -> list[str]:
-        """Returns suitable adapters that cannot run here, which `all` therefore excludes."""
-        kinds = {point.workload: point for point in points}.values()
-        suiting = (adapter for adapter in self.adapters.values() if any(map(adapter.suits, kinds)))
-        return [adapter.name for adapter in suiting if not adapter.can_run]
+        """Returns the names of adapters that compute such cases but cannot run here: the framework
+        `all` excludes them."""
+        samples = {point.workload: point for point in points}.values()
+        return [
+            name
+            for name, adapter in self.adapters.items()
+            if any(map(adapter.suits, samples)) and not adapter.can_run
+        ]
 
-    def home_of(self, adapter: AdapterInfo) -> Home:
-        """Returns the home of an adapter's workers; the default if its environment is unusable."""
-        return self.homes.get(adapter.home, self.default)
+    def environment_of(self, adapter: AdapterInfo) -> WorkerEnvironment:
+        """Returns the environment of an adapter's workers; the default if it is unusable."""
+        return self.environments.get(adapter.environment, self.default)
 
-    def add(self, entry: dict[str, Any], home: str = "default") -> str:
-        """Adds or replaces an adapter by a worker's entry, and returns its name."""
+    def add(self, entry: dict[str, Any], environment: str = "default") -> str:
+        """Adds the adapter that a worker described, in place of one with its name, and returns that
+        name."""
         name = declared_name(entry["reference"]) if "error" in entry else ""
-        adapter = AdapterInfo.from_answer(entry, name, home)
+        adapter = AdapterInfo.from_answer(entry, name, environment)
         self.adapters[adapter.name] = adapter
         self.refusals[adapter.name] = entry.get("refusals", {})
         return adapter.name
 
 
-def default_home() -> Home:
+def default_environment() -> WorkerEnvironment:
     """Returns the default environment. Raises RuntimeError if its worker gives no answer."""
     executor = LocalExecutor()
-    return _home(_answer(Inquiry(), executor), executor)
+    return _environment_in(_describe(Inquiry(), executor), executor)
 
 
 def take_inventory(
@@ -95,55 +102,77 @@ def take_inventory(
 ) -> Inventory:
     """Asks workers about installed adapters, those in `files`, and `versions` of adapters.
 
-    Adapters in `files` take precedence over installed ones of the same name. One worker answers in
-    each environment, and one for each third-party adapter, which may hang, crash or exit. Built-in
-    adapters that the inquiry does not name are listed by name only. The home of an adapter is the
-    default environment if its framework is installed there, else the one made for it. An adapter
-    that gives no answer is listed with its `error`; its cases run and end with the right status.
+    One worker answers in each environment, and one for each third-party adapter, which may hang,
+    crash or exit. Adapters in `files` take precedence over installed ones of the same name.
+    Built-in adapters that the inquiry does not name are listed by name only. An adapter runs in the
+    default environment if its framework is installed there, else in the one made for it. An adapter
+    that gives no answer is listed with its `error`: its cases run, and end with the status of that
+    error.
 
     Raises RuntimeError if the default environment gives no answer, and ConfigError if an entry of
     `files` is no adapter or two have the same name.
     """
-    asked = tuple(reference for name, reference in OWN.items() if inquiry.is_about(name))
-    answer = _answer(replace(inquiry, references=asked), executor)
+    asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
+    answer = _describe(replace(inquiry, references=asked), executor)
     inventory = Inventory(
-        _home(answer, executor),
-        {name: AdapterInfo(reference, name) for name, reference in OWN.items()},
+        _environment_in(answer, executor),
+        {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()},
     )
-    installed = [name for name in references().values() if name not in OWN.values()]
-    third_party = [_ask_third_party(name, inquiry, executor) for name in (*installed, *files)]
-    named: dict[str, str] = {}
-    for entry in [*answer["adapters"], *third_party]:
-        if entry.get("no_adapter") and entry["reference"] in files:
+    for entry in answer["adapters"]:
+        inventory.add(entry)
+    _add_third_party(inventory, files, inquiry)
+    _add_from_environments(inventory, inquiry)
+    for name, version in dict.fromkeys((*versions_among(inquiry.frameworks or ()), *versions)):
+        if name in inventory.adapters:
+            _add_version(inventory, name, version, inquiry)
+    return inventory
+
+
+def _add_third_party(inventory: Inventory, files: list[str], inquiry: Inquiry) -> None:
+    """Adds installed third-party adapters and those in `files`."""
+    installed = [name for name in references().values() if name not in BUILT_IN.values()]
+    by_name: dict[str, str] = {}
+    for reference in (*installed, *files):
+        entry = _describe_third_party(reference, inquiry, inventory.default.executor)
+        if entry.get("no_adapter") and reference in files:
             raise ConfigError(entry["error"])
         name = inventory.add(entry)
-        reference = entry["reference"]
-        if reference in files and (other := named.setdefault(name, reference)) != reference:
+        if reference in files and reference != (other := by_name.setdefault(name, reference)):
             raise ConfigError(
                 f"{other} and {reference}: both have the name {name!r}; give one of them another "
                 "`name`"
             )
+
+
+def _add_from_environments(inventory: Inventory, inquiry: Inquiry) -> None:
+    """Adds adapters that do not run in the default environment but in one made for them. They lack
+    it if it is unusable."""
     for environment in known().values():
         names = [name for name in environment.recipe.adapters if name in inventory.adapters]
-        hosted = [inventory.adapters[name] for name in names]
-        hosted = [adapter for adapter in hosted if adapter.missing or adapter.error]
-        if hosted:
-            _ask_at_home(inventory, environment, hosted, inquiry)
-    for name, version in dict.fromkeys((*versions_among(inquiry.frameworks or ()), *versions)):
-        if name in inventory.adapters:
-            _ask_version(inventory, name, version, inquiry)
-    return inventory
+        hosted = [
+            adapter
+            for adapter in (inventory.adapters[name] for name in names)
+            if adapter.missing or adapter.error
+        ]
+        if not hosted:
+            continue
+        about_hosted = _inquiry_about(inquiry, *(adapter.reference for adapter in hosted))
+        entries, lacking = _describe_in(inventory, environment, about_hosted)
+        for entry in entries:
+            inventory.add(entry, environment.name)
+        if lacking:
+            for adapter in hosted:
+                info = replace(adapter, environment=environment.name, lacking=lacking)
+                inventory.adapters[adapter.name] = info
 
 
-def _ask_version(inventory: Inventory, name: str, version: str, inquiry: Inquiry) -> None:
-    """Asks about a version of an adapter in its environment.
-
-    Before that is made, only the constructions of the installed version are known.
-    """
-    environment, usual = version_environment(name, version), inventory.adapters[name]
-    text = environment.name
-    about = replace(inquiry.about_version(name, version), references=(usual.reference,))
-    entries, lacking = _asked(inventory, environment, about)
+def _add_version(inventory: Inventory, name: str, version: str, inquiry: Inquiry) -> None:
+    """Adds a version of an adapter, with the constructions of the installed version until its
+    environment exists."""
+    environment, installed = version_environment(name, version), inventory.adapters[name]
+    full_name = environment.name
+    about_version = replace(inquiry.about_version(name, version), references=(installed.reference,))
+    entries, lacking = _describe_in(inventory, environment, about_version)
     unknown: dict[str, Any] = {
         "missing": (),
         "closure": {},
@@ -151,55 +180,42 @@ def _ask_version(inventory: Inventory, name: str, version: str, inquiry: Inquiry
         "lacking": lacking,
         "refusal": None,
     }
-    info = replace(usual, name=text, version=version, home=text, **unknown)
+    info = replace(installed, name=full_name, version=version, environment=full_name, **unknown)
     for entry in entries:
-        inventory.refusals[text] = entry.get("refusals", {})
-        entry = {**entry, "name": text, "version": entry.get("version") or version}
-        info = AdapterInfo.from_answer(entry, text, text)
-        # A missing module of an installed package is a property of the version.
+        inventory.refusals[full_name] = entry.get("refusals", {})
+        entry = {**entry, "name": full_name, "version": entry.get("version") or version}
+        info = AdapterInfo.from_answer(entry, full_name, full_name)
+        # The package is installed without a submodule: this version lacks the feature.
         if info.missing and all("." in module for module in info.missing):
             refusal = f"{name} {version} has no {', '.join(info.missing)}"
             info = replace(info, lacking=None, refusal=refusal)
-    inventory.adapters[text] = info
+    inventory.adapters[full_name] = info
 
 
-def _ask_at_home(
-    inventory: Inventory, environment: Environment, hosted: list[AdapterInfo], inquiry: Inquiry
-) -> None:
-    """Asks about the adapters hosted in an environment; without an answer, they lack it."""
-    about = _about(inquiry, *(adapter.reference for adapter in hosted))
-    entries, lacking = _asked(inventory, environment, about)
-    for entry in entries:
-        inventory.add(entry, environment.name)
-    if lacking:
-        for adapter in hosted:
-            info = replace(adapter, home=environment.name, lacking=lacking)
-            inventory.adapters[adapter.name] = info
-
-
-def _asked(
+def _describe_in(
     inventory: Inventory, environment: Environment, inquiry: Inquiry
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns a worker's entries on adapters, or the reason for their absence."""
+    """Returns the adapters that a worker in `environment` describes, and None; or no adapters and
+    the reason why no worker can run there."""
     recipe, lacking = environment.recipe, environment.lacking()
-    home = OwnEnvironment(
+    own = OwnEnvironment(
         environment.name, recipe.adapters, recipe.image, environment.python, lacking
     )
     try:
-        executor = inventory.default.executor.inside(home)
+        executor = inventory.default.executor.inside(own)
         answer = ask_environment(environment, inquiry, executor)
     except CannotStart as error:
         return [], str(error)
     except NotMade as error:
-        return [], f"{error}: {inventory.default.executor.advice(home)}"
-    inventory.homes[environment.name] = _home(answer, executor)
+        return [], f"{error}: {inventory.default.executor.advice(own)}"
+    inventory.environments[environment.name] = _environment_in(answer, executor)
     return answer["adapters"], None
 
 
-def _ask_third_party(reference: str, inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
-    """Returns the entry of one adapter from a separate worker."""
+def _describe_third_party(reference: str, inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
+    """Returns the description of one adapter by a separate worker."""
     try:
-        (entry,) = _answer(_about(inquiry, reference), executor)["adapters"]
+        (entry,) = _describe(_inquiry_about(inquiry, reference), executor)["adapters"]
         return entry
     except NoAnswerInTime:
         reason = f"the import of {reference} did not end within {TIMEOUT_S:g} s"
@@ -208,8 +224,8 @@ def _ask_third_party(reference: str, inquiry: Inquiry, executor: Executor) -> di
     return {"reference": reference, "error": reason}
 
 
-def _about(inquiry: Inquiry, *references: str) -> Inquiry:
-    """Returns the inquiry about these adapters as if it named them."""
+def _inquiry_about(inquiry: Inquiry, *references: str) -> Inquiry:
+    """Returns the inquiry about these adapters, all of which count as named."""
     frameworks = None if inquiry.frameworks is None else (*inquiry.frameworks, VariantPattern(ALL))
     return replace(inquiry, references=references, frameworks=frameworks)
 
@@ -235,23 +251,11 @@ def declared_name(reference: str) -> str:
     return class_name
 
 
-def measured_ceilings(device: str) -> dict[str, dict[str, float]]:
-    """Returns a device's best rates: copied bytes per second by size, flops by format."""
-    event = launch_apart("ceilings", {"device": device}, device, TIMEOUT_S).answer("calibration")
-    return event["ceilings"]
+def _environment_in(answer: dict[str, Any], executor: Executor) -> WorkerEnvironment:
+    return WorkerEnvironment({**answer["environment"], **executor.facts()}, executor)
 
 
-def timed_kernels() -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
-    """Returns `measured_ceilings` of the GPU, and the times of snnbench's kernels there."""
-    event = launch_apart("kernels", {}, "cuda", KERNELS_TIMEOUT_S).answer("calibration")
-    return event["ceilings"], event["kernels"]
-
-
-def _home(answer: dict[str, Any], executor: Executor) -> Home:
-    return Home({**answer["environment"], **executor.facts()}, executor)
-
-
-def _answer(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
+def _describe(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
     return launch_apart("describe", inquiry.as_dict(), "cuda", TIMEOUT_S, executor).answer(
         "describe"
     )

@@ -15,13 +15,16 @@ def without_folder(reference: str) -> str:
 
 @dataclass(frozen=True)
 class AdapterInfo:
-    """An adapter as its worker describes it. If its file cannot be imported, the defaults hold and
-    `error` is the reason.
+    """An adapter as its worker describes it.
 
     `neurons` has the reason why the adapter refuses each named neuron, or None; `closure` the
-    versions of the packages below its framework. `home` is the environment of its workers;
-    `lacking` the reason why none can run there, `refusal` why the adapter, or this version,
-    computes nothing. The name of a version is `NAME@VERSION`."""
+    versions of the packages below its framework. `environment` is that of its workers. The name of
+    a version is `NAME@VERSION`.
+
+    An adapter that does not run has one of three reasons. `error`: its file cannot be imported (the
+    other fields have their defaults). `lacking`: no worker can run in its environment, such as for
+    the modules that are `missing` there. `refusal`: the adapter, or this version, computes nothing.
+    """
 
     reference: str
     name: str
@@ -35,21 +38,23 @@ class AdapterInfo:
     source_sha256: str | None = None
     closure: dict[str, str] = field(default_factory=dict)
     error: str | None = None
-    home: str = "default"
+    environment: str = "default"
     lacking: str | None = None
     refusal: str | None = None
 
     @classmethod
-    def from_answer(cls, answer: dict[str, Any], name: str, home: str = "default") -> "AdapterInfo":
+    def from_answer(
+        cls, answer: dict[str, Any], name: str, environment: str = "default"
+    ) -> "AdapterInfo":
         """Reads a worker's entry for one adapter; `name` is the default of its name."""
         entry = {
             key: value for key, value in answer.items() if key not in ("refusals", "no_adapter")
         }
         missing = ", ".join(answer.get("missing", ()))
-        where = "" if home == "default" else f" in environment {home}"
+        where = "" if environment == "default" else f" in environment {environment}"
         return cls(
             **{"name": name, **entry},
-            home=home,
+            environment=environment,
             lacking=f"{missing} is not installed{where}" if missing else None,
         )
 
@@ -78,7 +83,6 @@ class AdapterInfo:
     def as_dict(self) -> dict[str, Any]:
         """Returns JSON values; `error` and `refusal` only if there is one."""
         values = asdict(self)
-        values["environment"] = values.pop("home")
         for name in ("error", "refusal"):
             if values[name] is None:
                 del values[name]

@@ -97,7 +97,7 @@ def calibrate_device(device: str) -> Ceilings:
     """Returns copy rates by working-set size, and rates of square matrix products by format."""
     case = Case("torch", device=device)
     network = Network((8,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))
-    adapter = registry.load(registry.BUILT_IN["torch"])
+    adapter = registry.load(registry.FRAMEWORKS["torch"])
     adapter.prepare(case, len(usable_cores()))
     program = adapter.program(case, network)
     kind = device.split(":")[0]

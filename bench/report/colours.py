@@ -5,7 +5,7 @@ import re
 from typing import Any
 from zlib import crc32
 
-from snnbench.adapters.registry import OWN
+from snnbench.adapters.registry import BUILT_IN
 
 PALETTES = {
     "light": (
@@ -61,7 +61,7 @@ RAMPS = {
 """Colours of the parts of a whole, which differ in lightness too."""
 
 
-PLACES = {name: place for place, name in enumerate(OWN)}
+PLACES = {name: place for place, name in enumerate(BUILT_IN)}
 """Places of frameworks among the colours and shapes, the same in every report."""
 
 

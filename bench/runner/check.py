@@ -134,7 +134,7 @@ class Checker:
         )
         try:
             worker = self._start(
-                "prove", task.as_dict(), case.device, planned.home.executor, self._folders
+                "prove", task.as_dict(), case.device, planned.environment.executor, self._folders
             )
         except CannotStart as error:
             ended = verdict(not_started(error), case.device)

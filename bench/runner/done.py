@@ -89,7 +89,12 @@ class Done:
     def _made_of(
         self, planned: PlannedCase
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
-        return self.measure.model_dump(), planned.adapter.recorded, planned.home.facts, self.machine
+        return (
+            self.measure.model_dump(),
+            planned.adapter.recorded,
+            planned.environment.facts,
+            self.machine,
+        )
 
 
 def reasons(cases: Iterable[Remaining]) -> list[str]:

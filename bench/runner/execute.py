@@ -80,7 +80,7 @@ def execute(
         | {"adapters": [without_folder(reference) for reference in adapters]}
         | {"adapter_sources": [digests.get(reference) for reference in adapters]},
         {planned.id: full_name(planned.case) for planned in plan.cases},
-        [*{planned.home.hash: planned.home.facts for planned in plan.cases}.values()],
+        [*{planned.environment.hash: planned.environment.facts for planned in plan.cases}.values()],
         is_part=plan.selected,
     )
     # Workers write and compile on this node: the folder may lie on a slow, shared disk.
@@ -287,10 +287,10 @@ class Runner:
         planned, outcome, folded = ended.planned, ended.outcome, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]
         refuse_impossible(folded, outcome.events, planned, self.machine["hash"], threads)
-        home, key = planned.home, self.done.key(planned)
+        environment, key = planned.environment, self.done.key(planned)
         earlier = self.folder.record(planned.id, block, key)
         variables = {
-            **home.executor.inherited(),
+            **environment.executor.inherited(),
             **worker_environment(planned.case.device, self.measure.threads),
         }
         parts = (
@@ -312,12 +312,12 @@ class Runner:
             stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
             adapter=planned.adapter.recorded,
             environment={
-                **{name: fact for name, fact in home.facts.items() if name != "packages"},
+                **{name: fact for name, fact in environment.facts.items() if name != "packages"},
                 "variables": variables,
             },
             machine=self.machine,
             measure=self.measure.model_dump(),
-            monitor={**ended.monitor, "null_s": self.launcher.null_s.get(home.executor)},
+            monitor={**ended.monitor, "null_s": self.launcher.null_s.get(environment.executor)},
             started_at=ended.started.isoformat(timespec="seconds"),
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,

@@ -43,7 +43,7 @@ class Launcher:
 
     def start(self, planned: PlannedCase, block: int, material: Path) -> Launched:
         """Starts the worker of a case. Raises CannotStart."""
-        executor, device = planned.home.executor, planned.case.device
+        executor, device = planned.environment.executor, planned.case.device
         if executor not in self.null_s:
             surroundings = self._surroundings(device, executor)
             self.null_s[executor] = launch("null", {}, surroundings).duration_s

@@ -122,7 +122,7 @@ def refuse_impossible(
     }
     case, keep = (
         planned.case,
-        bool(report["rates"]) and planned.adapter.reference in registry.BUILT_IN.values(),
+        bool(report["rates"]) and planned.adapter.reference in registry.FRAMEWORKS.values(),
     )
     measured = {"copy_bytes_per_s": {}, "matmul_flops_per_s": {}} | report["rates"]
     ceilings = Ceilings.from_dict(best_rates(machine, case.device, threads, measured, keep))

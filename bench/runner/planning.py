@@ -12,7 +12,7 @@ from ..common.mistakes import ConfigError
 from ..core.case import NO_NETWORK, Case
 from ..core.jobs import Inquiry, Task
 from ..core.variant import ALL, VariantPattern, parse_variants
-from ..environments.inventory import Home, Inventory, take_inventory
+from ..environments.inventory import Inventory, WorkerEnvironment, take_inventory
 from ..environments.versions import controls_of
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
@@ -51,12 +51,12 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """A case, its adapter, and the home of its workers; `status` and `reason` if it cannot run. The
-    framework of a version is named `snntorch@0.9.4`; no worker sees that."""
+    """A case, its adapter, and the environment of its workers; `status` and `reason` if it cannot
+    run. The framework of a version is named `snntorch@0.9.4`; no worker sees that."""
 
     case: Case
     adapter: AdapterInfo
-    home: Home
+    environment: WorkerEnvironment
     status: str | None = None
     reason: str | None = None
 
@@ -113,7 +113,7 @@ class Plan:
     @cached_property
     def _made(self) -> set[tuple[Any, ...]]:
         return {
-            (planned.id, made_of(planned.adapter.recorded, planned.home.facts))
+            (planned.id, made_of(planned.adapter.recorded, planned.environment.facts))
             for planned in self.mine
         }
 
@@ -250,21 +250,24 @@ def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
 
 
 def _lacking_behind(case: Case, inventory: Inventory) -> tuple[str, str] | None:
-    """Returns status and reason if the network behind a case cannot run in the home of the case."""
+    """Returns status and reason if the network behind a case cannot run in its environment."""
     if case.behind in (None, NO_NETWORK):
         return None
     behind = inventory.adapters[VariantPattern.parse(case.behind).adapter]
-    here = inventory.adapters[case.framework].home
+    here = inventory.adapters[case.framework].environment
     if behind.devices and case.device_type not in behind.devices:
         return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
-    if behind.home != here:
-        homes = f"in the environment {here}, and {behind.name} is at home in {behind.home}"
-        return "unsupported", f"{case.behind} behind: batches are delivered {homes}"
+    if behind.environment != here:
+        reason = (
+            f"{case.behind} behind: batches are delivered in the environment {here}, "
+            f"and {behind.name} runs in {behind.environment}"
+        )
+        return "unsupported", reason
     return ("env_error", behind.lacking) if behind.lacking else None
 
 
 def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
-    """Returns every case with its adapter and home, and the reason if it cannot run here.
+    """Returns every case with its adapter and environment, and the reason if it cannot run here.
     `inventory` must answer an inquiry about these cases."""
     planned = []
     for case in cases:
@@ -281,5 +284,7 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
             or too_large(case)
         ):
             status, reason = "unsupported", refusal
-        planned.append(PlannedCase(case, adapter, inventory.home_of(adapter), status, reason))
+        planned.append(
+            PlannedCase(case, adapter, inventory.environment_of(adapter), status, reason)
+        )
     return planned

@@ -59,7 +59,7 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
             reason = verdict(problem, "cpu")["reason"]
             return Profiled(case, "error", f"the oracle of this problem failed: {reason}")
         trace = scratch / "trace.json"
-        outcome = launched("profile", planned.home.executor, case.device, trace=str(trace))
+        outcome = launched("profile", planned.environment.executor, case.device, trace=str(trace))
         ended = verdict(outcome, case.device)
         profile = Profiled(case, ended["status"], ended["reason"], ended.get("breakdown"))
         if ended["status"] == "ok" and trace.is_file():

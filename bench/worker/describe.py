@@ -87,7 +87,7 @@ def _distribution(adapter: Adapter, reference: str) -> str:
     adapter that requires no more than its base class."""
     last = (adapter.requires or ("",))[-1].split(".")[0]
     return adapter.distribution or (
-        "" if last in BASES and reference not in registry.OWN.values() else last
+        "" if last in BASES and reference not in registry.BUILT_IN.values() else last
     )
 
 

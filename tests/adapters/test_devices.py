@@ -5,7 +5,7 @@ from math import ceil
 import pytest
 from support.devices import apart
 
-from snnbench.adapters.registry import BUILT_IN, load
+from snnbench.adapters.registry import FRAMEWORKS, load
 from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.workloads import workload_of
@@ -101,4 +101,4 @@ def test_parts_of_the_time_steps_in_float32(sizes):
 )
 def test_what_cannot_be_shared_is_refused(name, changes, words):
     case = Case(name, parallel="time", ranks=4, **{**SIZES, **changes})
-    assert words in load(BUILT_IN[name]).refuses(case, workload_of(case).network(case))
+    assert words in load(FRAMEWORKS[name]).refuses(case, workload_of(case).network(case))

@@ -10,11 +10,11 @@ from snnbench.runner.variants import twins
 
 
 def test_every_adapter_has_an_entry_and_every_entry_an_adapter():
-    without = registry.BUILT_IN.keys() - EXPECTED.keys()
+    without = registry.FRAMEWORKS.keys() - EXPECTED.keys()
     assert not without, (
         f"tests/adapters/expected.toml says nothing of {', '.join(sorted(without))}: add what is expected of it"
     )
-    unknown = EXPECTED.keys() - registry.BUILT_IN.keys()
+    unknown = EXPECTED.keys() - registry.FRAMEWORKS.keys()
     assert not unknown, (
         f"tests/adapters/expected.toml has {', '.join(sorted(unknown))}, which adapters/registry.py has not"
     )

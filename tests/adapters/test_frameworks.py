@@ -118,7 +118,7 @@ def test_an_adapter_that_never_runs_says_why(name, neuron):
 
 
 def test_an_adapter_that_never_runs_is_left_out_of_all_and_named_in_the_coverage_set():
-    never = {name for name in registry.BUILT_IN if adapter_of(name).refusal}
+    never = {name for name in registry.FRAMEWORKS if adapter_of(name).refusal}
     assert never == {name for name, entry in EXPECTED.items() if "reason" in entry}
     assert never <= {*map(str, load_config(ROOT / "configs" / "coverage.toml").grid.framework)}
 

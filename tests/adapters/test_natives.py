@@ -23,7 +23,7 @@ def case_of(name, **changes):
 @pytest.mark.parametrize("precision", representatives(["fp32", "bf16", "fp16", "amp-bf16"], [0]))
 @pytest.mark.parametrize("name", without({"spyx"}, NATIVES))
 def test_a_framework_s_tutorial_neuron_has_the_right_time_axis(name, precision):
-    adapter = registry.load(registry.BUILT_IN[name])
+    adapter = registry.load(registry.FRAMEWORKS[name])
     if on_jax(name) and precision == "amp-bf16":
         assert "JAX has no autocast" in refusal_of(adapter, case_of(name, precision=precision))
         return
@@ -37,9 +37,9 @@ def test_a_framework_s_tutorial_neuron_has_the_right_time_axis(name, precision):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", registry.BUILT_IN)
+@pytest.mark.parametrize("name", registry.FRAMEWORKS)
 def test_a_native_neuron_has_a_description_and_a_source(name):
-    adapter = registry.load(registry.BUILT_IN[name])
+    adapter = registry.load(registry.FRAMEWORKS[name])
     if "native" not in EXPECTED[name]:
         reason = adapter.refusal or f"{name} has no native neuron"
         assert refusal_of(adapter, case_of(name, device=adapter.devices[-1])) == reason
@@ -77,7 +77,7 @@ def spikes_by_formula(native, currents):
 
 
 def alone(name, time_steps):
-    adapter = registry.load(registry.BUILT_IN[name])
+    adapter = registry.load(registry.FRAMEWORKS[name])
     case = case_of(name, workload="lif", bias=False, time_steps=time_steps)
     adapter.prepare(case, 1)
     program = adapter.program(case, network_of(case))

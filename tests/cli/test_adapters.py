@@ -6,7 +6,7 @@ import pytest
 from support.expected import EXPECTED
 from support.paths import FAULTY
 
-from snnbench.adapters.registry import BUILT_IN, OWN
+from snnbench.adapters.registry import BUILT_IN, FRAMEWORKS
 from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS
 
@@ -52,8 +52,8 @@ def test_every_adapter_is_in_the_document(document, adapters):
     assert adapters["torch"]["constructions"] == ["default", "stepwise", "vanilla"]
     assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
     assert adapters["norse"]["neurons"]["native"] is None
-    assert {name for name in OWN if adapters[name]["lacking"]} == IN_ENVIRONMENTS
-    for name in BUILT_IN:
+    assert {name for name in BUILT_IN if adapters[name]["lacking"]} == IN_ENVIRONMENTS
+    for name in FRAMEWORKS:
         entry = adapters[name]
         assert len(entry["source_sha256"]) == 64
         if entry["lacking"]:
@@ -72,14 +72,14 @@ def test_one_that_cannot_be_imported_is_shown_with_its_error(adapters):
     assert errors == dict.fromkeys(
         [name for _, name in DECLARED.values()], "RuntimeError: not today"
     )
-    assert adapters.keys() == {*OWN, "import-raises", *errors}
+    assert adapters.keys() == {*BUILT_IN, "import-raises", *errors}
 
 
 def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, adapters):
     variants = {variant["variant"]: variant for variant in document["variants"]}
     wanted = {
         Case(name, construction, mode).framework_variant
-        for name in BUILT_IN
+        for name in FRAMEWORKS
         for construction in adapters[name]["constructions"]
         for mode in adapters[name]["modes"]
     }
@@ -108,7 +108,7 @@ def test_every_variant_is_listed_with_its_neurons_or_what_it_lacks(document, ada
 def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     ended = snnbench_module("adapters", *given[:2])
     lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
-    assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(OWN) + 2
+    assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(BUILT_IN) + 2
     assert "3 constructions, 5 modes" in lines["torch"]
     assert lines["snntorch-ipu"].endswith(
         "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from snnbench.cli import doctor
-from snnbench.environments.inventory import default_home
+from snnbench.environments.inventory import default_environment
 from snnbench.executors.events import read_events
 
 RATES = {
@@ -54,19 +54,19 @@ FAILED = {
 
 
 @pytest.fixture(scope="module")
-def home():
-    return default_home()
+def default():
+    return default_environment()
 
 
 @pytest.fixture
-def on_a_gpu(snnbench, monkeypatch, home):
+def on_a_gpu(snnbench, monkeypatch, default):
     """The command where the default environment reaches a GPU, whose worker tells of `kernels`;
     None: the real one is asked."""
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
     monkeypatch.setattr(
         doctor,
-        "default_home",
-        lambda: replace(home, facts={**home.facts, "devices": ["cpu", "cuda"]}),
+        "default_environment",
+        lambda: replace(default, facts={**default.facts, "devices": ["cpu", "cuda"]}),
     )
 
     def run(kernels, *more):
@@ -76,7 +76,7 @@ def on_a_gpu(snnbench, monkeypatch, home):
                 + b"\n"
             )
             monkeypatch.setattr(
-                doctor, "timed_kernels", lambda: (event["ceilings"], event["kernels"])
+                doctor, "time_kernels", lambda: (event["ceilings"], event["kernels"])
             )
         return snnbench("doctor", "--kernels", *more)
 
@@ -124,12 +124,14 @@ def test_a_kernel_that_cannot_run_is_named_once_with_its_reason(on_a_gpu):
 
 
 def test_without_a_gpu_there_is_one_sentence_and_the_exit_code_for_nothing_measured(
-    snnbench, monkeypatch, home
+    snnbench, monkeypatch, default
 ):
     monkeypatch.setattr(
-        doctor, "default_home", lambda: replace(home, facts={**home.facts, "devices": ["cpu"]})
+        doctor,
+        "default_environment",
+        lambda: replace(default, facts={**default.facts, "devices": ["cpu"]}),
     )
-    monkeypatch.setattr(doctor, "timed_kernels", lambda: pytest.fail("it was tried"))
+    monkeypatch.setattr(doctor, "time_kernels", lambda: pytest.fail("it was tried"))
     for more in ([], ["--json"], ["--calibrate"]):
         ended = snnbench("doctor", "--kernels", *more)
         assert (ended.exit_code, ended.stdout) == (6, "")

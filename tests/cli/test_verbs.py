@@ -53,7 +53,7 @@ def test_doctor_keeps_the_best_rates_that_it_measures(snnbench, monkeypatch):
         for rate in (2e9, 1e9)
     )
     for rates in (fast, slow):
-        monkeypatch.setattr(doctor, "measured_ceilings", lambda device, rates=rates: rates)
+        monkeypatch.setattr(doctor, "measure_ceilings", lambda device, rates=rates: rates)
         facts = document(snnbench("doctor", "--json", "--calibrate"))
         assert list(facts["ceilings"].values()) == [rates], "shown is what was measured now"
     (kept,) = (snnbench.folder / "cache" / "rates").glob("*.json")

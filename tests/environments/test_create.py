@@ -18,7 +18,7 @@ from support.environments import (
 )
 
 from snnbench.core.case import Case
-from snnbench.environments.inventory import Home
+from snnbench.environments.inventory import WorkerEnvironment
 from snnbench.executors.launch import Surroundings, launch
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.adapter_info import AdapterInfo
@@ -103,9 +103,11 @@ def test_a_default_environment_that_has_the_framework_is_used(made, snnbench_mod
 
 def test_an_environment_that_vanishes_costs_its_cases_only(tmp_path):
     gone = tmp_path / "environment" / "bin" / "python"
-    home = Home({"name": "tiny"}, LocalExecutor(str(gone)))
+    environment = WorkerEnvironment({"name": "tiny"}, LocalExecutor(str(gone)))
     with checker(10) as proofs:
-        ended = proofs.prove(PlannedCase(Case("tiny"), AdapterInfo("tiny.py:Tiny", "tiny"), home))
+        ended = proofs.prove(
+            PlannedCase(Case("tiny"), AdapterInfo("tiny.py:Tiny", "tiny"), environment)
+        )
     assert (ended.status, ended.reason) == (
         "env_error",
         f"{gone} cannot be started: No such file or directory",

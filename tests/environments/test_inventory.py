@@ -3,7 +3,7 @@
 import pytest
 from support.paths import FAULTY
 
-from snnbench.adapters.registry import BUILT_IN, OWN
+from snnbench.adapters.registry import BUILT_IN, FRAMEWORKS
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import NATIVE, Case
 from snnbench.core.jobs import Inquiry
@@ -37,10 +37,12 @@ def test_each_environment_is_asked_once_and_each_third_party_adapter_apart(launc
         [NUMPY], Inquiry(frameworks=tuple(parse_variants(["norse:lif", "torch:*"])), points=POINTS)
     )
     assert [job["references"] for job in launched] == [
-        (BUILT_IN["torch"], BUILT_IN["norse"]),
+        (FRAMEWORKS["torch"], FRAMEWORKS["norse"]),
         (NUMPY,),
     ]
-    assert list(there.adapters) == [*OWN, "numpy"], "names of all, for messages about unknown ones"
+    assert list(there.adapters) == [*BUILT_IN, "numpy"], (
+        "names of all, for messages about unknown ones"
+    )
     assert there.adapters["norse"].version and there.adapters["jax"].version is None
     assert (there.default.name, there.default.devices[0]) == ("default", "cpu")
     numpy = there.adapters["numpy"]
@@ -50,7 +52,7 @@ def test_each_environment_is_asked_once_and_each_third_party_adapter_apart(launc
         None,
         64,
     )
-    assert there.home_of(numpy) is there.default
+    assert there.environment_of(numpy) is there.default
     refused = {
         case.id
         for case in (
@@ -99,7 +101,7 @@ def test_who_cannot_be_asked_is_listed_with_the_error(launched, reference, name,
 def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeypatch):
     monkeypatch.setattr(
         inventory,
-        "_ask_third_party",
+        "_describe_third_party",
         lambda reference, *rest: {"reference": reference, "name": "mine"},
     )
     files = [f"{tmp_path / folder / 'mine.py'}:Mine" for folder in "ab"]
@@ -118,7 +120,7 @@ def test_an_import_that_hangs_is_reported_if_its_name_is_requested(launched, tmp
     monkeypatch.setattr(inventory, "TIMEOUT_S", 1.0)
     hanging = tmp_path / "hanging.py"
     hanging.write_text("import signal\nsignal.pause()\n")
-    monkeypatch.setattr(inventory, "_answer", patient(inventory._answer))
+    monkeypatch.setattr(inventory, "_describe", patient(inventory._describe))
     there = take_inventory([f"{hanging}:Hangs"], Inquiry(frameworks=()))
     with pytest.raises(
         ConfigError,

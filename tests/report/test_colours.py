@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.paths import SETS, committed
 
-from snnbench.adapters.registry import OWN
+from snnbench.adapters.registry import BUILT_IN
 from snnbench.report.colours import DASHES, INKS, PALETTES, SHAPES, looks, styles
 from snnbench.report.files import read_results
 
@@ -19,9 +19,9 @@ def seen(known, *looks):
 
 
 def test_colour_and_shape_keep_unknown_names_apart_from_each_other_and_from_frameworks():
-    known = styles([*OWN, *(f"v{i}" for i in range(100))])
+    known = styles([*BUILT_IN, *(f"v{i}" for i in range(100))])
     for theme in PALETTES:
-        assert seen(known, theme, "shape") == (len(OWN) + 100, len(OWN) + 100)
+        assert seen(known, theme, "shape") == (len(BUILT_IN) + 100, len(BUILT_IN) + 100)
     assert all(
         gcd(*pair) == 1 for pair in combinations(map(len, (PALETTES["light"], SHAPES, DASHES)), 2)
     )
@@ -30,10 +30,11 @@ def test_colour_and_shape_keep_unknown_names_apart_from_each_other_and_from_fram
 
 
 def test_every_framework_has_a_look_of_its_own_which_is_the_same_in_every_report():
-    known = styles([*OWN])
+    known = styles([*BUILT_IN])
     assert all(styles([name, "mine"])[name] == look for name, look in known.items())
-    assert seen(known, "light", "shape") == seen(known, "dark", "shape") == (len(OWN), len(OWN))
-    first = styles([*OWN][: len(PALETTES["light"])])
+    count = len(BUILT_IN)
+    assert seen(known, "light", "shape") == seen(known, "dark", "shape") == (count, count)
+    first = styles([*BUILT_IN][: len(PALETTES["light"])])
     assert seen(first, "light") == seen(first, "dark") == seen(first, "shape") == (11, 11)
 
 

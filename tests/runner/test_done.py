@@ -8,7 +8,7 @@ import pytest
 from support import synthetic
 
 from snnbench.core.status import RETRIED, STATUSES
-from snnbench.environments.inventory import Home
+from snnbench.environments.inventory import WorkerEnvironment
 from snnbench.executors.local import LocalExecutor
 from snnbench.experiment.adapter_info import AdapterInfo
 from snnbench.experiment.measure import Measure
@@ -26,7 +26,7 @@ PLANNED = PlannedCase(
         source_sha256="c" * 64,
         closure={"numpy": "2.1", "torch": "2.13.0"},
     ),
-    Home(FACTS, LocalExecutor()),
+    WorkerEnvironment(FACTS, LocalExecutor()),
 )
 MEASURE = Measure(blocks=3)
 
@@ -104,12 +104,18 @@ OTHERS = {
         "m1",
     ),
     "another Python": (
-        replace(PLANNED, home=Home({**FACTS, "python": "CPython 3.12.1"}, LocalExecutor())),
+        replace(
+            PLANNED,
+            environment=WorkerEnvironment({**FACTS, "python": "CPython 3.12.1"}, LocalExecutor()),
+        ),
         MEASURE,
         "m1",
     ),
     "an image": (
-        replace(PLANNED, home=Home({**FACTS, "image": {"digest": "i"}}, LocalExecutor())),
+        replace(
+            PLANNED,
+            environment=WorkerEnvironment({**FACTS, "image": {"digest": "i"}}, LocalExecutor()),
+        ),
         MEASURE,
         "m1",
     ),
@@ -131,7 +137,9 @@ def test_a_package_that_the_framework_does_not_rest_on_changes_nothing(folder):
     write(folder, "ok", "ok", "ok")
     more = replace(
         PLANNED,
-        home=Home({**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()),
+        environment=WorkerEnvironment(
+            {**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()
+        ),
     )
     assert done_in(folder).remaining(more).state == "done"
 

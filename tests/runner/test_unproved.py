@@ -89,7 +89,7 @@ def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, st
     checker.judge = Judge(judge)
     case = SimpleNamespace(**vars(Planned("a")) | {"device": "cpu"})
     planned = SimpleNamespace(
-        status=None, case=case, home=SimpleNamespace(executor=None), task=lambda: case
+        status=None, case=case, environment=SimpleNamespace(executor=None), task=lambda: case
     )
     checked = checker.prove(planned)
     assert (checked.status, checked.reason) == (status, reason)

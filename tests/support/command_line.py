@@ -70,7 +70,7 @@ class Result:
 
 
 _ANSWERS: dict[str, str] = {}
-_ASK, _LAUNCH = inventory._answer, inventory.launch_apart
+_ASK, _LAUNCH = inventory._describe, inventory.launch_apart
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def answers_remembered() -> Iterator[None]:
     temporary folder may change between two commands, so that adapters there are asked about each
     time.
     """
-    patched = inventory._answer is not _ASK or inventory.launch_apart is not _LAUNCH
+    patched = inventory._describe is not _ASK or inventory.launch_apart is not _LAUNCH
     if patched:
         yield
         return
@@ -98,11 +98,11 @@ def answers_remembered() -> Iterator[None]:
             _ANSWERS[key] = json.dumps(_ASK(inquiry, executor))
         return json.loads(_ANSWERS[key])
 
-    inventory._answer = answer
+    inventory._describe = answer
     try:
         yield
     finally:
-        inventory._answer = _ASK
+        inventory._describe = _ASK
 
 
 class Snnbench:

@@ -40,7 +40,7 @@ def of_rank(rank, count, case):
     from snnbench.adapters.ranks.member import member_of
 
     member = member_of(
-        registry.load(registry.BUILT_IN[case.framework]), case, network_of(case), rank
+        registry.load(registry.FRAMEWORKS[case.framework]), case, network_of(case), rank
     )
     problem, axis = problem_of(case), AXIS[case.parallel]
     member.program.load(problem.parameters)
@@ -57,7 +57,7 @@ def together(case, folder):
     they must have alike."""
     given, axis = of_ranks(of_rank, case.ranks, folder, case), AXIS[case.parallel]
     alone = Case(**{**vars(case), "ranks": None, "parallel": None})
-    problem, adapter = problem_of(alone), registry.load(registry.BUILT_IN[case.framework])
+    problem, adapter = problem_of(alone), registry.load(registry.FRAMEWORKS[case.framework])
     program = adapter.program(alone, network_of(alone))
     program.load(problem.parameters)
     expected = gradients(program, problem, problem.input, problem.upstream)
