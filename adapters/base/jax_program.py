@@ -55,7 +55,7 @@ class JaxProgram(Program):
         self.updates = Updates(case.optimizer, self.scales, LEARNING_RATE)
         self.parameters: dict[str, NodeArrays] = {}
         self.states = self.no_states = dict[str, Any]()
-        self.running = self.at_rest = dict[str, NodeArrays]()
+        self.running_stats = self.at_rest = dict[str, NodeArrays]()
         self.compiling = XlaClock()
         self.last_call, self.shapes = "", dict[str, Any]()
         self._forward = jax.jit(self._forward_and_residuals)
@@ -87,7 +87,7 @@ class JaxProgram(Program):
         self.loaded = self.parameters
         self.states = self.no_states = self.updates.rest(self.parameters)
         start = {"mean": np.zeros, "variance": np.ones}
-        self.running = self.at_rest = {
+        self.running_stats = self.at_rest = {
             node: {
                 name: self._put(values(len(arrays["weight"])), jnp.float32)
                 for name, values in start.items()
@@ -97,7 +97,7 @@ class JaxProgram(Program):
         }
 
     def roll_parameters(self, turn: int) -> None:
-        self.running, self.states = self.at_rest, self.no_states
+        self.running_stats, self.states = self.at_rest, self.no_states
         self.parameters = jax.tree_util.tree_map(lambda array: rolled(array, turn), self.loaded)
 
     def put_input(self, array: Array) -> Value:
@@ -180,8 +180,8 @@ class JaxProgram(Program):
     # -- calls
 
     def forward(self, x: Value) -> JaxResult:
-        borders, value, self.running, residuals = self._run(
-            "_forward", self.parameters, self.running, x
+        borders, value, self.running_stats, residuals = self._run(
+            "_forward", self.parameters, self.running_stats, x
         )
         return self._result(x, borders, value, residuals=residuals)
 
@@ -190,7 +190,7 @@ class JaxProgram(Program):
         with suppress(Exception):
             for count, (node, _, _) in enumerate(self.network.parts, 1):
                 value, *_ = jax.eval_shape(
-                    partial(self.network, parts=count), self.parameters, self.running, x
+                    partial(self.network, parts=count), self.parameters, self.running_stats, x
                 )
                 shapes[node.name] = value.shape[2:]
         return shapes
@@ -221,7 +221,7 @@ class JaxProgram(Program):
         in_order = {name: borders[name] for name in self.neurons if name in borders}
         output = in_order[self.neurons[-1]] if value is None else value
         return JaxResult(
-            x=x, borders=in_order, output=output, value=value, running=self.running, **more
+            x=x, borders=in_order, output=output, value=value, running=self.running_stats, **more
         )
 
     def backward(self, result: JaxResult, upstream: Value) -> JaxResult:
@@ -231,11 +231,11 @@ class JaxProgram(Program):
         return replace(result, loss=loss, gradients=gradients, input_gradient=input_gradient)
 
     def inference(self, x: Value) -> JaxResult:
-        return self._result(x, *self._run("_inference", self.parameters, self.running, x))
+        return self._result(x, *self._run("_inference", self.parameters, self.running_stats, x))
 
     def step(self, x: Value, upstream: Value) -> JaxResult:
-        answer = self._run("_step", self.parameters, self.running, self.states, x, upstream)
-        borders, value, self.running, self.parameters, self.states, loss, by_input = answer
+        answer = self._run("_step", self.parameters, self.running_stats, self.states, x, upstream)
+        borders, value, self.running_stats, self.parameters, self.states, loss, by_input = answer
         input_gradient = by_input[0] if by_input else None
         result = self._result(x, borders, value, loss=loss, input_gradient=input_gradient)
         return self._updated(result)
@@ -257,7 +257,7 @@ class JaxProgram(Program):
         return bytes_of((result.output, result.gradients, result.input_gradient, result.updated))
 
     def facts(self, result: JaxResult) -> dict[str, Any]:
-        traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running, x)[0])(
+        traced = jax.make_jaxpr(lambda x: self.network(self.parameters, self.running_stats, x)[0])(
             result.x
         )
         carried = ", ".join(sorted(set(_carried_dtypes(traced.jaxpr)))) or None
@@ -273,7 +273,7 @@ class JaxProgram(Program):
     # -- breakdown, ceilings and memory
 
     def breakdown(self, x: Value, upstream: Value, trace: str | None = None) -> Breakdown:
-        before = self.parameters, self.states, self.running
+        before = self.parameters, self.states, self.running_stats
         try:
             jax.block_until_ready(vars(self.step(x, upstream)))
             result = Breakdown(
@@ -288,7 +288,7 @@ class JaxProgram(Program):
             if trace:
                 self._trace(x, upstream, Path(trace))
         finally:
-            self.parameters, self.states, self.running = before
+            self.parameters, self.states, self.running_stats = before
         return result
 
     def _trace(self, x: Value, upstream: Value, path: Path) -> None:

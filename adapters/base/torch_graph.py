@@ -151,7 +151,7 @@ class GraphProgram(TorchProgram):
     ) -> TorchResult:
         for leaf, gradient in zip(self._leaves_of(result), gradients, strict=True):
             leaf.grad = gradient
-        return self.graded(result)
+        return self.read_gradients(result)
 
 
 class Captured:

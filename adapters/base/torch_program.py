@@ -1,5 +1,4 @@
-"""Drives a torch network for the worker: precision, gradients, waiting and memory, alike for every
-framework."""
+"""The torch `Program`: precision, gradients and memory, the same for every framework on torch."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -34,13 +33,13 @@ DTYPES = {
 
 
 STATE_STEPS = 3
-"""Steps after which the format of a state shows. The first starts from rest, with a state that may
-still have the input's format."""
+"""Steps that run until the dtype of a state is read. In the first step, from rest, the state may
+still have the input's dtype."""
 
 
 @dataclass(kw_only=True)
 class TorchResult(Result):
-    """`x` is the leaf that gets the input gradient."""
+    """`x` is the input, a leaf of the graph."""
 
     x: Tensor
 
@@ -52,13 +51,13 @@ class TorchProgram(Program):
         self.device_clock = "events" if self.device.type == "cuda" else "process"
         self.dtype = DTYPES[case.precision]
         self.network = TorchNetwork(adapter, case, network).to(self.device, self.dtype)
-        self.called: Callable[[Tensor, bool], tuple[dict[str, Tensor], Tensor]] = (
+        self.forward_function: Callable[[Tensor, bool], tuple[dict[str, Tensor], Tensor]] = (
             self.network.forward
         )
         for norm in self.network.norms().values():
             norm.float()  # statistics are float32, as under torch's autocast
         norms = self.network.norms().items()
-        self.running = {
+        self.running_stats = {
             name: {"mean": norm.running_mean, "variance": norm.running_var} for name, norm in norms
         }
         self.network.dtype = None if case.precision == "amp-bf16" else self.dtype
@@ -81,7 +80,7 @@ class TorchProgram(Program):
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype)
 
     def _scaled(self, array: Array, name: str) -> Array:
-        """Multiplies `array` by the factor that is folded into node `name`."""
+        """Returns `array` times the factor that is folded into node `name`."""
         return array * np.float32(self.scales[name]) if name in self.scales else array
 
     def load(self, parameters: Parameters) -> None:
@@ -117,7 +116,7 @@ class TorchProgram(Program):
     # -- calls
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        return self.called(x, every_border)
+        return self.forward_function(x, every_border)
 
     def forward(self, x: Tensor) -> TorchResult:
         x = x.detach().requires_grad_(self.case.input_grad)
@@ -137,9 +136,9 @@ class TorchProgram(Program):
         else:
             result.loss = self.trainer.loss(result.output, upstream)
             result.loss.backward()
-        return self.graded(result)
+        return self.read_gradients(result)
 
-    def graded(self, result: TorchResult) -> TorchResult:
+    def read_gradients(self, result: TorchResult) -> TorchResult:
         """Returns the result with the gradients of the last backward."""
         result.gradients = {
             node: {name: parameter.grad for name, parameter in named.items()}
@@ -155,7 +154,7 @@ class TorchProgram(Program):
             return self._result(x, *self.call(x, False))
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
-        if not self.leaves:
+        if not self.leaves:  # a network without parameters has nothing to update
             return self.backward(self.forward(x), upstream)
         for leaf in self.leaves:
             leaf.grad = None
@@ -173,14 +172,15 @@ class TorchProgram(Program):
     # -- results
 
     def _result(self, x: Tensor, borders: dict[str, Tensor], output: Tensor) -> TorchResult:
-        """Raises TypeError for other values than plain tensors: a lazy value would not be timed."""
+        """Returns a result. Raises TypeError unless all values are plain tensors: a lazy one could
+        be computed after the clock has stopped."""
         for value in (*borders.values(), output):
             if type(value) is not Tensor:
                 raise TypeError(
                     "a neuron must return its spikes alone, as a torch.Tensor, not a "
                     f"{type(value).__name__}"
                 )
-        return TorchResult(x=x, borders=borders, output=output, running=self.running)
+        return TorchResult(x=x, borders=borders, output=output, running=self.running_stats)
 
     @property
     def parameter_bytes(self) -> int:
@@ -200,7 +200,9 @@ class TorchProgram(Program):
             for name, p in self.network.layers.named_parameters()
             if p.requires_grad and id(p) not in leaves
         ]
-        warnings = [f"also trains {', '.join(extra)}: their gradient is timed too"] if extra else []
+        warnings = (
+            [f"also trains {', '.join(extra)}: their gradients are timed, too"] if extra else []
+        )
         *_, spikes = result.borders.values()
         dtypes = {
             "output_dtype": str(spikes.dtype).removeprefix("torch."),
@@ -212,7 +214,7 @@ class TorchProgram(Program):
         return {**dtypes, **scaled, "warnings": warnings, **self.adapter.facts(self.case)}
 
     def state_dtype(self, x: Tensor) -> str | None:
-        """Returns the format of the first neuron's state, from a few steps; None under a compiler,
+        """Returns the dtype of the first neuron's state, from a few steps; None under a compiler,
         which hides it."""
         if self.case.mode in COMPILE_MODES:
             return None
@@ -220,15 +222,15 @@ class TorchProgram(Program):
             index for index, part in enumerate(self.network.parts) if part.neuron is not None
         )
         with torch.no_grad(), self.autocast, self.unchanged_statistics():
-            return state_dtype(
+            return dtypes_of_state(
                 self.network.parts[first].module,
                 lambda: self.network(x[:STATE_STEPS], parts=first + 1),
             )
 
     @contextmanager
     def unchanged_statistics(self) -> Iterator[None]:
-        """Gives calls inside the block running statistics of their own. The old buffers come back
-        as they are: a graph may hold them."""
+        """Runs calls inside the block on copies of the running statistics. The buffers themselves
+        come back afterwards: a CUDA graph may hold them."""
         buffers = [
             (norm, *named)
             for norm in self.network.norms().values()
@@ -236,9 +238,11 @@ class TorchProgram(Program):
         ]
         for norm, name, buffer in buffers:
             setattr(norm, name, buffer.clone())
-        yield
-        for norm, name, buffer in buffers:
-            setattr(norm, name, buffer)
+        try:
+            yield
+        finally:
+            for norm, name, buffer in buffers:
+                setattr(norm, name, buffer)
 
     def compile_facts(self) -> dict[str, Any]:
         seconds = self.adapter.compile_seconds()
@@ -252,7 +256,7 @@ class TorchProgram(Program):
         return breakdown(self, x, upstream, trace, staged=self.case.mode == "eager")
 
     def clock(self) -> Any:
-        """Returns a moment on the device's clock, for `seconds`."""
+        """Returns a time stamp of the device, for `seconds`."""
         if self.device.type != "cuda":
             return time.perf_counter()
         event = torch.cuda.Event(enable_timing=True)
@@ -314,15 +318,19 @@ class CudaMemory:
 
 
 def _import_late_modules() -> None:
-    """Torch imports modules at the first backward, which are not the program's memory."""
+    """Runs a backward of one number: in its first one torch imports modules, which are not the
+    program's memory."""
     torch.zeros(1, requires_grad=True).backward(torch.ones(1))
 
 
-def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | None:
-    """Returns the formats of the floating-point states of the neuron in `module` after `run()`
-    called it; None if they are hidden. A `TimeLoop` hands its state out; another module may have
-    that of its last call in an attribute `state`. A framework whose surrogate returns float32
-    computes in float32 whatever its input."""
+def dtypes_of_state(module: torch.nn.Module, run: Callable[[], object]) -> str | None:
+    """Returns the dtypes of the floating-point states of the neuron in `module` after `run()`
+    called it; None if they are hidden.
+
+    The state of a `TimeLoop` is recorded from `scan`; another module may have that of its last call
+    in an attribute `state`. A framework with a surrogate that returns float32 has float32 states
+    for any input.
+    """
     loop = next((part for part in module.modules() if isinstance(part, TimeLoop)), None)
     states: list[State] = []
     if loop is None:
@@ -331,12 +339,12 @@ def state_dtype(module: torch.nn.Module, run: Callable[[], object]) -> str | Non
     else:
         scan = loop.scan
 
-        def watched(currents: Tensor, state: State) -> tuple[Tensor, State]:
+        def recording_scan(currents: Tensor, state: State) -> tuple[Tensor, State]:
             spikes, after = scan(currents, state)
             states.append(after)
             return spikes, after
 
-        loop.scan = watched  # type: ignore[method-assign]
+        loop.scan = recording_scan  # type: ignore[method-assign]
         try:
             run()
         finally:

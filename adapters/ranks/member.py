@@ -61,7 +61,7 @@ def share(program: TorchProgram, share: float) -> None:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
             wrapped = DistributedDataParallel(program.network, broadcast_buffers=False)
         wrapped.register_comm_hook(None, summed)
-        program.called = wrapped
+        program.forward_function = wrapped
     if (mean := program.trainer.loss) is not None:
         program.trainer.loss = lambda output, labels: mean(output, labels) * share
 
