@@ -92,8 +92,8 @@ class ConvLIF(torch.nn.Module):
         )
         tensors = (x, conv.weight, conv.bias, gamma, beta)
         needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-        kinds = ((x.shape, x.dtype, x.device), None, None, None)
-        neuron = cached_options((self.spec, 2, kinds, None, False, needed, self.backend))
+        infos = ((x.shape, x.dtype, x.device), None, None, None)
+        neuron = cached_options((self.spec, 2, infos, None, False, needed, self.backend))
         options = ConvOptions(
             neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x) == 1
         )

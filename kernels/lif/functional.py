@@ -22,7 +22,7 @@ class LIFOutput(NamedTuple):
     state: Tensor
     """The potential after the last step's reset, (B, …) float32."""
     trace: Tensor | None
-    """The potentials v before the spike, (T, B, …) in the currents' type; None unless requested."""
+    """The potentials v before the spike, (T, B, …) in the dtype of currents; None if not traced."""
 
 
 def lif(
@@ -42,22 +42,23 @@ def lif(
     currents      float32, float16 or bfloat16, any strides; arithmetic is float32. (float64 runs in
                   the reference only.)
     state         float32 (B, …): the potential after the reset of the previous step; None: zeros.
-                  Pieces of a sequence, each from the state of the previous piece, give the same
-                  bits as one run. With a synaptic current (2, B, …): that current and the
+                  A sequence that is run in pieces, each from the previous state, gives bitwise
+                  the same result. With a synaptic current (2, B, …): that current and the
                   potential.
     scale, shift  (C,) along `channel_dim`: the neuron's current is scale·x + shift. Pass a Linear's
                   bias as `shift`: its gradient is then summed in the same pass.
-    spikes_dtype  torch.float32, float16 or bfloat16 (default: the currents' type), torch.uint8, or
+    spikes_dtype  torch.float32, float16 or bfloat16 (default: the currents' dtype), torch.uint8, or
                   "bits": uint8 (T, B, …, ⌈N/8⌉) with the first of eight spikes in the lowest bit.
                   Integer spikes have no gradient.
-    trace         also return the potentials v before the spike. They are differentiable.
+    trace         True: also returns the potentials v before the spike, with gradients.
     backend       "reference", "cpp", "triton" or "cuda"; default: the best that runs here, see
                   `backends.choose`.
 
     `snnbench.kernels.spec` has the formulas of the recurrence and of the surrogate gradients, with
-    their sources. Autocast does not change the currents' type. Second and forward-mode derivatives
-    raise. After os.fork a child process can run it on one thread only, like all of torch's OpenMP
-    code. Raises ValueError or TypeError, naming the argument, if an argument is invalid.
+    their sources. Autocast does not change the currents' dtype. Second derivatives and forward-mode
+    differentiation raise an error. After os.fork a child process can run it on one thread only,
+    like all of torch's OpenMP code. Raises ValueError or TypeError, naming the argument, if an
+    argument is invalid.
 
     Example:
 
@@ -72,7 +73,7 @@ def lif(
     """
     spec = spec or _DEFAULT
     if isinstance(spec, NeuronSpec) and spec.current_decay is not None:
-        return _behind_synapse(
+        return _lif_with_synaptic_current(
             currents,
             spec,
             state,
@@ -100,7 +101,8 @@ def lif(
 def lif_of_parameter(
     currents: Tensor, spec: NeuronSpec, parameter: Tensor, spikes_dtype=None, backend=None
 ) -> Tensor:
-    """Returns spikes of `spec` with the learned decay of `parameter` (1,), which the host reads."""
+    """Returns spikes of `spec` with the learned decay of `parameter` (1,). The host reads it, which
+    synchronises a GPU."""
     now = replace(spec, decay=decay_now(spec, parameter), learned_decay=None)
     options = options_of(
         *request_of((currents, None, None, None), now, -1, spikes_dtype, False, backend)
@@ -112,10 +114,13 @@ def lif_of_parameter(
     return spikes
 
 
-def _behind_synapse(currents, spec, state, spikes_dtype, trace, backend, **scaled) -> LIFOutput:
-    """Runs the neuron on its synaptic current, the potential of another neuron that never fires.
+def _lif_with_synaptic_current(
+    currents, spec, state, spikes_dtype, trace, backend, **scaled
+) -> LIFOutput:
+    """Runs two neurons: the synaptic current is the potential of one without reset that never
+    fires, and it drives the neuron `spec`.
 
-    The synaptic current has the currents' type. The gradient flows through both neurons.
+    The synaptic current has the dtype of `currents`. The gradient flows through both neurons.
     """
     if state is not None and state.shape[:1] != (2,):
         raise ValueError(
@@ -134,26 +139,26 @@ def _behind_synapse(currents, spec, state, spikes_dtype, trace, backend, **scale
 
 
 NEVER = 1e38
-"""A threshold that no current reaches."""
+"""A threshold that no potential reaches."""
 _DEFAULT = NeuronSpec()
 
 
 def request_of(tensors, spec, channel_dim, spikes_dtype, trace, backend) -> tuple:
     """Returns the arguments of `options_of` for tensors (currents, state, scale, shift)."""
-    kinds = tuple(None if t is None else (t.shape, t.dtype, t.device) for t in tensors)
+    infos = tuple(None if t is None else (t.shape, t.dtype, t.device) for t in tensors)
     checkpoints = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in tensors
     )
-    return spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
+    return spec, channel_dim, infos, spikes_dtype, trace, checkpoints, backend
 
 
 def options_of(
-    spec, channel_dim, kinds, spikes_dtype, trace, checkpoints, backend
+    spec, channel_dim, infos, spikes_dtype, trace, checkpoints, backend
 ) -> NeuronOptions:
-    """Checks the arguments of `lif` and fills in defaults; `kinds` are (shape, dtype, device) or
-    None."""
-    _check(spec, channel_dim, *kinds)
-    _, dtype, device = kinds[0]
+    """Checks the arguments of `lif` and fills in defaults. `infos` are (shape, dtype, device) of
+    each tensor, or None."""
+    _check(spec, channel_dim, *infos)
+    _, dtype, device = infos[0]
     name = _spikes_name(spikes_dtype, dtype, spec)
     return NeuronOptions(
         spec, channel_dim, name, trace, checkpoints, backends.choose(device.type, dtype, backend)
@@ -164,11 +169,19 @@ _lookup = lru_cache(maxsize=1024)(options_of)
 
 
 def cached_options(request: tuple) -> NeuronOptions:
-    """Returns cached `options_of`, for calls outside of compilers."""
+    """Like `options_of`, but cached; not for code that torch.compile traces."""
     try:
         return _lookup(*request)
     except TypeError:  # an argument is unhashable, or a check failed and raises again
         return options_of(*request)
+
+
+_NOT_FUSED = {
+    "current_decay": "a synaptic current",
+    "adaptation": "an adaptive threshold",
+    "learned_decay": "a learned decay",
+}
+"""Fields of neurons that only the module `LIF` computes, with what they add."""
 
 
 def _check(spec, channel_dim, currents, state, scale, shift):
@@ -179,35 +192,27 @@ def _check(spec, channel_dim, currents, state, scale, shift):
         raise TypeError(f"currents must be float32, float16, bfloat16 or float64, not {dtype}")
     if not isinstance(spec, NeuronSpec):
         raise TypeError(f"the neuron must be a NeuronSpec, not {spec!r}")
-    if spec.current_decay is not None:
-        raise ValueError(
-            "a neuron with a synaptic current stands behind a layer of its own: a Linear or a norm,"
-            " and then LIF"
-        )
-    if spec.adaptation is not None:
-        raise ValueError(
-            "a neuron with an adaptive threshold is a module, LIF, behind a layer of its own: a"
-            " Linear or a norm"
-        )
-    if spec.learned_decay is not None:
-        raise ValueError(
-            "a neuron that learns its decay is a module, LIF, behind a layer of its own: a Linear"
-            " or a norm"
-        )
-    for label, kind in (("state", state), ("scale", scale), ("shift", shift)):
-        if kind is not None and kind[2] != device:
-            raise ValueError(f"{label} is on {kind[2]}, the currents are on {device}")
+    for field, addition in _NOT_FUSED.items():
+        if getattr(spec, field) is not None:
+            raise ValueError(
+                f"a neuron with {addition} ({field}) needs the module LIF, behind a separate "
+                "Linear or norm"
+            )
+    for label, info in (("state", state), ("scale", scale), ("shift", shift)):
+        if info is not None and info[2] != device:
+            raise ValueError(f"{label} is on {info[2]}, the currents are on {device}")
     if not -len(shape) < channel_dim < len(shape) or channel_dim == 0:
         raise ValueError(
-            f"channel_dim = {channel_dim} is no dim of currents {tuple(shape)} beside time"
+            f"channel_dim = {channel_dim} must be a dim of currents {tuple(shape)} other than the "
+            "first, time"
         )
     if state is not None and state[:2] != (shape[1:], state_dtype(dtype)):
         wanted = f"{state_dtype(dtype)} of shape {tuple(shape[1:])}"
         raise ValueError(f"state must be {wanted}, not {state[1]} {tuple(state[0])}")
-    for label, kind in (("scale", scale), ("shift", shift)):
-        if kind is not None and tuple(kind[0]) != (shape[channel_dim],):
+    for label, info in (("scale", scale), ("shift", shift)):
+        if info is not None and tuple(info[0]) != (shape[channel_dim],):
             raise ValueError(
-                f"{label} must have the shape ({shape[channel_dim]},), not {tuple(kind[0])}"
+                f"{label} must have the shape ({shape[channel_dim]},), not {tuple(info[0])}"
             )
     if spec.max_spikes > 1 and spec.reset.startswith("hard"):
         raise ValueError(
@@ -216,6 +221,8 @@ def _check(spec, channel_dim, currents, state, scale, shift):
 
 
 def _spikes_name(dtype, currents_dtype, spec) -> str:
+    """Returns the name of the spikes' dtype. Raises an error if it cannot hold the spikes of
+    `spec`."""
     name = str(currents_dtype if dtype is None else dtype).removeprefix("torch.")
     if name not in SPIKE_DTYPES or (name == "float64" and currents_dtype != torch.float64):
         supported = ", ".join(n for n in SPIKE_DTYPES if n != "float64")

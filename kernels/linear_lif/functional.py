@@ -52,8 +52,8 @@ def options_of(
         spikes_dtype = TIERS[tier].dtype if exact else None
     if spikes_dtype is None and tier == "bf16" and dtype == torch.float32:
         spikes_dtype = torch.bfloat16
-    kinds = (((*shape[:-1], weight_shape[0]), currents, device), None, None, None)
-    neuron = neuron_options(spec, -1, kinds, spikes_dtype, False, checkpoints, backend)
+    infos = (((*shape[:-1], weight_shape[0]), currents, device), None, None, None)
+    neuron = neuron_options(spec, -1, infos, spikes_dtype, False, checkpoints, backend)
     if neuron.spikes == "bits":
         raise TypeError('spikes_dtype = "bits": the next layer takes numbers')
     return LinearOptions(neuron, tier if short else "plain", counts, recompute)

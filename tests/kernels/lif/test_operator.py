@@ -125,8 +125,8 @@ def test_a_second_derivative_is_refused(module):
             ValueError,
             r"scale must have the shape \(2,\), not \(5,\)",
         ),
-        ({"channel_dim": 0}, ValueError, "channel_dim = 0 is no dim of currents"),
-        ({"channel_dim": 3}, ValueError, "channel_dim = 3 is no dim of currents"),
+        ({"channel_dim": 0}, ValueError, "channel_dim = 0 must be a dim of currents"),
+        ({"channel_dim": 3}, ValueError, "channel_dim = 3 must be a dim of currents"),
         (
             {"spikes_dtype": torch.int64},
             TypeError,

@@ -62,5 +62,5 @@ def test_a_module_has_it_and_layers_that_fuse_the_neuron_refuse_it():
     x = currents_of(12, 3, 8)
     assert torch.equal(LIF(SPECS[0])(x), lif(x, SPECS[0]).spikes)
     for layer in (LinearLIF(8, 5, spec=SPECS[0]), BatchNormLIF(3, replace(SPECS[0], decay=0.5))):
-        with pytest.raises(ValueError, match="stands behind a layer of its own"):
+        with pytest.raises(ValueError, match="needs the module LIF, behind a separate"):
             layer(currents_of(12, 2, 3, 8) if isinstance(layer, BatchNormLIF) else x)
