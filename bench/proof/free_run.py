@@ -93,7 +93,7 @@ def _free_run(case: Case, network: Network) -> FreeRun:
     rates: dict[str, float] = {}
     work = dict.fromkeys(WORK, 0.0)
 
-    def computed(result: oracle.Run, node: Node) -> None:
+    def on_node(result: oracle.Run, node: Node) -> None:
         if node.kind == "neuron":
             spikes = result.spikes[node.name]
             rates[node.name] = float(spikes.mean())
@@ -101,7 +101,7 @@ def _free_run(case: Case, network: Network) -> FreeRun:
         for name, count in zip(WORK[1:], operations(network, node, result), strict=True):
             work[name] += count
 
-    result = oracle.forward(network, problem.parameters, problem.input, computed=computed)
+    result = oracle.forward(network, problem.parameters, problem.input, on_node=on_node)
     counts = {name: round(count) for name, count in work.items()}
     return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8), work=counts)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.contract import Program, Unsupported
 from ..core.result import Gradients
 from ..core.status import declared, lacks_room
-from .judge import CallVerdict, JudgedCall, unreadable
+from .judge import CallVerdict, JudgedCall, form_findings
 from .problem import Problem, places
 
 LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
@@ -50,7 +50,7 @@ def judge_native(
     program.wait(result)
     spikes = program.spikes(result)
     verdict.firing_rate = float(spikes[problem.last].mean())
-    verdict.findings += unreadable(problem, JudgedCall(problem.input, spikes))
+    verdict.findings += form_findings(problem, JudgedCall(problem.input, spikes))
     if verdict.findings or not backward:
         return verdict
     half = max(1, len(problem.upstream) // 2)

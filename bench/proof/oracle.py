@@ -87,13 +87,13 @@ def forward(
     x: np.ndarray,
     spikes: Spikes | None = None,
     contrary: Mapping[str, float] | None = None,
-    seen: Callable[[Run, str], None] = lambda run, neuron: None,
+    on_neuron: Callable[[Run, str], None] = lambda run, neuron: None,
     wider: Mapping[str, float] | None = None,
-    computed: Callable[[Run, Node], None] = lambda run, node: None,
+    on_node: Callable[[Run, Node], None] = lambda run, node: None,
 ) -> Run:
     """Runs `network` on x (T, B, *features), forced on the `spikes` of every neuron if they are
     set. `contrary`: distance from a threshold within which a neuron's decisions are inverted.
-    `seen` is called for each neuron and `computed` for each node, before a lean run drops their
+    `on_neuron` is called for each neuron and `on_node` for each node, before a lean run drops their
     inputs. `wider`: see `Run`."""
     result = Run(
         {INPUT: x.astype(np.float64)},
@@ -112,8 +112,8 @@ def forward(
             (contrary or {}).get(node.name),
         )
         if node.kind == "neuron":
-            seen(result, node.name)
-        computed(result, node)
+            on_neuron(result, node.name)
+        on_node(result, node)
         if result.lean:
             _forget(
                 network,

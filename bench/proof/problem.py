@@ -124,10 +124,15 @@ def is_chain(network: Network) -> bool:
     return stateless and in_a_row and layers == set(names)
 
 
+def is_single_layer(network: Network) -> bool:
+    """Tells if the network is a chain of one layer."""
+    return is_chain(network) and len(network.neurons) == 1
+
+
 def places(network: Network) -> dict[str, str]:
     """Names nodes in sentences: by their name, or not at all in a network of one layer."""
-    one = is_chain(network) and len(network.neurons) == 1
-    return {node.name: "" if one else node.name for node in network.nodes}
+    single = is_single_layer(network)
+    return {node.name: "" if single else node.name for node in network.nodes}
 
 
 def problem_id(case: Case) -> str:

@@ -15,7 +15,7 @@ from ..core.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import named
-from .judge import JudgedCall, Unseen, judge, unreadable
+from .judge import JudgedCall, Slack, form_findings, judge
 from .limits import LimitsByNode
 from .problem import Problem, drawn
 from .recurrence import from_threshold, spec_of
@@ -60,10 +60,10 @@ def recheck(
     program is called before the verdict."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
     graded = name in ("backward", "optimizer", "step")
-    gradients, unseen = (
+    gradients, slack = (
         _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
     )
-    call = JudgedCall(timed.input, given, last.answer.output, gradients, unseen=unseen)
+    call = JudgedCall(timed.input, given, last.answer.output, gradients, slack=slack)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
         untimed = _untimed(program, phases, timed, last.draw, backward=gradients is not None)
@@ -101,7 +101,7 @@ def recheck(
 
 def _gradients(
     timed: Problem, given: Gradients | None, precision: str
-) -> tuple[Gradients | None, Unseen]:
+) -> tuple[Gradients | None, Slack]:
     """Returns gradients of the parameters, after a step from its optimizer's states or its
     update, and the differences that rounded parameters hide in an update."""
     if given is None or given.updated is None:
@@ -109,7 +109,7 @@ def _gradients(
     if timed.optimizer:
         return replace(given, parameters=gradients_of_states(timed.optimizer, given)), {}
     rate = np.float32(LEARNING_RATE)
-    unseen = {
+    slack = {
         (node, key): last_bit(precision) / LEARNING_RATE * float(np.linalg.norm(array))
         for node, own in given.updated.items()
         for key, array in own.items()
@@ -122,7 +122,7 @@ def _gradients(
         }
         for node, own in given.updated.items()
     }
-    return replace(given, parameters=from_update), unseen
+    return replace(given, parameters=from_update), slack
 
 
 def _untimed(
@@ -145,7 +145,7 @@ def _unlike_untimed(
     """Yields differences between a timed and an untimed call of native neurons. In every
     framework only the rounding of gradients differed; spikes that rounding turned move gradients
     by their root."""
-    if findings := [*unreadable(problem, call)]:
+    if findings := [*form_findings(problem, call)]:
         yield from findings
         return
     limit = limits[problem.last]
@@ -193,7 +193,7 @@ def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNo
     network, parameters, x, last = problem.network, problem.parameters, problem.input, problem.last
     near, spikes = dict[str, float](), dict[str, np.ndarray]()
 
-    def seen_free(free: oracle.Run, neuron: str) -> None:
+    def record_free(free: oracle.Run, neuron: str) -> None:
         distance = from_threshold(
             spec_of(network.node(neuron).options["neuron"]), free.potentials[neuron]
         )
@@ -203,7 +203,7 @@ def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNo
             free.spikes[neuron].astype(np.uint8),
         )
 
-    oracle.forward(network, parameters, x, seen=seen_free)
+    oracle.forward(network, parameters, x, on_neuron=record_free)
     other = oracle.forward(network, parameters, x, contrary=near)
     seen = oracle.forward(network, parameters, x, {**spikes, last: other.spikes[last]})
     wrong, own = seen.expected[last] != seen.spikes[last], limits[last]

@@ -20,7 +20,7 @@ def counted(network, x, parameters):
         network,
         parameters,
         x,
-        computed=lambda run, node: found.update({node.name: operations(network, node, run)}),
+        on_node=lambda run, node: found.update({node.name: operations(network, node, run)}),
     )
     return found
 

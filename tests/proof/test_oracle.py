@@ -146,7 +146,7 @@ def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
     def look(run, neuron):
         seen[neuron] = run.potentials[neuron]
 
-    lean = oracle.forward(network, problem.parameters, problem.input, free.spikes, seen=look)
+    lean = oracle.forward(network, problem.parameters, problem.input, free.spikes, on_neuron=look)
     for neuron in network.neurons:
         np.testing.assert_allclose(seen[neuron], free.potentials[neuron], rtol=1e-9, atol=1e-12)
     assert not lean.pulls and len(lean.values) <= 2 + len(

@@ -6,7 +6,7 @@ from typing import Any
 from ... import __version__
 from ...core.status import RESULTS, worst
 from ...proof.frames import stage_of
-from ...proof.judge import MOST_UNSEEN
+from ...proof.judge import MOST_SLACK
 from ...proof.limits import Limits, limits_of
 from ...proof.recurrence import ABRUPT
 from ...proof.stages import TRAINING, stages_of
@@ -128,10 +128,8 @@ def _numbers(
         allowed = max(
             limit.bias_gradient if key == "bias" else limit.gradient for limit in limits.values()
         )
-        if (
-            abrupt or key == "decay" or name.endswith(TRAINING)
-        ):  # what rounding decides there may be unseen of a gradient
-            allowed += MOST_UNSEEN
+        if abrupt or key == "decay" or name.endswith(TRAINING):  # these have slack for rounding
+            allowed += MOST_SLACK
         if error is None or error > allowed:
             text = (
                 f"stage {name!r}: the error of the gradient of {key} is {error}: at most "
