@@ -16,7 +16,7 @@ from .problem import Problem, places
 LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
 
 
-def excited(program: Program, problem: Problem) -> tuple[Problem, float]:
+def with_firing_input(program: Program, problem: Problem) -> tuple[Problem, float]:
     """Returns `problem` on 2^k times its inputs, and 2^k, for the smallest k ≤ 8 with 2 spikes
     in 100 steps of a neuron. Each framework scales currents in its own way, and a silent neuron
     shows nothing. Raises Unsupported if there is no such k."""

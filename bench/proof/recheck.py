@@ -14,7 +14,7 @@ from ..core.contract import LEARNING_RATE, Program
 from ..core.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
 from . import oracle
-from .diagnosis.diagnose import named
+from .diagnosis.diagnose import name_fault
 from .judge import JudgedCall, Slack, form_findings, judge
 from .limits import LimitsByNode
 from .problem import Problem, drawn
@@ -92,7 +92,7 @@ def recheck(
     program.release()  # the program could finish postponed work here
     words = unsettled(program, last.result, given, sleep)
     if not words and not native:
-        words = named(timed, call, limits)
+        words = name_fault(timed, call, limits)
     return {
         "status": "check_failed",
         "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}",

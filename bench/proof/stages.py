@@ -4,7 +4,8 @@ case's own size."""
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,30 +17,44 @@ from ..machine.cores import usable_cores
 from ..workloads import Workload, one_layer, workload_of
 from . import oracle
 from .calibration import calibrate
-from .diagnosis.diagnose import named
+from .diagnosis.diagnose import name_fault
 from .diagnosis.shapes import shape_fault
 from .judge import CallVerdict, JudgedCall, judge
 from .limits import LimitsByNode, limits_of
-from .native import ask_gradients, excited, judge_native
+from .native import ask_gradients, judge_native, with_firing_input
 from .problem import Problem, generate, is_chain
 from .ranks import against_one_rank
 from .steps import judge_steps
 from .time_axis import time_axis
 
 Sleep = Callable[[float], None]
-TIME_AXIS, TRAINING, ONE_RANK = "time axis", "training", "against one rank"
-"""Beginnings and endings of the stages' names."""
 UNSTEADY = 1e-3
-"""Share of its spikes that a native neuron may change in a repeated call; elsewhere the oracle
-decides."""
-OUTLIVING = ("eager", "compile")
-"""Modes whose results survive later calls."""
+"""Share of spikes that may differ when a native neuron repeats a call; others repeat them all."""
+LASTING = ("eager", "compile")
+"""Modes in which a later call must not overwrite an earlier result."""
 MOST_ROUNDED = 0.1
-"""Relative L2 change of weights above which a construction in fixed point computes another
-network."""
+"""Largest relative L2 change of weights by rounding to fixed point; above it the network is
+another."""
 SETTLE_SECONDS = 0.2
-"""Seconds for which outputs are watched after a failed proof, to tell wrong numbers from
-unfinished ones."""
+"""Seconds after a failed proof until spikes are read again: a call had not finished if they
+changed."""
+
+
+class StageKind(StrEnum):
+    """The kinds of stages; the names of all but `CALL` contain it."""
+
+    CALL = "call"
+    TIME_AXIS = "time axis"
+    TRAINING = "training"
+    ONE_RANK = "against one rank"
+    OWN_SIZE = OWN_SIZE
+
+
+class PlannedStage(NamedTuple):
+    name: str
+    kind: StageKind
+    case: Case
+    network: Network
 
 
 @dataclass
@@ -63,8 +78,8 @@ class ProofStage:
 
 @dataclass
 class Proof:
-    """The judged stages, up to the first that failed. `loosened` names the rules that asked for
-    less."""
+    """The judged stages, up to the first that failed. `loosened` names the rules by which the proof
+    is weaker than others."""
 
     stages: list[ProofStage] = field(default_factory=list)
     loosened: list[str] = field(default_factory=list)
@@ -98,103 +113,112 @@ def prove(
     seeded: bool = False,
 ) -> Proof:
     """Proves `case` with the `gains` of its neurons, and stops at the first stage that fails.
-    The network's own weights are used at its own size alone, and not even there if they are
-    `seeded`. Without `backward`, for lack of memory, gradients are proved at the small size
-    only. A native neuron has no reference: it must spike and have the right time axis. Raises
-    Unsupported if it is silent."""
-    reasons = {
+
+    Weights that come with the network are used at its own size only, and not at all if weights are
+    `seeded`. Without `backward`, for lack of memory, gradients are proved at the small size only. A
+    native neuron has no oracle: it must spike, have the right time axis and repeat its gradients.
+    Raises Unsupported if it is silent.
+    """
+    looser_rules = {
         "fixed point": adapter.fixed_point(case) is not None,
         "no gradients at its own size": not backward,
     }
-    proof = Proof(loosened=[words for words, holds in reasons.items() if holds])
-    for name, stage_case, network in stages_of(case, workload, adapter.fixed_point(case)):
-        adapter.prepare(stage_case, len(usable_cores()))
-        fixed = adapter.fixed_point(stage_case)
-        is_own_size = name.startswith(OWN_SIZE)
-        with_backward = backward or not is_own_size
-        network = network if is_own_size and not seeded else network.bare()
+    proof = Proof(loosened=[rule for rule, applies in looser_rules.items() if applies])
+    for stage in stages_of(case, workload, adapter.fixed_point(case)):
+        adapter.prepare(stage.case, len(usable_cores()))
+        is_own_size = stage.kind is StageKind.OWN_SIZE
+        network = stage.network if is_own_size and not seeded else stage.network.bare()
         problem = problem_of(
-            stage_case, network, gains if is_own_size else calibrate(stage_case, network), fixed
+            stage.case,
+            network,
+            gains if is_own_size else calibrate(stage.case, network),
+            adapter.fixed_point(stage.case),
         )
-        program, limits = (
-            adapter.program(stage_case, network),
-            limits_of(stage_case, network, fixed),
-        )
-        try:
-            program.load(problem.parameters)
-            if case.native:
-                problem, _ = excited(program, problem)
-            if name.endswith(TIME_AXIS):
-                verdict = time_axis(
-                    program,
-                    problem,
-                    UNSTEADY if case.native else 0.0,
-                    outlives=case.mode in OUTLIVING,
-                )
-            elif name.endswith(ONE_RANK):
-                alone = adapter.program(replace(stage_case, parallel=ABSENT, ranks=ABSENT), network)
-                alone.load(problem.parameters)
-                verdict = against_one_rank(program, alone, problem, limits, case)
-            elif name.endswith(TRAINING):
-                verdict = judge_steps(program, problem, limits)
-            elif case.native:
-                verdict = judge_native(
-                    program, problem, limits[problem.last].gradient, with_backward
-                )
-            else:
-                verdict = judge_program(program, problem, limits, sleep, with_backward)
-        except OtherNetwork as error:
-            verdict = CallVerdict([*misshapen(program, problem), str(error)])
-        except Exception as error:
-            if (
-                lacks_room(error)
-                or isinstance(error, Unsupported)
-                or not (words := misshapen(program, problem))
-            ):
-                raise
-            verdict = CallVerdict([*words, in_words(error)])
-        proof.stages.append(ProofStage(name, stage_case, verdict))
+        verdict = _judge_stage(adapter, stage, problem, sleep, backward or not is_own_size)
+        proof.stages.append(ProofStage(stage.name, stage.case, verdict))
         if not verdict.passed:
             break
     adapter.prepare(case, len(usable_cores()))
     return proof
 
 
-def stages_of(
-    case: Case, workload: Workload, fixed: FixedPoint | None
-) -> Iterator[tuple[str, Case, Network]]:
-    """Yields names, cases and networks. fp32 comes first, and without fixed point: it proves the
-    constants. The time axis and the own size follow the case. A network's limits are wider than
-    a layer's, so that its neuron is proved in a layer first."""
+def _judge_stage(
+    adapter: Adapter, stage: PlannedStage, problem: Problem, sleep: Sleep, backward: bool
+) -> CallVerdict:
+    """Builds the program of a stage and judges it. A call that fails in a program with wrong shapes
+    is a finding. Raises other errors."""
+    case, network = stage.case, problem.network
+    program = adapter.program(case, network)
+    limits = limits_of(case, network, adapter.fixed_point(case))
+    try:
+        program.load(problem.parameters)
+        if case.native:
+            problem, _ = with_firing_input(program, problem)
+        if stage.kind is StageKind.TIME_AXIS:
+            unsteady = UNSTEADY if case.native else 0.0
+            return time_axis(program, problem, unsteady, lasting=case.mode in LASTING)
+        if stage.kind is StageKind.ONE_RANK:
+            alone = adapter.program(replace(case, parallel=ABSENT, ranks=ABSENT), network)
+            alone.load(problem.parameters)
+            return against_one_rank(program, alone, problem, limits, case)
+        if stage.kind is StageKind.TRAINING:
+            return judge_steps(program, problem, limits)
+        if case.native:
+            return judge_native(program, problem, limits[problem.last].gradient, backward)
+        return judge_program(program, problem, limits, sleep, backward)
+    except OtherNetwork as error:
+        return CallVerdict([*shape_findings(program, problem), str(error)])
+    except Exception as error:
+        if lacks_room(error) or isinstance(error, Unsupported):
+            raise
+        if not (findings := shape_findings(program, problem)):
+            raise
+        return CallVerdict([*findings, in_words(error)])
 
-    def small(name: str, kind: str, **changes: Any) -> tuple[str, Case, Network]:
-        changed = workload.small_case(replace(case, **changes), kind)
-        return f"small problem, {name}", changed, workload.network(changed)
 
-    own = own_width(case, workload.network(case))
+def stages_of(case: Case, workload: Workload, fixed: FixedPoint | None) -> Iterator[PlannedStage]:
+    """Yields the stages of a proof. Those in fp32 come first, without fixed point: they prove the
+    constants. Time axis and own size have the case's precision. Neurons of a network are first
+    proved in one layer, with tighter limits."""
+
+    def small(
+        name: str, inputs: str, kind: StageKind = StageKind.CALL, **changes: Any
+    ) -> PlannedStage:
+        changed = workload.small_case(replace(case, **changes), inputs)
+        return PlannedStage(f"small problem, {name}", kind, changed, workload.network(changed))
+
+    def layer(name: str, kind: StageKind, layer_case: Case) -> PlannedStage:
+        network = workload_of(layer_case).network(layer_case)
+        return PlannedStage(f"one layer, fp32, {name}", kind, layer_case, network)
+
+    last = last_stage(case, workload.network(case))
+    time_axis_name = f"{case.precision}, {StageKind.TIME_AXIS}"
     if case.native:
-        yield small(f"{case.precision}, {TIME_AXIS}", "spikes")
+        yield small(time_axis_name, "spikes", StageKind.TIME_AXIS)
         yield small(f"{case.precision}, gradients", "spikes", input_grad=True)
-        yield own
+        yield last
         return
+    chain = is_chain(last.network)
     if case.ranks:
-        if not is_chain(own[2]):  # where norms, which mix all time steps, hide nothing
-            layer = replace(one_layer(case), input_grad=True)
-            yield f"one layer, fp32, {ONE_RANK}", layer, workload_of(layer).network(layer)
-        yield small(f"fp32, {ONE_RANK}", "spikes", precision="fp32", input_grad=True)
-    for spec in () if is_chain(own[2]) else own[2].specs:
-        layer = one_layer(replace(case, neuron=spec))
-        yield "one layer, fp32, spikes", layer, workload_of(layer).network(layer)
+        kind = StageKind.ONE_RANK
+        if not chain:  # norms mix all time steps and could hide an error between ranks
+            yield layer(kind, kind, replace(one_layer(case), input_grad=True))
+        yield small(f"fp32, {kind}", "spikes", kind, precision="fp32", input_grad=True)
+    for spec in () if chain else last.network.specs:
+        yield layer("spikes", StageKind.CALL, one_layer(replace(case, neuron=spec)))
+    every_input = dict.fromkeys(["spikes", case.input])
     if fixed:
-        for kind in dict.fromkeys(["spikes", case.input]):
-            yield small(f"{fixed.exact}, {kind}", kind, construction=fixed.exact, precision="fp32")
+        for inputs in every_input:
+            name = f"{fixed.exact}, {inputs}"
+            yield small(name, inputs, construction=fixed.exact, precision="fp32")
     for precision in dict.fromkeys(["fp32", case.precision]):
-        for kind in dict.fromkeys(["spikes", case.input]):
-            yield small(f"{precision}, {kind}", kind, precision=precision)
+        for inputs in every_input:
+            yield small(f"{precision}, {inputs}", inputs, precision=precision)
     if case.loss or case.optimizer:
-        yield small(f"fp32, {TRAINING}", "spikes", precision="fp32")
-    yield small(f"{case.precision}, {TIME_AXIS}", "spikes")
-    yield own
+        kind = StageKind.TRAINING
+        yield small(f"fp32, {kind}", "spikes", kind, precision="fp32")
+    yield small(time_axis_name, "spikes", StageKind.TIME_AXIS)
+    yield last
 
 
 def too_large(case: Case) -> str | None:
@@ -202,20 +226,22 @@ def too_large(case: Case) -> str | None:
     return oracle.refusal(workload_of(case).network(case), case.time_steps, case.batch)
 
 
-def own_width(case: Case, network: Network) -> tuple[str, Case, Network]:
-    """Returns the last stage: the case itself, or of a large network two steps and two items of
-    it, at its own width. Its timed calls are judged at their own size in any case."""
-    if not oracle.is_large(network, case.time_steps, case.batch):
-        return f"{OWN_SIZE}, {case.precision}", case, network
-    fewer = replace(case, time_steps=min(case.time_steps, 2), batch=min(case.batch, 2))
-    return f"{OWN_SIZE} but T={fewer.time_steps} B={fewer.batch}, {case.precision}", fewer, network
+def last_stage(case: Case, network: Network) -> PlannedStage:
+    """Returns the stage at the case's own size, cut to two steps and two items if the network is
+    large. Timed calls are judged at full size nevertheless."""
+    judged, but = case, ""
+    if oracle.is_large(network, case.time_steps, case.batch):
+        judged = replace(case, time_steps=min(case.time_steps, 2), batch=min(case.batch, 2))
+        but = f" but T={judged.time_steps} B={judged.batch}"
+    name = f"{OWN_SIZE}{but}, {case.precision}"
+    return PlannedStage(name, StageKind.OWN_SIZE, judged, network)
 
 
 def problem_of(
     case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None
 ) -> Problem:
-    """Returns the problem of `case`, with weights that a construction in fixed point can hold.
-    Raises Unsupported if that would be another network."""
+    """Returns the problem of `case`, with weights rounded for a construction in fixed point. Raises
+    Unsupported if that changes them by more than MOST_ROUNDED."""
     problem = generate(case, network, gains)
     if fixed is None:
         return problem
@@ -242,8 +268,8 @@ def judge_program(
     sleep: Sleep = time.sleep,
     backward: bool = True,
 ) -> CallVerdict:
-    """Judges the second call, after one with another input: no state, and no gradient through
-    it, may survive."""
+    """Judges the second call, after one with another input: state that survives a call, and a
+    gradient through it, show."""
     first = program.forward(program.put_input(problem.other_input))
     program.wait(first)
     upstream = program.put_upstream(problem.upstream, first)
@@ -264,24 +290,26 @@ def judge_program(
     if verdict.passed and failed:
         verdict.findings.append(failed)
     if not verdict.passed:
-        if words := unsettled(program, result, call.spikes, sleep):
-            verdict.findings.insert(0, words)
-        elif name := named(problem, call, limits) or _unrepeated(program, problem, call):
-            verdict.findings.insert(0, name)
+        fault = (
+            unsettled(program, result, call.spikes, sleep)
+            or name_fault(problem, call, limits)
+            or _unrepeated(program, problem, call)
+        )
+        if fault:
+            verdict.findings.insert(0, fault)
     return verdict
 
 
-def misshapen(program: Program, problem: Problem) -> list[str]:
-    """Names the first node with wrong features; nothing if the program has none."""
+def shape_findings(program: Program, problem: Problem) -> list[str]:
+    """Returns a sentence on the first node with a wrong shape; none if all shapes are right or the
+    program cannot tell them."""
     network, right = problem.network, set[str]()
     try:
         features_by_node = {
             name: tuple(features)
             for name, features in program.features(program.put_input(problem.other_input)).items()
         }
-    except (
-        Exception
-    ):  # of a program that cannot take an input either, or that has features of its own
+    except Exception:  # it takes no input, or defines `features` itself
         return []
     for name, features_of_node in features_by_node.items():
         if features_of_node == network.shapes.get(name):
@@ -295,21 +323,24 @@ def misshapen(program: Program, problem: Problem) -> list[str]:
 
 
 def unsettled(
-    program: Program, result: Any, given: Mapping[str, np.ndarray], sleep: Sleep
+    program: Program, result: Any, spikes: Mapping[str, np.ndarray], sleep: Sleep
 ) -> str | None:
-    """Names spikes that still change after the call was waited for."""
+    """Returns a sentence if `spikes` have changed since the call was waited for, else None."""
     sleep(SETTLE_SECONDS)
     later = program.spikes(result)
     if all(
-        name in later and np.array_equal(spikes, later[name], equal_nan=True)
-        for name, spikes in given.items()
+        name in later and np.array_equal(array, later[name], equal_nan=True)
+        for name, array in spikes.items()
     ):
         return None
-    return "the spikes still changed after the call was waited for: asynchronous without a sync"
+    return (
+        "the spikes still changed after the call had been waited for: "
+        "is it asynchronous without a sync?"
+    )
 
 
 def _unrepeated(program: Program, problem: Problem, call: JudgedCall) -> str | None:
-    """Names spikes that differ when the same input is repeated."""
+    """Returns a sentence if the same input gives other spikes when it is repeated, else None."""
     again = program.forward(program.put_input(problem.input))
     program.wait(again)
     other = program.spikes(again)

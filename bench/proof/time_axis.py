@@ -13,7 +13,7 @@ LEAST_CHANGED = 3
 
 
 def time_axis(
-    program: Program, problem: Problem, unsteady: float = 0.0, outlives: bool = False
+    program: Program, problem: Problem, unsteady: float = 0.0, lasting: bool = False
 ) -> CallVerdict:
     """Judges six forwards: another input, the input, repeated, changed late, changed early,
     repeated.
@@ -21,7 +21,7 @@ def time_axis(
     The last neuron's spikes must be equal to the bit where the changed input may have no effect. A
     share of up to `unsteady` may differ, but only if a repeated call differs too, as with sums in
     no fixed order. Behind a norm, which averages over time and batch, every input may change every
-    spike: there the oracle alone tells time from batch. `outlives`: results must survive later
+    spike: there the oracle alone tells time from batch. `lasting`: results must survive later
     calls, as in all modes but those that replay a graph on the same memory.
     """
     verdict = CallVerdict()
@@ -41,7 +41,7 @@ def time_axis(
     first = call(other)
     y, again, y_future, y_past, last = call(x), call(x), call(future), call(past), call(x)
     verdict.firing_rate = float(y.mean())
-    if outlives and not np.array_equal(program.spikes(results[0])[problem.last], first):
+    if lasting and not np.array_equal(program.spikes(results[0])[problem.last], first):
         verdict.findings.append("later calls write over the spikes that an earlier one handed out")
     allowed = 0.0 if np.array_equal(again, y) and np.array_equal(last, y) else unsteady
 

@@ -21,7 +21,7 @@ from ..measure.queued import device_times
 from ..measure.slots import Sampler
 from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, read_free_run
-from ..proof.native import excited
+from ..proof.native import with_firing_input
 from ..proof.problem import Problem
 from ..proof.stages import problem_of
 from ..workloads.task import batch_of
@@ -50,7 +50,7 @@ class Worker(Measured):
             if self.case.native:
                 with self._part("excitation", "error"):
                     # A silent neuron shows nothing.
-                    problem, self.input_scale = excited(program, problem)
+                    problem, self.input_scale = with_firing_input(program, problem)
                 self.emit({"part": "excitation", "facts": {"input_scale": self.input_scale}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, getrandbits(62))

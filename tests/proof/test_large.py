@@ -12,7 +12,7 @@ from support.proofs import proof_of
 from snnbench.adapters import registry
 from snnbench.core.case import Case
 from snnbench.proof import oracle
-from snnbench.proof.stages import own_width
+from snnbench.proof.stages import last_stage
 
 IMAGENET = {"width": 64, "image": 224, "classes": 1000, "neuron": WIDEST}
 
@@ -46,9 +46,9 @@ def test_of_a_large_network_two_steps_and_two_items_are_proved_at_its_own_width(
     workload, sizes, judged
 ):
     case = Case("any", workload=workload, **sizes)
-    name, own, network = own_width(case, network_of(case))
-    assert (name, own.time_steps, own.batch) == judged
-    assert network == network_of(case)
+    stage = last_stage(case, network_of(case))
+    assert (stage.name, stage.case.time_steps, stage.case.batch) == judged
+    assert stage.network == network_of(case)
 
 
 @pytest.mark.parametrize("most", ["LARGE", "LEAN"])

@@ -14,7 +14,7 @@ from snnbench.adapters import registry
 from snnbench.core.case import NATIVE, Case
 from snnbench.core.contract import Unsupported
 from snnbench.kernels.spec import NEURONS
-from snnbench.proof.native import excited
+from snnbench.proof.native import with_firing_input
 from snnbench.proof.problem import problem_id
 from snnbench.proof.stages import UNSTEADY
 from snnbench.proof.time_axis import time_axis
@@ -110,7 +110,7 @@ def test_a_thousandth_may_differ_only_where_a_repeated_call_does(changed, passed
     adapter = registry.load(f"{WRONG / 'natives.py'}:Right")
     case = case_of(adapter.name)
     program, problem = loaded(adapter, workload_of(case).small_case(case))
-    problem, _ = excited(program, problem)
+    problem, _ = with_firing_input(program, problem)
     assert time_axis(program, problem).passed
     assert time_axis(Unsteady(program, changed), problem, UNSTEADY).passed == passed
     assert not time_axis(Unsteady(program, changed), problem).passed, (

@@ -7,9 +7,9 @@ from ... import __version__
 from ...core.status import RESULTS, worst
 from ...proof.frames import stage_of
 from ...proof.judge import MOST_SLACK
-from ...proof.limits import Limits, limits_of
+from ...proof.limits import limits_of
 from ...proof.recurrence import ABRUPT
-from ...proof.stages import TRAINING, stages_of
+from ...proof.stages import PlannedStage, StageKind, stages_of
 from ...records.record import Record
 from ...workloads import workload_of
 from .fault import Fault
@@ -84,10 +84,10 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
         return
     expected = list(stages_of(case, workload_of(case), None))
     if "fixed point" in loosened:
-        if not set(stages) >= {expected[-1][0]}:
-            yield Fault("stages", where, f"its proof lacks the stage {expected[-1][0]!r}")
+        if not set(stages) >= {expected[-1].name}:
+            yield Fault("stages", where, f"its proof lacks the stage {expected[-1].name!r}")
         return
-    if stages != (names := [name for name, _, _ in expected]):
+    if stages != (names := [planned.name for planned in expected]):
         lacking = [name for name in names if name not in stages]
         what = (
             f"lacks the stage {lacking[0]!r}"
@@ -96,23 +96,21 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
         )
         yield Fault("stages", where, f"its proof {what}")
         return
-    for stage, (name, judged, network) in zip(record.proof["stages"], expected, strict=True):
+    for stage, planned in zip(record.proof["stages"], expected, strict=True):
         sizes: Mapping[str, object] = stage
         for size in SIZES:
-            right = getattr(judged, size)
+            right = getattr(planned.case, size)
             if (stated := sizes.get(size, right)) != right:
-                yield Fault(
-                    "stages", where, f"stage {name!r}: {size} = {stated!r}: is proved at {right!r}"
-                )
+                text = f"stage {planned.name!r}: {size} = {stated!r}: is proved at {right!r}"
+                yield Fault("stages", where, text)
         if not case.native:
-            yield from _numbers(
-                stage, name, limits_of(judged, network), case.spec.surrogate == ABRUPT, where
-            )
+            yield from _numbers(stage, planned, case.spec.surrogate == ABRUPT, where)
 
 
 def _numbers(
-    stage: Mapping[str, Any], name: str, limits: Mapping[str, Limits], abrupt: bool, where: str
+    stage: Mapping[str, Any], planned: PlannedStage, abrupt: bool, where: str
 ) -> Iterator[Fault]:
+    name, limits = planned.name, limits_of(planned.case, planned.network)
     most = {
         "wrong_decisions": max(limit.decisions for limit in limits.values()),
         "distance": max(limit.distance for limit in limits.values()),
@@ -128,7 +126,8 @@ def _numbers(
         allowed = max(
             limit.bias_gradient if key == "bias" else limit.gradient for limit in limits.values()
         )
-        if abrupt or key == "decay" or name.endswith(TRAINING):  # these have slack for rounding
+        # These have slack for rounding.
+        if abrupt or key == "decay" or planned.kind is StageKind.TRAINING:
             allowed += MOST_SLACK
         if error is None or error > allowed:
             text = (

@@ -61,7 +61,7 @@ BY_CHANCE = 1e-4
 """Probability below which the places of wrong decisions are no accident."""
 
 
-def named(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
+def name_fault(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
     """Returns `diagnose`, or None if a strange output makes it fail or a run is too large: the
     verdict stands without a name."""
     if oracle.is_lean(problem.network, *call.x.shape[:2]):
