@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from snnbench.core.contract import ACROSS, RankAbsent, RankDied
+from snnbench.core.contract import CONTRACT_ERRORS, RankAbsent, RankDied
 
 from .rank import Start, serve
 
@@ -153,7 +153,7 @@ class Ranks:
             )
         if raised:
             rank, (kind, text) = raised[0]
-            known = {of.__name__: of for of in (*ACROSS, MemoryError)}
+            known = {of.__name__: of for of in (*CONTRACT_ERRORS, MemoryError)}
             error = (
                 known[kind](text) if kind in known else RuntimeError(f"rank {rank}: {kind}: {text}")
             )

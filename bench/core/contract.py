@@ -17,25 +17,24 @@ from .result import Array, ReadByHarness, Result
 from .training import refused
 
 LEARNING_RATE = 0.5
-"""The rate of plain gradient descent: so large that an update shows all digits of its gradient.
-Parameters that are scaled by s have the network's gradient over s, and this rate times s²."""
+"""The rate of plain gradient descent, large enough that a gradient can be read from its update.
+Parameters that are stored times s have the network's gradient divided by s, and this rate times
+s²."""
 
 Parameters = dict[str, dict[str, Array]]
 """float32 arrays by node and name (weight, bias, recurrent), shaped as in `Network.parameters`."""
 
 
 class Unsupported(Exception):
-    """An adapter raises this, with the reason as its text, if its framework cannot compute a
-    case."""
+    """Raised by an adapter whose framework cannot compute a case; the text is the reason."""
 
 
 class BuildFailed(Exception):
-    """A base class raises this, with the compiler's message, if a framework cannot be compiled."""
+    """Raised by a base class if a framework cannot be compiled; the text is the compiler's."""
 
 
 class OtherNetwork(Exception):
-    """A base class raises this, with the reason as its text, if an adapter built another
-    network."""
+    """Raised by a base class if an adapter built another network; the text is the reason."""
 
 
 class RankDied(Exception):
@@ -46,13 +45,14 @@ class RankAbsent(Exception):
     """A rank of a case is alive but does not answer; the text says which."""
 
 
-ACROSS = (Unsupported, BuildFailed, OtherNetwork, RankDied, RankAbsent)
+CONTRACT_ERRORS = (Unsupported, BuildFailed, OtherNetwork, RankDied, RankAbsent)
 """Exceptions that keep their class between processes."""
 
 
 class MemoryProbe(Protocol):
-    """Bytes on a device: in use now, once everything is computed; in use at the last reset,
-    `before`; and the peak since."""
+    """Memory of a device in bytes: `in_use()` once everything is computed, `before` at the last
+    `reset()`, and `peak()` since then. A probe of other processes also has `returned()`, a context
+    in which freed memory leaves them (see `measure.memory`)."""
 
     meaning: str
     before: int
@@ -70,7 +70,7 @@ class FixedPoint:
     """Tolerances of a construction that computes in whole multiples of a unit, as its hardware
     does.
 
-    First the construction `exact`, otherwise the same, must pass the proof in fp32. Then weights
+    First `exact`, the same construction without rounding, must pass the proof in fp32. Then weights
     are rounded to multiples of `weight_step` between `least_weight` and `most_weight`, for
     framework and oracle alike. Decisions may differ where the potential is within `distance` of a
     threshold, at most the share `decisions` of them, and gradients by a relative L2 error of
@@ -129,8 +129,8 @@ class Adapter(ABC):
         return None
 
     def current_scale(self, spec: NeuronSpec) -> float:
-        """Returns the power of two by which the framework divides its input. It is folded into the
-        parameters in front of the neuron and taken out of their gradients again."""
+        """Returns the power of two by which the framework divides its input. The harness multiplies
+        the parameters in front of the neuron by it and corrects their gradients."""
         return 1.0
 
     def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> Any:
@@ -139,8 +139,8 @@ class Adapter(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not define neuron(spec, features)")
 
     def lif(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Any:
-        """Like `neuron`, but for a construction: a neuron alone, or behind anything but a linear
-        layer."""
+        """Optional: like `neuron`, for adapters with other neurons in other constructions. Bases
+        call it for every neuron, also behind the default linear layer."""
         return self.neuron(spec, features)
 
     def potentials(self, spec: NeuronSpec, features: tuple[int, ...], construction: str) -> Any:
@@ -169,16 +169,16 @@ class Adapter(ABC):
         ).removesuffix(".")
 
     def scale_of(self, case: Case) -> float:
-        """Returns `current_scale`; for constructions that scale differently. A native neuron keeps
-        the scaling of its framework."""
+        """Returns `current_scale` of the case's neuron, and 1 for a native neuron, which keeps the
+        scaling of its framework. Optional: override it if constructions scale differently."""
         return self.current_scale(case.neuron) if isinstance(case.neuron, NeuronSpec) else 1.0
 
     def neuron_of(self, case: Case, node: Node, features: tuple[int, ...]) -> Any:
         """Returns the neuron at `node`: `native`, `potentials` or `lif`."""
         if case.native:
             return self.native(features)
-        spell = self.potentials if node.options["potentials"] else self.lif
-        return spell(node.options["neuron"], features, case.construction)
+        make_neuron = self.potentials if node.options["potentials"] else self.lif
+        return make_neuron(node.options["neuron"], features, case.construction)
 
     def refuses(self, case: Case, network: Network) -> str | None:
         """Returns the reason why this adapter cannot compute a case, None if it can: `refusal`,
@@ -310,14 +310,14 @@ class Adapter(ABC):
 
     @abstractmethod
     def program(self, case: Case, network: Network) -> "Program":
-        """Builds `network` on the device of `case`, without parameters. All neurons are
-        `case.neuron`, except in a network of the config, where the nodes name them."""
+        """Builds `network` on the device of `case`; its parameters are loaded later. All neurons
+        are `case.neuron`, except in a network of the config, where the nodes name them."""
 
 
 class Program(ReadByHarness, Protocol):
-    """One network on one device, as the worker drives it. Calls may return before the work is done:
-    the harness waits for results and reads them by the methods of `ReadByHarness`, which no program
-    may define."""
+    """One network on one device, as the worker drives it. Calls may be asynchronous: the harness
+    waits for results and reads them by the methods of `ReadByHarness`, which no program may
+    define."""
 
     holds_borders: bool = True
     """True if a forward's result holds the spikes of every neuron. False while memory is measured:
@@ -343,8 +343,8 @@ class Program(ReadByHarness, Protocol):
         """Computes the network and keeps all that `backward` needs."""
 
     def features(self, x: Any) -> dict[str, Shape]:
-        """Returns the features of the values in a forward of x by node, in their order, up to the
-        first that raises. Nodes inside a module of the framework are left out."""
+        """Returns the features of each node's value in a forward of x, in order, up to the first
+        node that fails. Nodes inside a module of the framework are left out."""
         return {}
 
     def backward(self, result: Any, upstream: Any) -> Result:
@@ -385,16 +385,21 @@ class Program(ReadByHarness, Protocol):
         return None
 
     def facts(self, result: Any) -> dict[str, Any]:
-        """Returns facts for readers of this run: output dtype, providers chosen by the framework,
-        warnings. A kernel that chooses how to multiply spikes names its `product` (event, table,
-        dense; several with commas) and, as `product_rate`, the counted share of ones that decided
-        it. `scaled_in_call` names neurons with currents that are multiplied by `current_scale`
-        inside the call, because no parameters in front of them could take the factor."""
+        """Returns facts for readers of this run, such as
+
+        output_dtype    the dtype of the spikes
+        backend         what the framework chose
+        warnings        sentences
+        product         how a kernel multiplied spikes: event, table, dense; several with commas
+        product_rate    the counted share of ones that decided it
+        scaled_in_call  neurons with currents that are multiplied by `current_scale` inside the
+                        call, because no parameters in front of them could take the factor
+        """
         return {}
 
     def breakdown(self, x: Any, upstream: Any, trace: str | None = None) -> Breakdown:
-        """Takes a step apart, outside the clock, and restores parameters and states. A trace of a
-        step is written to the file `trace`, as JSON that Perfetto opens."""
+        """Profiles a step, outside the clock, and restores parameters and states. A trace of a step
+        is written to the file `trace`, as JSON that Perfetto opens."""
         return Breakdown(unknown="this program does not take its steps apart")
 
     def compile_facts(self) -> dict[str, Any]:

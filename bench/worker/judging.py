@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..core.case import Case
 from ..core.contract import (
-    ACROSS,
+    CONTRACT_ERRORS,
     Adapter,
     BuildFailed,
     FixedPoint,
@@ -104,14 +104,14 @@ class RemoteAdapter(Adapter):
         try:
             return cast(Program, self.remote.program(case))
         except Exception as error:
-            if isinstance(error, ACROSS):
+            if isinstance(error, CONTRACT_ERRORS):
                 raise
             raise BuildFailed(in_words(error)) from error
 
 
 def exception_named(kind: str, text: str) -> Exception:
     """Returns an exception of the adapters' contract, or of a new class with the name `kind`."""
-    known = {error.__name__: error for error in ACROSS}
+    known = {error.__name__: error for error in CONTRACT_ERRORS}
     return known.get(kind, type(kind, (Exception,), {}))(text)
 
 

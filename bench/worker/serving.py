@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..common.texts import cut
 from ..core.case import Case
 from ..core.complete import whole
-from ..core.contract import ACROSS, Adapter, FixedPoint, Program
+from ..core.contract import CONTRACT_ERRORS, Adapter, FixedPoint, Program
 from ..core.result import BY_HARNESS, Answer
 from ..core.status import LONGEST_FOR_JUDGE
 from ..workloads import workload_of
@@ -108,7 +108,7 @@ class Serving:
         """Returns kind and text of an error."""
         error = lack(error, self.version)
         self.traceback = from_author(error, self.reference)
-        contract = (kind for kind in ACROSS if isinstance(error, kind))
+        contract = (kind for kind in CONTRACT_ERRORS if isinstance(error, kind))
         return [next(contract, type(error)).__name__, cut(str(error), LONGEST_FOR_JUDGE)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
