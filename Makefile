@@ -21,7 +21,7 @@ help:
 
 # snnbench in the versions of constraints.txt, then the frameworks by the users' own command.
 $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml adapters/environments/standard.txt
-	$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 15); sys.exit(0 if ok else "snnbench needs Python 3.11, 3.12, 3.13 or 3.14: make PYTHON=python3.13 ...")'
+	$(PYTHON) bench/machine/lacking.py $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,report]'
 	$(BIN)/snnbench env create standard --here

@@ -1,5 +1,7 @@
 """`snnbench doctor`: is this a machine to measure on?"""
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +15,7 @@ from ..executors.launch import launch_apart
 from ..machine.best_rates import best_rates
 from ..machine.cores import usable_cores
 from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
+from ..machine.lacking import lacks
 from . import exit_codes
 from .console import new_table, output, print_json, say
 from .options import Json
@@ -57,7 +60,8 @@ def doctor(
     )
     for each, rates in ceilings.items():
         best_rates(machine["hash"], each, len(usable_cores()), rates, keep=True)
-    advice = measuring_advice(machine, now)
+    missing = [lack.sentence for lack in lacks(Path(sys.prefix))]
+    advice = [*missing, *measuring_advice(machine, now)]
     if as_json:
         facts = {
             "machine": machine,
