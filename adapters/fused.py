@@ -29,14 +29,17 @@ FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
-    constructions = ("default", *SPELLINGS, "vanilla", *LINEAR, RECOMPUTED)
-    linear_constructions = tuple(LINEAR)
-    uncut_constructions = constructions
-    synaptic_constructions = ("default", *SPELLINGS, "vanilla")
-    learning_constructions = synaptic_constructions
-    adaptive_constructions = ("default", "reference", "cpp", "vanilla")
+    constructions = {
+        "default": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
+        "reference": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
+        "cpp": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
+        "triton": {"uncut", "synaptic", "learning"},
+        "cuda": {"uncut", "synaptic", "learning"},
+        "vanilla": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
+        **{name: {"uncut", "linear"} for name in LINEAR},
+        RECOMPUTED: {"uncut"},
+    }
     learned_decays = dict.fromkeys(LEARNED, "decay")
-    handed_constructions = ("default", "reference", "cpp", "vanilla")
 
     def supports(self, case: Case) -> str | None:
         if "split" in case.construction and case.precision not in ("fp32", "tf32"):

@@ -15,11 +15,10 @@ from .base.spikes import jax_spike, reset
 
 class JaxScan(JaxAdapter):
     name = "jax"
-    constructions = ("default", "associative-scan")
-    synaptic_constructions = ("default",)
-    learning_constructions = ("default",)
-    adaptive_constructions = ("default",)
-    handed_constructions = ("default",)
+    constructions = {
+        "default": {"synaptic", "adaptive", "learning", "resumable"},
+        "associative-scan": set(),
+    }
     learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def supports(self, case: Case) -> str | None:

@@ -18,7 +18,7 @@ SURROGATES = ("superspike", "atan", "triangle", "rectangle")
 class Jaxpike(JaxAdapter):
     name = "jaxpike"
     requires = ("jax", "jaxpike")
-    constructions = ("default", "checkpointed", "parallel")
+    constructions = {"default": set(), "checkpointed": set(), "parallel": set()}
 
     def supports(self, case: Case) -> str | None:
         spec, parallel = case.spec, case.construction == "parallel"

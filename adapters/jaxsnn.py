@@ -26,7 +26,7 @@ class Jaxsnn(JaxAdapter):
     name = "jaxsnn"
     requires = ("jax", "jaxsnn.discrete.functional")
     distribution = "jaxsnn"
-    synaptic_constructions = ("default",)
+    constructions = {"default": {"synaptic"}}
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec

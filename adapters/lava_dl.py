@@ -36,8 +36,7 @@ class LavaDl(TorchAdapter):
     name = "lava-dl"
     requires = ("torch", "lava.lib.dl.slayer")
     distribution = "lava-dl"
-    constructions = ("default", "quantised")
-    linear_constructions = ("quantised",)
+    constructions = {"default": set(), "quantised": {"linear"}}
     modes = ("eager", "compile")
 
     def __init__(self):

@@ -33,11 +33,13 @@ sech²(2u)."""
 class Norse(TorchAdapter):
     name = "norse"
     requires = ("torch", "norse")
-    constructions = (*TorchAdapter.constructions, "lif-box-cell", "lif", "lsnn", "layers")
-    uncut_constructions = ("lif-box-cell", "lif", "lsnn")
-    chain_constructions = ("layers",)
-    synaptic_constructions = ("lif",)
-    adaptive_constructions = ("lsnn",)
+    constructions = {
+        **TorchAdapter.constructions,
+        "lif-box-cell": {"uncut"},
+        "lif": {"uncut", "synaptic"},
+        "lsnn": {"uncut", "adaptive"},
+        "layers": {"chain"},
+    }
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec

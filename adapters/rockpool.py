@@ -16,7 +16,7 @@ from snnbench.core.case import Case
 from snnbench.core.contract import Unsupported
 
 from .base.spikes import torch_spike
-from .base.torch_adapter import TorchAdapter
+from .base.torch_adapter import TorchAdapter, torch_constructions
 
 SYNAPSE_OFF = 2.0**-40
 """A synaptic decay: a power of two, so that its inverse scales currents exactly."""
@@ -26,11 +26,12 @@ class Rockpool(TorchAdapter):
     name = "rockpool"
     requires = ("torch", "rockpool.nn.modules")
     distribution = "rockpool"
-    constructions = (*TorchAdapter.constructions, "lif-torch", "lif-torch-without-recurrence")
-
-    uncut_constructions = constructions
+    constructions = {
+        **torch_constructions("uncut", "learning"),
+        "lif-torch": {"uncut"},
+        "lif-torch-without-recurrence": {"uncut"},
+    }
     learned_decays = MappingProxyType({"time-constant": "tau_mem"})
-    learning_constructions = TorchAdapter.constructions
 
     def supports(self, case: Case) -> str | None:
         spec, synaptic = case.spec, case.construction.startswith("lif-torch")

@@ -17,7 +17,7 @@ class RockpoolExodus(TorchAdapter):
     name = "rockpool-exodus"
     requires = ("torch", "sinabs.exodus", "rockpool.nn.modules.sinabs.lif_exodus")
     distribution = "rockpool"
-    constructions = ("default",)
+    constructions = {"default": set()}
     modes = ("eager",)
     devices = ("cuda",)
 

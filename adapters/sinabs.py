@@ -18,17 +18,18 @@ from snnbench.core.case import Case
 from snnbench.core.network import INPUT, Network
 from snnbench.kernels.surrogates import derivative
 
-from .base.torch_adapter import TorchAdapter
+from .base.torch_adapter import TorchAdapter, torch_constructions
 
 
 class Sinabs(TorchAdapter):
     name = "sinabs"
     requires = ("torch", "sinabs")
-    constructions = (*TorchAdapter.constructions, "alphas", "layers")
+    constructions = {
+        **torch_constructions("synaptic", "adaptive", "learning"),
+        "alphas": {"synaptic", "adaptive", "learning"},
+        "layers": {"learning"},
+    }
     layers = "sinabs.layers"
-    synaptic_constructions = (*TorchAdapter.constructions, "alphas")
-    adaptive_constructions = synaptic_constructions
-    learning_constructions = (*TorchAdapter.constructions, "alphas", "layers")
     learned_decays = MappingProxyType({"direct": "alpha_mem", "time-constant": "tau_mem"})
 
     def supports(self, case: Case) -> str | None:

@@ -11,11 +11,10 @@ class SinabsExodus(Sinabs):
     name = "sinabs-exodus"
     requires = ("torch", "sinabs.exodus")
     distribution = "sinabs-exodus"
-    constructions = ("default",)
+    constructions = {"default": {"adaptive", "learning"}}
     modes = ("eager",)
     devices = ("cuda",)
     layers = "sinabs.exodus.layers"
-    synaptic_constructions = ()
 
     def refuses(self, case: Case, network: Network) -> str | None:
         if case.precision not in ("fp32", "tf32"):

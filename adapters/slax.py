@@ -17,7 +17,7 @@ from .base.jax_adapter import JaxAdapter
 class Slax(JaxAdapter):
     name = "slax"
     requires = ("jax", "slax")
-    constructions = ("default", "unrolled")
+    constructions = {"default": set(), "unrolled": set()}
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec

@@ -22,7 +22,7 @@ from snnbench.core.network import Network
 from snnbench.kernels.surrogates import derivative
 
 from .base.spikes import reset
-from .base.torch_adapter import TorchAdapter
+from .base.torch_adapter import TorchAdapter, torch_constructions
 
 OTHER_FAMILIES = {
     "alpha": (
@@ -49,12 +49,14 @@ PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 class SnnTorch(TorchAdapter):
     name = "snntorch"
     requires = ("torch", "snntorch")
-    constructions = (*TorchAdapter.constructions, "lapicque", *PARALLEL, "layers", *OTHER_FAMILIES)
-    uncut_constructions = tuple(PARALLEL)
-    chain_constructions = ("layers",)
-    linear_constructions = ("stepwise", "linear-leaky")
-    synaptic_constructions = TorchAdapter.constructions
-    learning_constructions = (*TorchAdapter.constructions, "layers")
+    constructions = {
+        **torch_constructions("synaptic", "learning"),
+        "lapicque": set(),
+        "state-leaky": {"uncut"},
+        "linear-leaky": {"uncut", "linear"},
+        "layers": {"chain", "learning"},
+        **{name: set() for name in OTHER_FAMILIES},
+    }
     learned_decays = MappingProxyType({"direct": "beta"})
 
     def supports(self, case: Case) -> str | None:

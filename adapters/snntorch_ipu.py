@@ -12,6 +12,6 @@ from .base.torch_adapter import TorchAdapter
 class SnnTorchIpu(TorchAdapter):
     name = "snntorch-ipu"
     distribution = "snntorch-ipu"
-    constructions = ("default",)
+    constructions = {"default": set()}
     modes = ("eager",)
     refusal = "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"

@@ -27,13 +27,10 @@ from snnbench.core.contract import Unsupported
 from snnbench.core.network import Network
 
 from .base.spikes import torch_spike
-from .base.torch_adapter import TorchAdapter
+from .base.torch_adapter import TorchAdapter, torch_constructions
 
 PROVIDERS = ("cuda", "triton", "torch")
 """SpikingJelly's implementations of its neurons on a CUDA device."""
-
-OWN = ("flexsn", "memopt", "sliding-psn")
-"""Constructions with a neuron that is no TimeLoop."""
 
 SHORT = ("bf16", "fp16", "amp-bf16")
 
@@ -45,18 +42,16 @@ class SpikingJelly(TorchAdapter):
     name = "spikingjelly"
     requires: tuple[str, ...] = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
-    constructions = (
-        *TorchAdapter.constructions,
-        "single-step",
-        *PROVIDERS,
-        "parametric",
-        "layers",
-        *OWN,
-    )
-    linear_constructions = (*TorchAdapter.linear_constructions, "memopt")
-    uncut_constructions: tuple[str, ...] = OWN
-    synaptic_constructions = (*TorchAdapter.constructions, "single-step", "layers")
-    learning_constructions = (*TorchAdapter.constructions, "single-step", "layers", "parametric")
+    constructions = {
+        **torch_constructions("synaptic", "learning"),
+        "single-step": {"synaptic", "learning"},
+        **{name: set() for name in PROVIDERS},
+        "parametric": {"learning"},
+        "layers": {"synaptic", "learning"},
+        "flexsn": {"uncut"},
+        "memopt": {"uncut", "linear"},
+        "sliding-psn": {"uncut"},
+    }
     learned_decays = MappingProxyType({"sigmoid": "w"})
 
     def supports(self, case: Case) -> str | None:
@@ -96,7 +91,7 @@ class SpikingJelly(TorchAdapter):
         return super().program(case, network)
 
     def facts(self, case: Case) -> dict:
-        if case.construction in ("stepwise", "single-step", *OWN):
+        if case.construction in ("stepwise", "single-step") or self.has_trait("uncut", case):
             return {"backend": "torch"}
         parametric = case.construction == "parametric" or (
             not case.native and case.spec.learned_decay

@@ -17,9 +17,7 @@ from .spikingjelly import SpikingJelly
 class SpikingJellyCupy(SpikingJelly):
     name = "spikingjelly-cupy"
     requires = ("torch", "cupy", "spikingjelly.activation_based.auto_cuda.neuron_kernel")
-    constructions = ("default",)
-    uncut_constructions = ("default",)
-    synaptic_constructions = ()
+    constructions = {"default": {"uncut", "learning"}}
     modes = ("eager",)
 
     def refuses(self, case: Case, network: Network) -> str | None:

@@ -35,11 +35,14 @@ LATE = ("lif", "alif", "cuba-lif")
 class Spyx(JaxAdapter):
     name = "spyx"
     requires = ("jax", "spyx")
-    constructions = tuple(RESETS)
-    synaptic_constructions = ("cuba-lif",)
-    adaptive_constructions = ("alif",)
+    constructions = {
+        "default": {"learning"},
+        "psu-parallel": set(),
+        "lif": set(),
+        "alif": {"adaptive"},
+        "cuba-lif": {"synaptic"},
+    }
     learned_decays = MappingProxyType({"direct": "beta"})
-    learning_constructions = ("default",)
 
     def supports(self, case: Case) -> str | None:
         spec = case.spec

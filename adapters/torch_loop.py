@@ -4,16 +4,13 @@ and the only torch adapter with potentials."""
 from snnbench.kernels.spec import LEARNED, decay_of, parameter_of_decay
 
 from .base.spikes import reset, torch_spike
-from .base.torch_adapter import TorchAdapter
+from .base.torch_adapter import TorchAdapter, torch_constructions
 
 
 class TorchLoop(TorchAdapter):
     name = "torch"
-    synaptic_constructions = TorchAdapter.constructions
-    learning_constructions = TorchAdapter.constructions
-    adaptive_constructions = TorchAdapter.constructions
+    constructions = torch_constructions("synaptic", "adaptive", "learning", "resumable")
     learned_decays = dict.fromkeys(LEARNED, "decay")
-    handed_constructions = TorchAdapter.constructions
 
     def neuron(self, spec, features):
         import torch

@@ -34,8 +34,8 @@ class JaxAdapter(Adapter):
         raise NotImplementedError(f"{type(self).__name__} does not define step(spec, features)")
 
     def scan(self, spec: NeuronSpec, features: tuple[int, ...]) -> tuple[Function, Function]:
-        """Optional, for `handed_constructions`. Returns two functions: from one step's currents (B,
-        *features) to the state at rest, and (state, currents (T, B, *features)) → (final state,
+        """Optional, for `resumable` constructions. Returns two functions: from one step's currents
+        (B, *features) to the state at rest, and (state, currents (T, B, *features)) → (final state,
         spikes). The second takes the parameter of a learned decay as its third argument."""
         raise NotImplementedError(f"{type(self).__name__} does not define scan(spec, features)")
 
@@ -62,7 +62,7 @@ class JaxAdapter(Adapter):
     def _refuses_ranks(self, case: Case, network: Network) -> str | None:
         if type(self).program is not JaxAdapter.program:
             return f"{self.name} has a program of its own, which ranks cannot share"
-        return cannot_share(self.name, case, network, self.handed_constructions)
+        return cannot_share(self, case, network)
 
     def prepare(self, case: Case, threads: int) -> None:
         """XLA's thread pool follows the CPU affinity of the process, so `threads` needs no

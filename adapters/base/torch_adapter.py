@@ -3,11 +3,12 @@
 import os
 import shutil
 import sys
+from collections.abc import Mapping, Set
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import Case
-from snnbench.core.contract import Adapter, Program, Unsupported
+from snnbench.core.contract import Adapter, Program, Trait, Unsupported
 from snnbench.core.network import LAYERS, Network
 from snnbench.core.variant import COMPILE_MODES
 from snnbench.kernels.spec import NeuronSpec
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 CXX = "clang++" if sys.platform == "darwin" else "g++"
 """The compiler that torch.compile starts unless the environment variable CXX names another."""
+
+
+def torch_constructions(*traits: Trait) -> dict[str, Set[Trait]]:
+    """Returns the constructions that every TorchAdapter has, with traits of its neurons."""
+    return {"default": {*traits}, "stepwise": {*traits, "linear"}, "vanilla": {*traits}}
 
 
 class TorchAdapter(Adapter):
@@ -48,12 +54,7 @@ class TorchAdapter(Adapter):
     """
 
     requires: tuple[str, ...] = ("torch",)
-    constructions: tuple[str, ...] = ("default", "stepwise", "vanilla")
-    linear_constructions: tuple[str, ...] = ("stepwise",)
-    uncut_constructions: tuple[str, ...] = ()
-    """Constructions with a neuron that is no TimeLoop; refused for recurrent neurons."""
-    chain_constructions: tuple[str, ...] = ()
-    """Constructions that are a chain of layers, called once per step: no norms, no shortcuts."""
+    constructions: Mapping[str, Set[Trait]] = torch_constructions()
     modes: tuple[str, ...] = ("eager", *COMPILE_MODES, "graph")
 
     def layer(
@@ -162,19 +163,19 @@ class TorchAdapter(Adapter):
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
         if case.ranks:
-            return cannot_share(self.name, case, network, self.handed_constructions)
+            return cannot_share(self, case, network)
         return None
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
         if any(network.node(name).options["recurrent"] for name in network.neurons):
             if case.construction == "layers":
                 return f"{self.name}'s own layers are offered here without recurrent neurons"
-            if case.construction in self.uncut_constructions:
+            if self.has_trait("uncut", case):
                 return (
                     f"{self.name}'s neuron hands out no state: no recurrent linear fits into its "
                     "loop"
                 )
-        if case.construction not in self.chain_constructions:
+        if not self.has_trait("chain", case):
             return None
         kinds = {node.kind for node in network.nodes}
         if "norm" in kinds:

@@ -1,14 +1,12 @@
 """Reasons why ranks, of torch or JAX, cannot compute a case together."""
 
-from collections.abc import Sequence
-
 from snnbench.core.case import Case
+from snnbench.core.contract import Adapter
 from snnbench.core.network import Network
 
 
-def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str]) -> str | None:
-    """Returns the reason why ranks cannot share a case of the adapter `name`, or None. `handed` are
-    its constructions with neurons that take and return their state."""
+def cannot_share(adapter: Adapter, case: Case, network: Network) -> str | None:
+    """Returns the reason why ranks cannot share a case of an adapter, or None."""
     shared, count = (
         ("a batch", case.batch) if case.parallel == "data" else ("time steps", case.time_steps)
     )
@@ -22,11 +20,10 @@ def cannot_share(name: str, case: Case, network: Network, handed: Sequence[str])
         return f"{case.ranks} ranks cannot share {shared} of {count}"
     if case.parallel == "data":
         return None
-    if case.construction not in handed:
-        place = f"in construction {case.construction!r}"
+    if not adapter.has_trait("resumable", case):
         return (
-            f"{name}'s neurons {place} hand no state in and out: ranks cannot share their time "
-            "steps"
+            f"{adapter.name}'s neurons in construction {case.construction!r} hand no state in and "
+            "out: ranks cannot share their time steps"
         )
     if any(network.node(neuron).options["potentials"] for neuron in network.neurons):
         return "a neuron that hands out potentials is offered to ranks with all its time steps"

@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from typing import Any
+from collections.abc import Mapping, Set
+from typing import Any, get_args
 
-from .contract import Adapter, Program
+from .contract import Adapter, Program, Trait
 from .result import BY_HARNESS, READ_BY_HARNESS, ReadByHarness
 
 
@@ -12,7 +13,7 @@ class NoAdapter(TypeError):
     """A reference names no adapter; the text is the reason."""
 
 
-LISTS = ("requires", "constructions", "linear_constructions", "modes", "devices")
+LISTS = ("requires", "modes", "devices")
 CAN_BE_LEFT_OUT = (
     *BY_HARNESS,
     "features",
@@ -45,8 +46,18 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
             raise NoAdapter(
                 f"{reference}: {field} = {texts!r} must be a tuple of texts, like ({str(texts)!r},)"
             )
-        if not texts and field in ("constructions", "modes", "devices"):
+        if not texts and field != "requires":
             raise NoAdapter(f"{reference}: {field} must name at least one")
+    named, known = value.constructions, get_args(Trait)
+    if not (
+        isinstance(named, Mapping)
+        and {*map(type, named)} == {str}
+        and all(isinstance(traits, Set) and traits <= {*known} for traits in named.values())
+    ):
+        raise NoAdapter(
+            f"{reference}: constructions = {named!r} must map names to sets of "
+            f'{", ".join(known)}, like {{"default": set(), "layers": {{"synaptic"}}}}'
+        )
     if not isinstance(value.refusal, str | None):
         raise NoAdapter(
             f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing,"

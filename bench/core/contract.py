@@ -2,11 +2,11 @@
 Network."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from math import frexp
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from snnbench.kernels.spec import NeuronSpec
 
@@ -85,6 +85,11 @@ class FixedPoint:
     gradient: float
 
 
+Trait = Literal[
+    "linear", "synaptic", "adaptive", "learning", "resumable", "uncut", "chain", "loader"
+]
+
+
 class Adapter(ABC):
     """The declarations of every adapter. Subclass TorchAdapter or JaxAdapter, not this."""
 
@@ -95,23 +100,21 @@ class Adapter(ABC):
     """The distribution with the reported version, such as "my-framework"; default: the top-level
     name of the last of `requires`. A third-party adapter that names none and requires only torch or
     JAX has no known version."""
-    constructions: tuple[str, ...] = ("default",)
-    """Ways to write the network; the first is the default."""
-    linear_constructions: tuple[str, ...] = ()
-    """Constructions that concern the linear layer in front of a neuron; refused for networks
-    without one."""
-    synaptic_constructions: tuple[str, ...] = ()
-    """Constructions with neurons that can have a synaptic current (`current_decay`)."""
+    constructions: Mapping[str, Set[Trait]] = {"default": set()}
+    """Ways to write the network, with their traits; the first is the default.
+
+    linear      it is about the linear layer in front of a neuron; refused for networks without one
+    synaptic    its neurons can have a synaptic current (`current_decay`)
+    adaptive    its neurons can have an adaptive threshold (`adaptation`)
+    learning    its neurons can learn their decay
+    resumable   its neurons take and return their states, so that ranks can share the time steps
+    uncut       torch: its neuron is no TimeLoop; refused for recurrent neurons
+    chain       torch: it is a chain of layers, called once per step: no norms, no shortcuts
+    loader      data: it uses torch's DataLoader, with its processes and pinned memory
+    """
     learned_decays: Mapping[str, str] = MappingProxyType({})
     """The framework's name of the neuron's parameter by the way in which a decay can be learned
     (`kernels.spec.LEARNED`)."""
-    learning_constructions: tuple[str, ...] = ()
-    """Constructions with neurons that can learn their decay."""
-    adaptive_constructions: tuple[str, ...] = ()
-    """Constructions with neurons that can have an adaptive threshold (`adaptation`)."""
-    handed_constructions: tuple[str, ...] = ()
-    """Constructions with neurons that take and return their states, so that ranks can share the
-    time steps."""
     modes: tuple[str, ...] = ("eager",)
     """Ways to run a construction."""
     devices: tuple[str, ...] = ("cpu", "cuda")
@@ -119,6 +122,10 @@ class Adapter(ABC):
     """True if its cases are those of the workload `data`, and no others."""
     refusal: str | None = None
     """The reason why this framework can compute no case at all; None if it can compute some."""
+
+    def has_trait(self, trait: Trait, case: Case) -> bool:
+        """Returns true if the construction of a case has a trait."""
+        return trait in self.constructions[case.construction]
 
     def supports(self, case: Case) -> str | None:
         """Returns the reason why this framework cannot run `case`, None if it can."""
@@ -191,7 +198,7 @@ class Adapter(ABC):
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
-        if case.construction in self.linear_constructions and not network.neurons_behind("linear"):
+        if self.has_trait("linear", case) and not network.neurons_behind("linear"):
             return (
                 f"{case.construction} is about the linear layer in front of a neuron, "
                 "and this network has no linear layer"
@@ -222,18 +229,12 @@ class Adapter(ABC):
 
     def _refuses_neuron(self, case: Case, network: Network) -> str | None:
         """Returns the reason why `network` cannot be computed with the neuron of `case`."""
-        if (
-            case.spec.current_decay is not None
-            and case.construction not in self.synaptic_constructions
-        ):
+        if case.spec.current_decay is not None and not self.has_trait("synaptic", case):
             return (
                 f"{self.name}'s neurons are offered without a synaptic current "
                 f"in construction {case.construction!r}"
             )
-        if (
-            case.spec.adaptation is not None
-            and case.construction not in self.adaptive_constructions
-        ):
+        if case.spec.adaptation is not None and not self.has_trait("adaptive", case):
             return (
                 f"{self.name}'s neurons are offered without an adaptive threshold "
                 f"in construction {case.construction!r}"
@@ -272,7 +273,7 @@ class Adapter(ABC):
 
     def _refuses_learned(self, case: Case, network: Network) -> str | None:
         way = case.spec.learned_decay
-        if way not in self.learned_decays or case.construction not in self.learning_constructions:
+        if way not in self.learned_decays or not self.has_trait("learning", case):
             return (
                 f"{self.name}'s neurons are offered without a decay that is learned as {way!r} "
                 f"in construction {case.construction!r}"
@@ -289,11 +290,8 @@ class Adapter(ABC):
     def _refuses_native(self, case: Case, network: Network) -> str | None:
         if self.native_description is None:
             return f"{self.name} has no native neuron"
-        if case.construction != self.constructions[0]:
-            return (
-                "a native neuron stands behind one Linear, "
-                f"as in construction {self.constructions[0]!r}"
-            )
+        if case.construction != (default := next(iter(self.constructions))):
+            return f"a native neuron stands behind one Linear, as in construction {default!r}"
         if case.loss or case.optimizer:
             return "a native neuron is measured with a given gradient and plain gradient descent"
         if any(

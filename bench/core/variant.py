@@ -1,6 +1,6 @@
 """Variants, as users write and read them: `framework[@version][:construction[+mode]]`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 DEFAULT_CONSTRUCTION, DEFAULT_MODE = "default", "eager"
@@ -79,13 +79,13 @@ class VariantPattern:
     def __str__(self) -> str:
         return ":".join(filter(None, (self.adapter, "+".join(self.words))))
 
-    def select(self, constructions: Sequence[str], modes: Sequence[str]) -> list[Variant]:
+    def select(self, constructions: Collection[str], modes: Sequence[str]) -> list[Variant]:
         """Returns the variants of an adapter with these constructions and modes. The first
         construction and eager mode are the defaults. Raises KeyError with a word that is
         neither."""
         if self.words == ("*",):
             return [Variant(self.framework, self.version, each) for each in constructions]
-        construction, mode = constructions[0], DEFAULT_MODE
+        construction, mode = next(iter(constructions)), DEFAULT_MODE
         for word in self.words:
             if word in modes:
                 mode = word

@@ -72,7 +72,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
         "refusal": adapter.refusal,
         "neurons": {
             spec.label(): _refusal(
-                adapter, Case(adapter.name, adapter.constructions[0], neuron=spec)
+                adapter, Case(adapter.name, next(iter(adapter.constructions)), neuron=spec)
             )
             for spec in named
         },

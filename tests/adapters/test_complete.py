@@ -91,3 +91,31 @@ def test_a_refusal_is_a_text_or_none():
         match=r"^mine.py:Mine: refusal = True must be None, or why it computes nothing, as a text$",
     ):
         adapter_class(wrong, "mine.py:Mine")
+
+
+def test_constructions_are_names_with_sets_of_known_traits():
+    right = [
+        {"default": set()},
+        {**TorchAdapter.constructions, "layers": frozenset({"chain"})},
+    ]
+    for constructions in right:
+        adapter = type("Mine", (TorchAdapter,), {"name": "mine", "constructions": constructions})
+        assert adapter_class(adapter, "mine.py:Mine") is adapter
+    wrong = [
+        ("default", "layers"),
+        {},
+        {1: set()},
+        {"default": {}},
+        {"default": ("chain",)},
+        {"default": "chain"},
+        {"default": {"chained"}},
+    ]
+    for constructions in wrong:
+        adapter = type("Mine", (TorchAdapter,), {"name": "mine", "constructions": constructions})
+        with pytest.raises(NoAdapter) as raised:
+            adapter_class(adapter, "mine.py:Mine")
+        assert str(raised.value) == (
+            f"mine.py:Mine: constructions = {constructions!r} must map names to sets of linear, "
+            "synaptic, adaptive, learning, resumable, uncut, chain, loader, "
+            'like {"default": set(), "layers": {"synaptic"}}'
+        )

@@ -48,7 +48,7 @@ def test_a_native_neuron_has_a_description_and_a_source(name):
     assert refusal_of(adapter, case_of(name, device=adapter.devices[-1])) is None
     assert ": " in adapter.native_description and len(adapter.native_description) < 130
     assert "Source: " in adapter.native.__doc__
-    for construction in adapter.constructions[1:]:
+    for construction in [*adapter.constructions][1:]:
         assert "behind one Linear" in refusal_of(
             adapter, case_of(name, device=adapter.devices[-1], construction=construction)
         )

@@ -67,7 +67,7 @@ def test_where_it_makes_no_sense_it_is_refused_with_a_reason():
 
 def test_an_adapter_chooses_the_network_of_the_neuron_alone():
     class Choosing(TorchLoop):
-        constructions = ("default", "other")
+        constructions = {"default": set(), "other": set()}
 
         def lif(self, spec, features, construction):
             return {"default": torch.nn.Identity, "other": torch.nn.Hardtanh}[construction]()

@@ -30,7 +30,7 @@ class RoundingProgram(NumpyProgram):
 
 class Rounding(NumpyNetwork):
     name = "rounding"
-    constructions = ("default", "rounded")
+    constructions = {"default": set(), "rounded": set()}
     stated = STATED
 
     def fixed_point(self, case):

@@ -50,9 +50,8 @@ def case_of(name: str, neuron="soft", **changes) -> Case:
     """A case of `framework:construction`, `neuron` by its name or as a spec."""
     framework, _, construction = name.partition(":")
     spec = twins()[neuron] if isinstance(neuron, str) else neuron
-    return Case(
-        framework, construction or adapter_of(name).constructions[0], neuron=spec, **changes
-    )
+    first = next(iter(adapter_of(name).constructions))
+    return Case(framework, construction or first, neuron=spec, **changes)
 
 
 def proved(name: str, neuron="soft", **changes):

@@ -16,8 +16,7 @@ class Frames(Loading):
     name = "frames"
     requires = ("torch", "h5py")
     distribution = "snnbench"
-    constructions = ("packed", "uint8", "memmap")
-    through_loader = ("memmap",)
+    constructions = {"packed": set(), "uint8": set(), "memmap": {"loader"}}
 
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
         from .counts import Memmap, Packed, Uint8

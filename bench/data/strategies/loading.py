@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
 
 class Loading(Adapter):
-    """An adapter with strategies as constructions. Those in `through_loader` use torch's
-    DataLoader, with its processes and pinned memory."""
+    """An adapter with strategies as constructions."""
 
     loads_data = True
-    through_loader: tuple[str, ...] = ()
 
     def refuses(self, case: Case, network: Network) -> str | None:
         """Returns the reason why a case cannot be measured, or None."""
@@ -28,7 +26,7 @@ class Loading(Adapter):
             return f"{self.name} loads data (workload {DATA}); it computes no networks"
         if missing := self.refuses_variant(case):
             return missing
-        if (case.loaders or case.pinned) and case.construction not in self.through_loader:
+        if (case.loaders or case.pinned) and not self.has_trait("loader", case):
             return (
                 f"{case.construction} keeps the frames on the device: it has no use for loaders "
                 "and pinned memory"

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 class Tonic(Loading):
     name = "tonic"
     requires = ("torch", "h5py", "tonic")
-    constructions = ("naive", "disk", "memory", "coo")
-    through_loader = ("naive", "disk", "memory")
+    constructions = {
+        "naive": {"loader"},
+        "disk": {"loader"},
+        "memory": {"loader"},
+        "coo": set(),
+    }
 
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
         from .caches import Coo, DiskCache, MemoryCache, Naive

@@ -50,7 +50,6 @@ class Truncates(TorchLoop):
     """The state that a rank begins with has no gradient."""
 
     name = "truncates"
-    handed_constructions = ("default",)
 
     def prepare(self, case, threads):
         super().prepare(case, threads)
