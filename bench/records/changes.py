@@ -7,7 +7,7 @@ import numpy as np
 
 from ..common.units import counted
 from ..core.result import Array
-from .contrasts import FAMILY, LogRatio, blocks_needed, compared
+from .contrasts import FAMILYWISE_ERROR, LogRatio, blocks_needed, compared
 from .quality import FEWEST_BLOCKS
 
 EQUAL = 0.90
@@ -18,8 +18,8 @@ NOISE = 3.0
 
 @dataclass(frozen=True)
 class Rule:
-    """A time has changed if Holm's p is at most FAMILY and the ratio is at least `changed`, either
-    way.
+    """A time has changed if Holm's p is at most FAMILYWISE_ERROR and the ratio is at least
+    `changed`, either way.
 
     It is the same if the interval lies within a factor of `same`. With `plain`, a ratio of
     `changed` counts even if all else is unsure.
@@ -98,7 +98,7 @@ def _change(
     if note:
         verdict = direction if rule.plain and beyond else "unsure"
         more = FEWEST_BLOCKS - blocks if not doubt else None
-    elif wide.p <= FAMILY and beyond:
+    elif wide.p <= FAMILYWISE_ERROR and beyond:
         verdict = direction
     elif -np.log(rule.same) < narrow.low and narrow.high < np.log(rule.same):
         verdict = "same"

@@ -1,8 +1,8 @@
-"""Statistics of live slots: one comparison of two cases, and a family of comparisons.
+"""Compares the slot times of cases: single comparisons and families of comparisons.
 
-The time of a slot is a logarithm x. A block is one set of fresh processes, timed in passes; a
-disturbed slot is NaN. A contrast is the difference of two cases within a pass, so that a slow pass
-cancels out. NumPy and SciPy only.
+Slot times are logarithms of seconds; a disturbed slot is NaN. A block is one set of fresh
+processes, timed in passes. A contrast is the difference of two cases within a pass, so that a slow
+pass cancels out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,21 @@ from scipy.special import digamma, polygamma, stdtr, stdtrit
 
 from ..core.result import Array
 
-FAMILY = 0.05
-"""The chance that a family of comparisons holds a false verdict."""
+FAMILYWISE_ERROR = 0.05
+"""The largest chance that a family of comparisons has a false verdict."""
 
 TIE = np.log(1.01)
-"""Cases with a smaller difference share a rank."""
+"""Smaller measured differences decide no rank."""
 
 MOST_PRIOR = 4.0
-"""Most degrees of freedom that the variances of other comparisons add to a comparison's own."""
+"""Upper limit of the prior degrees of freedom of a moderated variance."""
 
 
-def medians(values: Array) -> Array:
-    """Returns medians along the last axis without NaN; NaN if there is no other value."""
+def nanmedian(values: Array) -> Array:
+    """Returns medians along the last axis, ignoring NaN; NaN where all values are NaN.
+
+    NumPy's function of this name warns there.
+    """
     if not values.shape[-1]:
         return np.full(values.shape[:-1], np.nan)
     ordered, count = np.sort(values, axis=-1), np.isfinite(values).sum(axis=-1, keepdims=True)
@@ -36,47 +39,48 @@ def medians(values: Array) -> Array:
     return np.where(count[..., 0] > 0, (middle[0] + middle[1]) / 2, np.nan)
 
 
-def means(values: Array) -> Array:
-    """Returns means along the last axis without NaN; NaN if there is no other value."""
-    known = np.isfinite(values)
-    counted = known.sum(axis=-1)
-    return np.where(
-        counted > 0, np.where(known, values, 0.0).sum(axis=-1) / np.maximum(counted, 1), np.nan
-    )
+def nanmean(values: Array) -> Array:
+    """Returns means along the last axis, ignoring NaN; NaN where all values are NaN."""
+    finite = np.isfinite(values)
+    count = finite.sum(axis=-1)
+    sums = np.where(finite, values, 0.0).sum(axis=-1)
+    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
 
 def block_contrasts(first: Array, second: Array, timed: Array | None = None) -> Array:
-    """Returns the median log ratio of slots (…, passes) over the passes with no disturbed slot.
+    """Returns the median of `first` − `second` (…, passes) over passes without a disturbed slot.
 
     NaN if these are fewer than half of the passes, or of `timed`, the number of passes in which
-    both were to be timed.
+    both cases were timed.
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     passes = differences.shape[-1] if timed is None else timed
     enough = 2 * np.isfinite(differences).sum(axis=-1) >= passes
-    return np.where(enough, medians(differences), np.nan)
+    return np.where(enough, nanmedian(differences), np.nan)
 
 
 @dataclass(frozen=True)
 class Moderated:
-    """Variances of a family, each shrunk towards the others; `prior` counts degrees of freedom."""
+    """Moderated variances. `prior`: degrees of freedom of the prior; `dof`: those of each of the
+    variances."""
 
     prior: float
     variances: Array
-    freedom: float
+    dof: float
 
 
-def moderated(variances: Sequence[float] | Array, freedom: int) -> Moderated:
-    """Shrinks variances by empirical Bayes (Smyth 2004, eq. 3 to 10) with a capped prior.
+def moderated(variances: Sequence[float] | Array, dof: int) -> Moderated:
+    """Shrinks variances of `dof` towards each other by empirical Bayes, with a capped prior (Smyth
+    2004, eq. 3 to 10).
 
-    Three blocks alone know a variance to a factor of six; other comparisons of the run know it
-    better. Fewer than three variances stay as they are.
+    Three blocks determine a variance to a factor of about six only; the other comparisons add
+    information. Fewer than three variances stay as they are.
     """
     raw = np.asarray(variances, dtype=float)
     logs = np.log(raw[raw > 0])
     if len(logs) < 3:
-        return Moderated(0.0, raw, float(freedom))
-    half = freedom / 2
+        return Moderated(0.0, raw, float(dof))
+    half = dof / 2
     shifted = logs - digamma(half) + np.log(half)
     excess = float(shifted.var(ddof=1) - polygamma(1, half))
     prior = 2 * _trigamma_inverse(excess) if excess > 0 else np.inf
@@ -84,7 +88,7 @@ def moderated(variances: Sequence[float] | Array, freedom: int) -> Moderated:
         prior, common = MOST_PRIOR, float(raw.mean())
     else:
         common = float(np.exp(shifted.mean() + digamma(prior / 2) - np.log(prior / 2)))
-    return Moderated(prior, (prior * common + freedom * raw) / (prior + freedom), prior + freedom)
+    return Moderated(prior, (prior * common + dof * raw) / (prior + dof), prior + dof)
 
 
 def _trigamma_inverse(value: float) -> float:
@@ -100,8 +104,8 @@ def _trigamma_inverse(value: float) -> float:
 
 
 def holm(chances: Sequence[float] | Array) -> Array:
-    """Returns Holm's adjusted p. Those up to FAMILY hold a false one with a chance of at most
-    FAMILY."""
+    """Returns Holm-adjusted p-values: rejecting those up to FAMILYWISE_ERROR keeps the error of
+    the family at FAMILYWISE_ERROR."""
     p = np.asarray(chances, dtype=float)
     order = np.argsort(p)
     stepped = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
@@ -112,7 +116,8 @@ def holm(chances: Sequence[float] | Array) -> Array:
 
 @dataclass(frozen=True)
 class LogRatio:
-    """A log ratio with its interval, and Holm's p that it is not zero."""
+    """A log ratio with its confidence interval, the Holm-adjusted p-value of the hypothesis that it
+    is 0, and the (moderated) variance of a block contrast."""
 
     estimate: float
     low: float
@@ -129,57 +134,63 @@ class LogRatio:
 def compared(
     contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95
 ) -> list[LogRatio]:
-    """Returns a family of comparisons, each by its block contrasts; NaN if a block shows nothing.
+    """Tests a family of comparisons. `contrasts`: the block contrasts of each; NaN for a block that
+    does not count.
 
-    Variances are shrunk among comparisons with equally many blocks. Holm's p covers all comparisons
-    with two blocks or more; others have no interval, and p = 1. `spread` is a standard deviation
-    that all blocks of a comparison share, so that they do not show it.
+    Variances are shrunk among comparisons with equally many blocks. Holm's correction covers all
+    comparisons with two blocks or more; others have no interval, and p = 1. `spread`: standard
+    deviation of an error common to all blocks, which the variance between blocks cannot show.
     """
-    counted = [
-        values[np.isfinite(values)]
-        for values in (np.asarray(each, dtype=float) for each in contrasts)
-    ]
-    estimates = np.array([values.mean() if len(values) else np.nan for values in counted])
-    reach, p = np.full(len(counted), np.inf), np.ones(len(counted))
-    variances, hidden = (
-        np.full(len(counted), np.nan),
-        np.broadcast_to(np.square(spread), len(counted)),
-    )
-    for blocks in {len(values) for values in counted} - {0, 1}:
-        alike = [index for index, values in enumerate(counted) if len(values) == blocks]
-        shared = moderated([counted[index].var(ddof=1) for index in alike], blocks - 1)
-        errors = np.sqrt(shared.variances / blocks + hidden[alike])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.where(
-                errors > 0,
-                np.abs(estimates[alike]) / errors,
-                np.where(estimates[alike] == 0, 0.0, np.inf),
-            )
-        variances[alike], reach[alike] = (
-            shared.variances,
-            stdtrit(shared.freedom, (1 + confidence) / 2) * errors,
+    arrays = [np.asarray(values, dtype=float) for values in contrasts]
+    finite = [values[np.isfinite(values)] for values in arrays]
+    count = len(finite)
+    estimates = np.array([values.mean() if len(values) else np.nan for values in finite])
+    variances = np.full(count, np.nan)
+    half_widths = np.full(count, np.inf)
+    p = np.ones(count)
+    common_variances = np.broadcast_to(np.square(spread), count)
+    for blocks in {len(values) for values in finite} - {0, 1}:
+        alike = [index for index, values in enumerate(finite) if len(values) == blocks]
+        variances[alike], half_widths[alike], p[alike] = _t_tests(
+            [finite[index] for index in alike], common_variances[alike], confidence
         )
-        p[alike] = 2 * stdtr(shared.freedom, -scores)
     tested = np.isfinite(variances)
     p[tested] = holm(p[tested])
-    rows = zip(estimates, estimates - reach, estimates + reach, p, variances, strict=True)
+    rows = zip(
+        estimates, estimates - half_widths, estimates + half_widths, p, variances, strict=True
+    )
     return [LogRatio(*map(float, row)) for row in rows]
 
 
-def surely_slower(contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:
-    """Returns all pairs (slower, faster) of cases that surely differ, from the contrasts of all
-    pairs.
+def _t_tests(
+    samples: Sequence[Array], common_variances: Array, confidence: float
+) -> tuple[Array, Array, Array]:
+    """Tests samples of one size against a mean of 0.
 
-    All pairs are one family: Holm's p is at most FAMILY, and the difference at least TIE.
+    Returns their moderated variances, half the widths of the confidence intervals, and p-values.
     """
+    size = len(samples[0])
+    means = np.array([values.mean() for values in samples])
+    shared = moderated([values.var(ddof=1) for values in samples], size - 1)
+    standard_errors = np.sqrt(shared.variances / size + common_variances)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t_statistics = np.where(
+            standard_errors > 0,
+            np.abs(means) / standard_errors,
+            np.where(means == 0, 0.0, np.inf),
+        )
+    half_widths = stdtrit(shared.dof, (1 + confidence) / 2) * standard_errors
+    return shared.variances, half_widths, 2 * stdtr(shared.dof, -t_statistics)
+
+
+def surely_slower(contrasts: Mapping[tuple[int, int], Array]) -> list[tuple[int, int]]:
+    """Returns the pairs (slower, faster) with a Holm-adjusted p, over all pairs, of at most
+    FAMILYWISE_ERROR and a measured difference of at least TIE."""
     pairs = zip(contrasts, compared(list(contrasts.values())), strict=True)
-    differing = [
-        (pair, comparison)
-        for pair, comparison in pairs
-        if comparison.p <= FAMILY and abs(comparison.estimate) >= TIE
-    ]
     return [
-        pair if comparison.estimate > 0 else (pair[1], pair[0]) for pair, comparison in differing
+        (first, second) if comparison.estimate > 0 else (second, first)
+        for (first, second), comparison in pairs
+        if comparison.p <= FAMILYWISE_ERROR and abs(comparison.estimate) >= TIE
     ]
 
 
@@ -195,36 +206,36 @@ def rank_intervals(count: int, slower: Sequence[tuple[int, int]]) -> list[tuple[
 def blocks_needed(
     variance: float, comparisons: int, effect: float = 1.05, most: int = 100
 ) -> int | None:
-    """Returns the fewest blocks that find a ratio of `effect` in 95 % of runs after Holm's first
-    step; None if more than `most`."""
-    enough = np.flatnonzero(_reach(comparisons, most) * np.sqrt(variance) <= np.log(effect))
+    """Returns the smallest number of blocks with 95 % power for a ratio of `effect` at the
+    strictest step of Holm's procedure; None if it exceeds `most`."""
+    effects = _detectable_effects(comparisons, most) * np.sqrt(variance)
+    enough = np.flatnonzero(effects <= np.log(effect))
     return int(enough[0]) + 2 if len(enough) else None
 
 
 @lru_cache(maxsize=16)
-def _reach(comparisons: int, most: int) -> Array:
-    """Returns, for 2 to `most` blocks, the smallest effect that is surely found, in standard
-    deviations of one block's contrast."""
+def _detectable_effects(comparisons: int, most: int) -> Array:
+    """Returns, for 2 to `most` blocks, the effect found with 95 % power, in standard deviations of
+    a block contrast."""
     blocks = np.arange(2, most + 1)
-    freedom = MOST_PRIOR + blocks - 1
-    reach: Array = (
-        stdtrit(freedom, 1 - FAMILY / comparisons / 2) + stdtrit(freedom, 0.95)
-    ) / np.sqrt(blocks)
-    return reach
+    dof = MOST_PRIOR + blocks - 1
+    strictest = FAMILYWISE_ERROR / comparisons
+    effects: Array = (stdtrit(dof, 1 - strictest / 2) + stdtrit(dof, 0.95)) / np.sqrt(blocks)
+    return effects
 
 
 def blocks_to_decide(contrasts: Sequence[Array], most: int) -> int:
-    """Returns the number of blocks, up to `most`, that tell 5 % in every open comparison; 0 if
-    none.
+    """Returns the number of blocks, at most `most`, that detect a difference of 5 % in every
+    undecided comparison; 0 if all are decided.
 
-    It depends on the spread of the first blocks, not on their means: repeated looks would find
-    something in the end. If too many blocks were lost to disturbances for a test, as many are
-    added.
+    Significant comparisons are decided; for the others the number depends on the variance only. A
+    comparison with fewer than two usable blocks gets as many blocks as it lost to disturbances. A
+    test after the further blocks does not correct for this first look.
     """
     needed = [0]
     for values, comparison in zip(contrasts, compared(contrasts), strict=True):
         lost = int(np.isnan(values).sum())
-        if comparison.p > FAMILY and np.isfinite(comparison.variance):
+        if comparison.p > FAMILYWISE_ERROR and np.isfinite(comparison.variance):
             needed.append(blocks_needed(comparison.variance, len(contrasts), most=most) or most)
         elif lost and not np.isfinite(comparison.variance):
             needed.append(min(len(values) + lost, most))

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from ..core.result import Array
-from .contrasts import block_contrasts, means
+from .contrasts import block_contrasts, nanmean
 from .record import Record, Timing
 
 Block = tuple[str, int]
@@ -48,7 +48,7 @@ def contrasts(cases: Cases, phase: str, disturbed: bool = False) -> Array:
 def rough_ratios(cases: Cases, phase: str) -> Array:
     """Returns mean log ratios (cases, cases) of all slots, for cases with too few clean ones;
     NaN if no block has both."""
-    return means(contrasts(cases, phase, disturbed=True))
+    return nanmean(contrasts(cases, phase, disturbed=True))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from .contrasts import (
     LogRatio,
     blocks_to_decide,
     compared,
-    means,
-    medians,
+    nanmean,
+    nanmedian,
     rank_intervals,
     surely_slower,
 )
@@ -121,7 +121,7 @@ def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
     if len(cases) < 2:
         return []
     table = contrasts(cases, "step")
-    logs = medians(levels(cases, "step"))
+    logs = nanmedian(levels(cases, "step"))
     best, *others = _order(_log_ratios(cases, table, logs), logs)
     return [table[case, best] for case in others]
 
@@ -132,7 +132,7 @@ def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
     Disturbed slots count if no block has a contrast, and the cases' `logs` if no block has both
     cases.
     """
-    result = means(table)
+    result = nanmean(table)
     if np.isnan(result).any():
         rough = rough_ratios(cases, "step")
         result = np.where(

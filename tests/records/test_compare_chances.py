@@ -7,7 +7,7 @@ from support.slow import representatives
 
 from snnbench.records.changes import Pair, changes
 from snnbench.records.compare import PAIRED, STORED
-from snnbench.records.contrasts import block_contrasts, medians
+from snnbench.records.contrasts import block_contrasts, nanmedian
 from snnbench.records.stored import BETWEEN, less_common
 
 RUNS = 2000
@@ -32,7 +32,7 @@ def stored(ratios):
 @pytest.fixture(scope="module")
 def levels():
     """Log medians (8 cases, 32 blocks): four frameworks, two processes each."""
-    return np.array([medians(slots) for slots in recorded().values()])
+    return np.array([nanmedian(slots) for slots in recorded().values()])
 
 
 def draws(levels, blocks):
@@ -73,7 +73,7 @@ def test_what_is_common_is_the_median_of_the_others_and_of_the_own_canary(pairs)
     less = less_common(ratios, canaries)
     for one in range(pairs):
         others = np.delete(ratios, one, axis=0)
-        wanted = ratios[one] - medians(np.vstack([others, canaries[one]]).T)
+        wanted = ratios[one] - nanmedian(np.vstack([others, canaries[one]]).T)
         if np.isnan(canaries[one]).all():
             wanted = ratios[one] if pairs == 1 else wanted / 2 if pairs == 2 else wanted
         assert less[one] == pytest.approx(wanted, nan_ok=True)

@@ -11,7 +11,7 @@ from support.recorded import recorded
 from support.slow import representatives
 
 from snnbench.records.contrasts import (
-    FAMILY,
+    FAMILYWISE_ERROR,
     MOST_PRIOR,
     block_contrasts,
     blocks_needed,
@@ -59,10 +59,10 @@ def test_golden_family():
 
 def test_golden_variances():
     capped = moderated([1e-4, 2e-4, 4e-4, 0.5e-4], 2)
-    assert (capped.prior, capped.freedom) == (MOST_PRIOR, 6)
+    assert (capped.prior, capped.dof) == (MOST_PRIOR, 6)
     assert capped.variances == pytest.approx([1.5833e-4, 1.9167e-4, 2.5833e-4, 1.4167e-4], rel=1e-4)
     wide = moderated([1e-6, 1e-4, 1e-2, 1e-5, 1e-3], 2)
-    assert (wide.prior, wide.freedom) == pytest.approx((0.61762451, 2.61762451), rel=1e-8)
+    assert (wide.prior, wide.dof) == pytest.approx((0.61762451, 2.61762451), rel=1e-8)
     assert wide.variances[[0, 2]] == pytest.approx([5.317161e-6, 7.645068e-3], rel=1e-6)
     assert moderated([1e-4, 9e-4], 2).variances == pytest.approx([1e-4, 9e-4]), (
         "two comparisons say nothing of each other"
@@ -191,7 +191,9 @@ def test_simulated_runs_hold_their_promises(tails, blocks):
     for run in spread * noise:
         shown = compared(run)
         covered += sum(one.low <= 0 <= one.high for one in shown)
-        false += sum(one.p <= FAMILY and abs(one.estimate) >= np.log(1.03) for one in shown)
+        false += sum(
+            one.p <= FAMILYWISE_ERROR and abs(one.estimate) >= np.log(1.03) for one in shown
+        )
     assert 0.93 <= covered / (24 * RUNS) <= 0.975
     assert false / (24 * RUNS) <= 0.003
 
@@ -201,7 +203,7 @@ def test_the_recommended_number_of_blocks_finds_five_percent():
     for sd in (0.01, 0.02):
         blocks = blocks_needed(sd**2, 24)
         runs = np.log(1.05) + sd * random.standard_normal((400, 24, blocks))
-        seen = [one.p <= FAMILY for run in runs for one in compared(run)]
+        seen = [one.p <= FAMILYWISE_ERROR for run in runs for one in compared(run)]
         assert np.mean(seen) >= 0.95
 
 
@@ -221,8 +223,8 @@ def test_recorded_slots_three_blocks_of_fresh_processes():
         )
         shown, planted = compared(picked), compared(picked + np.log(1.05))
         covered += [one.low <= 0 <= one.high for one in shown]
-        false += [one.p <= FAMILY and abs(one.estimate) >= np.log(1.03) for one in shown]
-        seen += [one.p <= FAMILY for one in planted]
+        false += [one.p <= FAMILYWISE_ERROR and abs(one.estimate) >= np.log(1.03) for one in shown]
+        seen += [one.p <= FAMILYWISE_ERROR for one in planted]
     assert np.mean(covered) >= 0.93
     assert np.mean(false) <= 0.005
     assert np.mean(seen) >= 0.95

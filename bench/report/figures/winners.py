@@ -4,7 +4,7 @@ sizes, for each precision and other condition."""
 import re
 from typing import Any
 
-from ...records.contrasts import FAMILY, TIE
+from ...records.contrasts import FAMILYWISE_ERROR, TIE
 from ...records.rows import grouped
 from ...workloads import WORKLOADS
 from ..columns.metric import Entry
@@ -177,7 +177,7 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
         also = [
             entry.variant
             for entry, comparison in zip(others, comparisons, strict=True)
-            if comparison.p > FAMILY or comparison.estimate < TIE
+            if comparison.p > FAMILYWISE_ERROR or comparison.estimate < TIE
         ]
     return also[0] + (f" + {len(also) - 1}" if len(also) > 1 else "") if also else ""
 
