@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from ..experiment.measure import Measure
 from ..experiment.setting import Option
-from ..records.ranking import blocks_for_certainty
+from ..records.ranking import blocks_to_decide_ranks
 from ..records.rows import Row, rows_of
 from ..report.answer import answer
 from ..report.table import Table
@@ -123,7 +123,7 @@ def _what_next(
         yield f"To give {', '.join(late)} more time: {command(blocks, f'{2 * seconds:g}s')}"
     if any(row.standing for row in rows):
         records = [record for row in rows for record in row.records]
-        wanted = blocks_for_certainty(records, blocks, Measure().most_blocks)
+        wanted = blocks_to_decide_ranks(records, blocks, Measure().most_blocks)
         why = "more certainty" if wanted else "narrower intervals"
         next_command = command(wanted or 2 * blocks, timeout)
         yield f"For {why}, also on a machine that is less busy: {next_command}"

@@ -1,6 +1,7 @@
-"""Turns block contrasts into published times, ratios to the fastest, and intervals of ranks."""
+"""Computes published times, ratios to the fastest and rank intervals from block contrasts (see
+`contrasts.py`)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -37,19 +38,23 @@ class Standing:
     place: int
     """Place by measured times; 1 is the fastest."""
     best: int
+    """Best possible rank: 1 + the number of surely faster cases."""
     worst: int
-    """`best` and `worst` rank that it may have, by the cases that are surely faster and slower."""
+    """Worst possible rank: the size of the group − the number of surely slower cases."""
     ratio: float
     """Its step time over that of the fastest."""
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """The ratio's 95 % interval, and Holm's p that it is 1. None for the fastest itself, and
-    with fewer than two blocks. After early stopping, `low` is the shown bound."""
+    """The ratio's 95 % interval, and the Holm-adjusted p-value of the hypothesis that it is 1.
+
+    None for the fastest, and with fewer than two common blocks. After an early stop without an
+    interval, `low` is the factor that was shown to be exceeded.
+    """
     slower: tuple[int, ...] = ()
     """Indices of cases in the group that are surely slower."""
     note: str = ""
-    """The reason why nothing in the group could be decided."""
+    """The reason why no rank of the group is decided; empty otherwise."""
 
     @property
     def tied(self) -> bool:
@@ -60,8 +65,8 @@ class Standing:
 def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
     """Returns the time of each case of a comparison group; None if it has no slots of the phase.
 
-    Variances are shrunk over the group. If every block was disturbed, all slots count, and there is
-    no interval.
+    Each variance is shrunk towards those of the group's other cases (`moderated`). If every block
+    was disturbed, all slots count, and there is no interval.
     """
     result: list[Estimate | None] = []
     for records, comparison in zip(cases, compared(list(levels(cases, phase))), strict=True):
@@ -83,8 +88,8 @@ def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
 def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> list[list[Standing]]:
     """Returns the standing of each case of each comparison group, by contrasts of the step.
 
-    `seconds` are their step times. Ratios of all groups to their fastest are one family; for ranks,
-    all pairs of a group are one.
+    `seconds` are their step times. Holm's correction covers the ratios of all groups together, but
+    the rank tests of each group separately.
     """
     tables = [contrasts(cases, "step") for cases in groups]
     log_ratios = [
@@ -110,9 +115,9 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
     ]
 
 
-def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
-    """Returns the step's block contrasts of every case of a group with its best, from all
-    records."""
+def contrasts_with_fastest(records: Iterable[Record]) -> list[Array]:
+    """Returns the block contrasts of the step between each other case of a group and its
+    fastest."""
     by_case: dict[str, list[Record]] = {}
     for record in records:
         if record.timing("step"):
@@ -122,15 +127,15 @@ def contrasts_with_the_best(records: Iterable[Record]) -> list[Array]:
         return []
     table = contrasts(cases, "step")
     logs = nanmedian(levels(cases, "step"))
-    best, *others = _order(_log_ratios(cases, table, logs), logs)
-    return [table[case, best] for case in others]
+    fastest, *others = _order(_log_ratios(cases, table, logs), logs)
+    return [table[case, fastest] for case in others]
 
 
 def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
     """Returns mean log ratios (cases, cases) of the contrasts in `table`.
 
-    Disturbed slots count if no block has a contrast, and the cases' `logs` if no block has both
-    cases.
+    Falls back to disturbed slots if no block has a contrast, and to the difference of `logs` if the
+    cases share no block.
     """
     result = nanmean(table)
     if np.isnan(result).any():
@@ -144,10 +149,12 @@ def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
 
 
 def _order(ratios: Array, logs: Array) -> list[int]:
-    """Returns the cases by their log ratio to the fastest, which comes first; `logs` start the
-    search."""
+    """Returns the cases from the fastest, sorted by their log ratio to it.
+
+    The search for the fastest begins with the smallest of `logs`.
+    """
     first = int(np.argmin(logs))
-    for _ in range(3):  # by ratios to the first another one may be faster
+    for _ in range(3):  # the case with the smallest time need not be the fastest by ratios
         if ratios[first, first] <= ratios[:, first].min():
             break
         first = int(np.argmin(ratios[:, first]))
@@ -157,59 +164,85 @@ def _order(ratios: Array, logs: Array) -> list[int]:
 def _standings(
     cases: Cases, table: Array, order: list[int], log_ratios: Array, ratios: list[LogRatio]
 ) -> list[Standing]:
-    """Returns standings in the order of `cases`; `order` is by speed, `ratios` are those after the
-    first.
+    """Returns standings in the order of `cases`.
 
-    A case whose interval holds 1 is never surely slower than the first: ratios and ranks are
-    different families, and may disagree.
+    `order`: cases from the fastest; `ratios`: those of `order[1:]` to the fastest.
     """
-    pairs = {
-        (first, second): table[first, second]
-        for first, second in combinations(range(len(cases)), 2)
-    }
-    bounds = {
-        case: bound
+    fastest, *others = order
+    comparisons = dict(zip(others, ratios, strict=True))
+    stop_factors = {
+        case: factor
         for case, records in enumerate(cases)
-        if (bound := max(each.beyond or 0.0 for each in records))
+        if (factor := max(each.beyond or 0.0 for each in records))
     }
-    below = {order[0]: 1.0} | {
-        case: comparison.ratio[2] for case, comparison in zip(order[1:], ratios, strict=True)
-    }
-    stopped = {
-        (case, other)
-        for case, bound in bounds.items()
-        for other in below
-        if other not in bounds and below[other] < bound
-    }
-    undecided = {
-        (case, order[0])
-        for case, comparison in zip(order[1:], ratios, strict=True)
-        if not comparison.low > 0
-    }
-    known = {*surely_slower(pairs)} - undecided | stopped
-    ranks = rank_intervals(len(cases), sorted(known))
-    stayed = [case for case in range(len(cases)) if case not in bounds]
-    note = _note(
-        [cases[case] for case in stayed], [table[pair] for pair in combinations(stayed, 2)]
+    slower = _slower_pairs(table, fastest, comparisons) | _slower_by_early_stop(
+        fastest, comparisons, stop_factors
     )
-    result = {}
-    for place, case in enumerate(order, start=1):
-        ratio, low, high, p = 1.0, None, None, None
-        if place > 1:
-            comparison = ratios[place - 2]
-            ratio = float(np.exp(log_ratios[case, order[0]]))
-            if np.isfinite(comparison.high):
-                (_, low, high), p = comparison.ratio, comparison.p
-            elif case in bounds and order[0] not in bounds:
-                low = bounds[case]
-        losers = tuple(loser for loser in order if (loser, case) in known)
-        result[case] = Standing(place, *ranks[case], ratio, low, high, p, losers, note)
-    return [result[case] for case in range(len(cases))]
+    ranks = rank_intervals(len(cases), sorted(slower))
+    not_stopped = [case for case in range(len(cases)) if case not in stop_factors]
+    note = _note(
+        [cases[case] for case in not_stopped],
+        [table[pair] for pair in combinations(not_stopped, 2)],
+    )
+    exceeded = {} if fastest in stop_factors else stop_factors
+    return [
+        Standing(
+            order.index(case) + 1,
+            *ranks[case],
+            float(np.exp(log_ratios[case, fastest])),
+            *_interval(comparisons.get(case), exceeded.get(case)),
+            slower=tuple(other for other in order if (other, case) in slower),
+            note=note,
+        )
+        for case in range(len(cases))
+    ]
 
 
-def _note(cases: Cases, contrasts: list[Array]) -> str:
-    """Returns the reason why nothing could be decided: no contrast has two blocks."""
-    if not contrasts or any(np.isfinite(values).sum() > 1 for values in contrasts):
+def _slower_pairs(
+    table: Array, fastest: int, comparisons: Mapping[int, LogRatio]
+) -> set[tuple[int, int]]:
+    """Returns the pairs (slower, faster) that the contrasts in `table` show.
+
+    No case whose interval contains 1 is surely slower than the fastest. The intervals and the ranks
+    come from separately corrected tests, which could disagree; the interval wins.
+    """
+    pairs = combinations(range(len(table)), 2)
+    undecided = {
+        (case, fastest) for case, comparison in comparisons.items() if not comparison.low > 0
+    }
+    return {*surely_slower({pair: table[pair] for pair in pairs})} - undecided
+
+
+def _slower_by_early_stop(
+    fastest: int, comparisons: Mapping[int, LogRatio], stop_factors: Mapping[int, float]
+) -> set[tuple[int, int]]:
+    """Returns the pairs (slower, faster) of a case that stopped early, as slower than `factor`
+    times the fastest, and a case whose ratio to the fastest is surely below that factor."""
+    upper_ratios = {fastest: 1.0} | {
+        case: comparison.ratio[2] for case, comparison in comparisons.items()
+    }
+    return {
+        (case, other)
+        for case, factor in stop_factors.items()
+        for other, upper in upper_ratios.items()
+        if other not in stop_factors and upper < factor
+    }
+
+
+def _interval(
+    comparison: LogRatio | None, exceeded: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """Returns (low, high, p) of a ratio to the fastest; without an interval, `low` is the factor
+    that an early stop showed to be `exceeded`."""
+    if comparison and np.isfinite(comparison.high):
+        _, low, high = comparison.ratio
+        return low, high, comparison.p
+    return exceeded, None, None
+
+
+def _note(cases: Cases, pairwise: list[Array]) -> str:
+    """Returns the reason why no rank is decided: no pair has contrasts of two blocks."""
+    if not pairwise or any(np.isfinite(values).sum() > 1 for values in pairwise):
         return ""
     timed = [
         (record.set, record.block)
@@ -218,16 +251,14 @@ def _note(cases: Cases, contrasts: list[Array]) -> str:
         if record.timing("step")
     ]
     if len({*timed}) == 1:
-        return "one block: not ranked finely"
+        return "one block"
     together = len({*timed}) < len(timed)
-    return (
-        f"{'too many disturbed slots' if together else 'not measured together'}: not ranked finely"
-    )
+    return "too many disturbed slots" if together else "not measured together"
 
 
-def blocks_for_certainty(records: Sequence[Record], blocks: int, most_blocks: int) -> int:
-    """Returns how many blocks, more than `blocks`, would show a difference of 5 % from the fastest;
-    0 if no comparison is open."""
-    contrasts = contrasts_with_the_best(record for record in records if not record.beyond)
-    wanted = blocks_to_decide(contrasts, most_blocks)
+def blocks_to_decide_ranks(records: Sequence[Record], blocks: int, most_blocks: int) -> int:
+    """Returns the number of blocks, greater than `blocks`, that detects a difference of 5 % from
+    the fastest; 0 if every comparison is decided."""
+    not_stopped = [record for record in records if not record.beyond]
+    wanted = blocks_to_decide(contrasts_with_fastest(not_stopped), most_blocks)
     return max(wanted, blocks + 1) if wanted else 0

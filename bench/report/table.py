@@ -82,7 +82,8 @@ class Table:
 
     def _title_of(self, rows: list[Row]) -> str:
         notes = dict.fromkeys(row.standing.note for row in rows if row.standing)
-        return "; ".join(filter(None, (self.conditions.full(rows[0]), *notes)))
+        undecided = [f"no rank is decided: {note}" for note in notes if note]
+        return "; ".join(filter(None, (self.conditions.full(rows[0]), *undecided)))
 
     def of_groups_with(self, case_ids: Container[str]) -> "Table":
         """Returns the comparison groups with at least one of these cases."""

@@ -28,7 +28,7 @@ from ..machine.facts import busy_warning, machine_facts
 from ..machine.memory import memory_for_workers
 from ..machine.monitor import load_average
 from ..records.contrasts import blocks_to_decide
-from ..records.ranking import contrasts_with_the_best
+from ..records.ranking import contrasts_with_fastest
 from ..records.record import RECORD, Record
 from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder, SetPlan
@@ -188,7 +188,7 @@ class Runner:
         first = [record for record in records if record.block < self.measure.blocks]
         return max(
             self.measure.blocks,
-            blocks_to_decide(contrasts_with_the_best(first), self.measure.most_blocks),
+            blocks_to_decide(contrasts_with_fastest(first), self.measure.most_blocks),
         )
 
     def _block(self, group: list[PlannedCase], block: int) -> Iterator[Finished]:

@@ -8,7 +8,7 @@ from support.paths import GOLDEN, committed
 from support.synthetic import blocks, disturbed, record, table_of
 
 from snnbench.records.bundle import BundleFile
-from snnbench.records.ranking import contrasts_with_the_best
+from snnbench.records.ranking import contrasts_with_fastest
 from snnbench.records.rows import Row, rows_of
 
 NOISE = 0.005
@@ -99,7 +99,7 @@ def test_a_time_lies_in_its_interval_and_holds_what_slowed_all():
 def test_with_one_block_nothing_is_decided_and_it_says_why():
     found = standings(group(count=1))
     assert {(one.best, one.worst, one.note, one.high, one.p) for one in found.values()} == {
-        (1, 4, "one block: not ranked finely", None, None)
+        (1, 4, "one block", None, None)
     }
     assert [one.place for one in found.values()] == [1, 2, 3, 4]
     (row,) = rows_of([record("jax")])
@@ -114,14 +114,14 @@ def test_times_of_different_runs_are_shown_and_not_ranked():
         one.set = one.case["framework"]
     found = standings(records)
     assert {(one.best, one.worst, one.note) for one in found.values()} == {
-        (1, 4, "not measured together: not ranked finely")
+        (1, 4, "not measured together")
     }
     assert found["snntorch"].ratio == pytest.approx(2, rel=0.02)
 
 
 def test_slots_that_were_all_disturbed_give_a_time_and_no_rank():
     found = rows_of(disturbed(group(), every=1))
-    assert {row.standing.note for row in found} == {"too many disturbed slots: not ranked finely"}
+    assert {row.standing.note for row in found} == {"too many disturbed slots"}
     assert all(row.estimates["step"].low is None and row.disturbed_share == 1 for row in found)
 
 
@@ -162,10 +162,10 @@ def test_the_wall_time_alone_is_made_as_the_published_one():
         )
 
 
-def test_contrasts_with_the_best_tell_how_many_blocks_a_group_needs():
-    found = contrasts_with_the_best(group())
+def test_contrasts_with_fastest_tell_how_many_blocks_a_group_needs():
+    found = contrasts_with_fastest(group())
     assert [len(one) for one in found] == [3, 3, 3] and all((one > 0.3).all() for one in found)
-    assert contrasts_with_the_best([record("jax")]) == []
+    assert contrasts_with_fastest([record("jax")]) == []
 
 
 def recorded(first: int) -> list:

@@ -137,7 +137,7 @@ def test_one_block_is_told_where_the_ranks_stand():
     records = [*blocks("torch", count=1), *blocks("jax", count=1)]
     for text in (markdown_text(table_of(records)), printed(table_of(records))):
         assert (
-            "one block: not ranked finely" in text
+            "no rank is decided: one block" in text
             and text.count("=1–2") == 2
             and text.count("few blocks") == 2
         )

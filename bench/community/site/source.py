@@ -66,11 +66,7 @@ def undecided(group: Sequence[Row]) -> str:
     """Returns why no case of a comparison is shown to be the fastest, empty if one is. Disturbed
     times decide nothing, even without a rival."""
     leading = [row for row in group if row.standing and row.standing.best == 1]
-    notes = [
-        row.standing.note.replace(": ", ", ")
-        for row in leading
-        if row.standing and row.standing.note
-    ][:1]
+    notes = [row.standing.note for row in leading if row.standing and row.standing.note][:1]
     return ", ".join(
         [*notes, *(["disturbed"] if any("disturbed" in row.quality for row in leading) else [])]
     )

@@ -119,8 +119,8 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
     first = [record for record in records if not record.block and record.timing("step")]
     if few := sum(record.measure["blocks"] < FEWEST_BLOCKS for record in first):
         yield (
-            f"{few} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: no rank "
-            "of them is decided finely"
+            f"{few} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: their "
+            "spread is hardly known"
         )
     if failed := Counter(record.status for record in records if record.status in FAILURES):
         counts = ", ".join(f"{count} {status}" for status, count in sorted(failed.items()))

@@ -89,7 +89,7 @@ def test_native_neurons_are_no_reason_to_doubt():
 def test_one_block_decides_nothing_however_far_the_medians_are_apart():
     (sentence,) = report_answer(table_of(measured({"jax": 0.002, "torch": 2.0}, count=1)))
     assert sentence.startswith("Not decided: jax took 2.") and "level" not in sentence
-    assert sentence.endswith("Nothing is decided here (one block: not ranked finely).")
+    assert sentence.endswith("Nothing is decided here (one block).")
     assert re.search(r"torch \((9\d\d|1\d\d\d)\.\d\d times as long\)", sentence)
 
 

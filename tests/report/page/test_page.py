@@ -371,7 +371,7 @@ def test_one_block_decides_nothing_and_the_page_says_so():
         "One block only: how much one process, or one minute, differs from the next is unknown."
         in text
     )
-    assert "3 rows in groups without a decided rank (one block: not ranked finely)." in text
+    assert "3 rows in groups without a decided rank (one block)." in text
     assert text.count("=1–3") >= 3
 
 
