@@ -87,7 +87,7 @@ def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, st
     checker = Checker(tmp_path, 30.0)
     monkeypatch.setattr(checker, "_start", start)
     checker.judge = Judge(judge)
-    case = SimpleNamespace(**vars(Planned("a")) | {"device": "cpu", "delivers_data": False})
+    case = SimpleNamespace(**vars(Planned("a")) | {"device": "cpu"})
     planned = SimpleNamespace(
         status=None, case=case, environment=SimpleNamespace(executor=None), task=lambda: case
     )

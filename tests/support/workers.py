@@ -20,7 +20,7 @@ class Planned:
 
     def __init__(self, name):
         self.id, self.case = name, self
-        self.as_dict, self.workload = dict, "linear-lif"
+        self.as_dict, self.delivers_data = dict, False
 
 
 @dataclass
