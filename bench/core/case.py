@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
 
-from .variant import DEFAULT_CONSTRUCTION, DEFAULT_MODE, Variant
+from .variant import DEFAULT_CONSTRUCTION, DEFAULT_MODE, VARIANT_FIELDS, Variant
 
 PHASES = ("forward", "backward", "optimizer", "step", "inference")
 USUAL_PHASES = ("forward", "backward", "step", "inference")
@@ -29,9 +29,6 @@ NETWORK = "network"
 NO_NETWORK = "none"
 """The value of `behind` if batches train nothing."""
 
-DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")
-WORKLOAD_AXES = ("layers", "neurons", "bias", "width", "image", "classes", "norm", *DATA_AXES)
-"""Axes of some workloads; None in cases of the others."""
 NETWORK_FIELDS = ("neuron", "input", "input_grad")
 """Fields of every network; None in a case that delivers data."""
 
@@ -53,25 +50,6 @@ SIZES = {
 }
 """Axes along which a case gets bigger, each with its letter."""
 
-USUAL = {
-    "input": "spikes",
-    "firing": None,
-    "norm": True,
-    "bias": True,
-    "input_grad": True,
-    "seed": 0,
-    "loss": None,
-    "optimizer": None,
-    "dataset": None,
-    "loaders": 0,
-    "pinned": False,
-    "augment": False,
-    "behind": NO_NETWORK,
-    "parallel": None,
-    "ranks": None,
-}
-"""Fields that a case's name leaves out where they have this value."""
-
 
 @dataclass(frozen=True)
 class Native:
@@ -88,6 +66,12 @@ class Native:
 
 
 NATIVE = Native()
+
+
+def _of_some(default: Any = ABSENT, **facts: Any) -> Any:
+    """Returns an axis of some workloads, None in cases of the others. `usual` is its usual value if
+    that is not the default."""
+    return field(default=default, metadata={"of_some": True, **facts})
 
 
 @dataclass(frozen=True)
@@ -118,28 +102,28 @@ class Case:
     device: str = "cpu"
     workload: str = "linear-lif"
     neuron: NeuronSpec | Native | None = field(default_factory=NeuronSpec)
-    layers: int = 1
-    neurons: int = 256
+    layers: int = _of_some(1)
+    neurons: int = _of_some(256)
     time_steps: int = 50
     batch: int = 16
     precision: str = "fp32"
     input: str = "spikes"
-    bias: bool = True
+    bias: bool = _of_some(True)
     input_grad: bool = True
     seed: int = 0
-    width: int = ABSENT
-    image: int = ABSENT
-    classes: int = ABSENT
-    norm: bool = ABSENT
+    width: int = _of_some()
+    image: int = _of_some()
+    classes: int = _of_some()
+    norm: bool = _of_some(usual=True)
     firing: float = ABSENT
     loss: str = ABSENT
     optimizer: str = ABSENT
-    dataset: str = ABSENT
-    samples: int = ABSENT
-    loaders: int = ABSENT
-    pinned: bool = ABSENT
-    augment: bool = ABSENT
-    behind: str = ABSENT
+    dataset: str = _of_some()
+    samples: int = _of_some()
+    loaders: int = _of_some(usual=0)
+    pinned: bool = _of_some(usual=False)
+    augment: bool = _of_some(usual=False)
+    behind: str = _of_some(usual=NO_NETWORK)
     network: str = ABSENT
     parallel: str = ABSENT
     ranks: int = ABSENT
@@ -225,6 +209,18 @@ class Case:
         return cls(**values)
 
 
+CASE_FIELDS = tuple(each.name for each in fields(Case))
+WORKLOAD_AXES = tuple(each.name for each in fields(Case) if "of_some" in each.metadata)
+"""Axes of some workloads; None in cases of the others."""
+USUAL = {
+    each.name: each.metadata.get("usual", each.default)
+    for each in fields(Case)
+    if each.name not in (*VARIANT_FIELDS, *SIZES)
+    and each.name not in ("neuron", "workload", "network", "precision", "device")
+}
+"""Fields that a case's name leaves out where they have this value."""
+
+
 def sizes(case: Case) -> str:
     """Returns the sizes of a case in short: `N=256 T=50 B=16 L=1`."""
     return " ".join(
@@ -254,8 +250,9 @@ def full_name(case: Case) -> str:
 
 def unusual(case: Case) -> str:
     """Returns the other fields with an unusual value: `firing=0.02 input_grad=False`."""
+    names = dict.fromkeys(("input", "firing", "norm", *USUAL))  # the order in stored plans
     return " ".join(
         f"{name}={value}"
-        for name, usual in USUAL.items()
-        if (value := getattr(case, name)) not in (None, usual)
+        for name in names
+        if (value := getattr(case, name)) not in (None, USUAL[name])
     )

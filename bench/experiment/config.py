@@ -4,7 +4,6 @@ value and the valid values."""
 import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -32,7 +31,7 @@ from ..common.mistakes import (
     shown,
     wanted,
 )
-from ..core.case import INPUTS, NO_NETWORK, PARALLEL, PRECISIONS, SPIKE_SHARE, Case, Native
+from ..core.case import CASE_FIELDS, INPUTS, PARALLEL, PRECISIONS, SPIKE_SHARE, USUAL, Case, Native
 from ..core.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..core.variant import ALL, VariantPattern
@@ -88,6 +87,11 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
+def _axis(default: Any, description: str | None = None) -> Any:
+    """Returns the field of an axis; `default` is its one value without the config's."""
+    return Field([default], min_length=1, description=description)
+
+
 class Grid(_Table):
     """Every combination is one case."""
 
@@ -99,56 +103,35 @@ class Grid(_Table):
     device: list[Device] | None = Field(
         None, min_length=1, description="default: cuda if there is one"
     )
-    workload: list[Workload] = Field(["linear-lif"], min_length=1)
-    neuron: list[Neuron] = Field([NEURONS["soft"]], min_length=1)
-    layers: list[Count] = Field([1], min_length=1)
-    neurons: list[Count] = Field([256], min_length=1)
-    time_steps: list[Count] = Field([50], min_length=1)
-    batch: list[Count] = Field([16], min_length=1)
-    precision: list[Precision] = Field(["fp32"], min_length=1)
-    input: list[Input] = Field(["spikes"], min_length=1)
-    bias: list[Flag] = Field([True], min_length=1)
-    input_grad: list[Flag] = Field([True], min_length=1)
-    width: list[Count] = Field(
-        [16], min_length=1, description="channels of a network's first stage"
+    workload: list[Workload] = _axis(Case.workload)
+    neuron: list[Neuron] = _axis(NEURONS["soft"])
+    layers: list[Count] = _axis(Case.layers)
+    neurons: list[Count] = _axis(Case.neurons)
+    time_steps: list[Count] = _axis(Case.time_steps)
+    batch: list[Count] = _axis(Case.batch)
+    precision: list[Precision] = _axis(Case.precision)
+    input: list[Input] = _axis(Case.input)
+    bias: list[Flag] = _axis(Case.bias)
+    input_grad: list[Flag] = _axis(Case.input_grad)
+    width: list[Count] = _axis(16, "channels of a network's first stage")
+    image: list[Count] = _axis(32, "pixels of a side")
+    classes: list[Count] = _axis(10)
+    norm: list[Flag] = _axis(USUAL["norm"], "batch norms in networks that have a choice")
+    firing: list[Share] = _axis(SPIKE_SHARE, "share of ones in input = 'spikes'")
+    loss: list[Loss] = _axis(PLAIN["loss"], "upstream: a given gradient of the output")
+    optimizer: list[OptimizerName] = _axis(PLAIN["optimizer"], "plain: gradient descent")
+    dataset: list[Dataset] = _axis(FRAMED[0], "recordings, ours (synthetic-…) or below data.folder")
+    samples: list[Count] = _axis(2000, "recordings of an epoch")
+    loaders: list[Processes] = _axis(USUAL["loaders"], "processes of torch's DataLoader")
+    pinned: list[Flag] = _axis(USUAL["pinned"], "batches through pinned memory")
+    augment: list[Flag] = _axis(
+        USUAL["augment"], "recordings shifted by some channels, anew in each epoch"
     )
-    image: list[Count] = Field([32], min_length=1, description="pixels of a side")
-    classes: list[Count] = Field([10], min_length=1)
-    norm: list[Flag] = Field(
-        [True], min_length=1, description="batch norms in networks that have a choice"
+    behind: list[Behind] = _axis(
+        USUAL["behind"], "the framework whose network trains on the batches, or none"
     )
-    firing: list[Share] = Field(
-        [SPIKE_SHARE], min_length=1, description="share of ones in input = 'spikes'"
-    )
-    loss: list[Loss] = Field(
-        [PLAIN["loss"]], min_length=1, description="upstream: a given gradient of the output"
-    )
-    optimizer: list[OptimizerName] = Field(
-        [PLAIN["optimizer"]], min_length=1, description="plain: gradient descent"
-    )
-
-    dataset: list[Dataset] = Field(
-        [FRAMED[0]], min_length=1, description="recordings, ours (synthetic-…) or below data.folder"
-    )
-    samples: list[Count] = Field([2000], min_length=1, description="recordings of an epoch")
-    loaders: list[Processes] = Field(
-        [0], min_length=1, description="processes of torch's DataLoader"
-    )
-    pinned: list[Flag] = Field([False], min_length=1, description="batches through pinned memory")
-    augment: list[Flag] = Field(
-        [False], min_length=1, description="recordings shifted by some channels, anew in each epoch"
-    )
-    behind: list[Behind] = Field(
-        [NO_NETWORK],
-        min_length=1,
-        description="the framework whose network trains on the batches, or none",
-    )
-    parallel: list[Parallel] = Field(
-        ["data"], min_length=1, description="what ranks share: items of the batch, or time steps"
-    )
-    ranks: list[Ranks] = Field(
-        [1], min_length=1, description="processes (of JAX: devices) that compute a case together"
-    )
+    parallel: list[Parallel] = _axis("data", "what ranks share: items of the batch, or time steps")
+    ranks: list[Ranks] = _axis(1, "processes (of JAX: devices) that compute a case together")
 
 
 class Container(_Table):
@@ -336,10 +319,9 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
 
 def _check_excludes(place: str, experiment: Experiment) -> None:
     """Raises ConfigError for keys that no case has, and for values that the axis cannot have."""
-    known = [field.name for field in fields(Case)]
     for key, value in (item for entry in experiment.exclude for item in entry.items()):
-        if key not in known:
-            raise ConfigError(f"{place}: exclude: unknown key {key!r}{nearest(key, known)}")
+        if key not in CASE_FIELDS:
+            raise ConfigError(f"{place}: exclude: unknown key {key!r}{nearest(key, CASE_FIELDS)}")
         if key in Grid.model_fields:
             try:
                 Grid.model_validate({key: listed(value)})

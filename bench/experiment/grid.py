@@ -3,14 +3,14 @@
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
 
 from ..common.mistakes import ConfigError, nearest
-from ..core.case import NETWORK, Case, Native
+from ..core.case import CASE_FIELDS, NETWORK, Case, Native
 from ..core.variant import ALL, VARIANT_FIELDS, Variant, VariantPattern
 from ..workloads import workload_of
 from .adapter_info import AdapterInfo
@@ -126,16 +126,15 @@ def select(cases: list[Case], expression: str) -> list[Case]:
     wildcards. A framework stands for all of its variants. Raises ConfigError, also for a part that
     no case matches."""
     wanted = []
-    known = [field.name for field in fields(Case)]
     for part in _parts(expression) or [""]:
         key, equals, pattern = (word.strip() for word in part.partition("="))
-        if not equals or key not in known:
+        if not equals or key not in CASE_FIELDS:
             wrong = (
-                f"there is no {key!r}{nearest(key, known)}"
+                f"there is no {key!r}{nearest(key, CASE_FIELDS)}"
                 if equals and key
                 else f"{part.strip()!r} must look like key=value"
             )
-            raise ConfigError(f"--only {expression}: {wrong} ({', '.join(known)})")
+            raise ConfigError(f"--only {expression}: {wrong} ({', '.join(CASE_FIELDS)})")
         wanted.append((key, pattern))
     for key, pattern in wanted:
         texts = dict.fromkeys(text for case in cases for text in _texts(case, key))

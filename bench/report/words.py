@@ -1,13 +1,13 @@
 """Words of the report: conditions, meanings of statuses, remarks and ranks as text."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from ..common.units import counted
-from ..core.case import Case
+from ..core.case import CASE_FIELDS
 from ..core.status import RESULTS, RETRIED, STATUSES
 from ..core.variant import VARIANT_FIELDS
 from ..records.rows import Row
@@ -60,7 +60,6 @@ AXES = {
 }
 """Conditions among the fields of a case, in order; any other field goes by its own name."""
 
-CASE_FIELDS = [field.name for field in fields(Case)]
 CONDITIONS = [*AXES, *(name for name in CASE_FIELDS if name not in (*AXES, *VARIANT_FIELDS))]
 """Fields of a case that do not belong to the framework."""
 

@@ -8,10 +8,10 @@ comparison of caches for event data.
 
 from snnbench.kernels.spec import NeuronSpec
 
-from ..core.case import DATA, DATA_AXES, NETWORK_FIELDS, Case
+from ..core.case import CASE_FIELDS, DATA, Case
 from ..core.datasets import SOUND_FRAMES, form_of
 from ..core.network import INPUT, Network, Node
-from ..core.variant import Variant
+from ..core.variant import VARIANT_FIELDS, Variant
 from .builder import Builder
 from .workload import workload
 
@@ -85,14 +85,13 @@ def trained_on(case: Case, variant: Variant) -> tuple[Case, Network]:
     return training_case, _layers(training_case, recordings.channels)
 
 
-NO_NETWORK_FIELDS = {
-    **dict.fromkeys(NETWORK_FIELDS),
-    "firing": None,
-    "loss": None,
-    "optimizer": None,
+DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")
+OF_ALL = (*VARIANT_FIELDS, "device", "workload", "time_steps", "batch", "seed")
+"""Fields that deliveries share with networks."""
+NO_NETWORK_FIELDS: dict[str, str | None] = {
+    **dict.fromkeys(name for name in CASE_FIELDS if name not in (*DATA_AXES, *OF_ALL)),
     "precision": "fp32",
 }
-NO_NETWORK_FIELDS |= {"parallel": None, "ranks": None}
 
 
 @workload(DATA, axes=DATA_AXES, small={"time_steps": 37, "batch": 3}, fixed=NO_NETWORK_FIELDS)

@@ -11,11 +11,11 @@ from snnbench.kernels.spec import NeuronSpec
 
 from ...common import units
 from ...core.breakdown import KINDS, STAGES
-from ...core.case import DATA_AXES, NETWORK, PHASES, USUAL_PHASES
+from ...core.case import CASE_FIELDS, NETWORK, PHASES, USUAL_PHASES
 from ...records.record import SCHEMA
 from ...records.rows import Row
 from ...workloads import WORKLOADS
-from ..words import CASE_FIELDS, CONDITIONS, axis_of, rank_of, reason_of, remarks_on
+from ..words import CONDITIONS, axis_of, rank_of, reason_of, remarks_on
 from .delivery import DELIVERY
 from .metric import (
     EVERY,
@@ -447,7 +447,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     *map(_neuron_metric, NEURON[EVERY_NEURON:]),
     *ORIGIN,
-    *map(_case_metric, DATA_AXES),
+    *_case_metrics("dataset", "behind"),
     *DELIVERY,
     Metric("git_commit", lambda row: row.first.git_commit),
     _case_metric(NETWORK),
