@@ -1,11 +1,12 @@
 """The table `[measure]` of a config: how cases are timed, and their limits."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..core.case import PHASES, USUAL_PHASES
-from .values import parse_duration, parse_size
+from .values import duration_text, parse_duration, parse_size, size_text
 
 if TYPE_CHECKING:
     Phase = str
@@ -83,3 +84,13 @@ class Measure(BaseModel):
         every third one."""
         slots = self.passes * (1 + (len(self.phases) - 1) / 3) * self.timed
         return slots * (self.slot + 0.03)
+
+
+_TEXTS: dict[Any, Callable[[Any], str]] = {parse_duration: duration_text, parse_size: size_text}
+IN_WORDS = {
+    name: _TEXTS[each.func]
+    for name, field in Measure.model_fields.items()
+    for each in field.metadata
+    if isinstance(each, BeforeValidator)
+}
+"""Functions that write durations and sizes as a config has them."""

@@ -42,6 +42,17 @@ def parse_size(value: Any) -> int:
     return int(size)
 
 
+def duration_text(seconds: float) -> str:
+    """Returns what `parse_duration` parses: `80 ms`, `600 s`."""
+    return f"{1000 * seconds:.12g} ms" if seconds < 1 else f"{seconds:.12g} s"
+
+
+def size_text(size: int) -> str:
+    """Returns what `parse_size` parses, in the largest unit without a fraction: `16 GiB`."""
+    unit = next((unit for unit in ("GiB", "MiB", "KiB") if size % _SIZES[unit] == 0), "B")
+    return f"{size // _SIZES[unit]} {unit}"
+
+
 def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
     match = (
         re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value)

@@ -6,24 +6,16 @@ measurement.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..common import units
+from ..experiment.measure import IN_WORDS
 from .record import Record
 
 Facts = Mapping[str, Any]
 MOST_PACKAGES = 3
 """Most packages that are named if many differ."""
-IN_WORDS: dict[str, Callable[[Any], str]] = {
-    **dict.fromkeys(
-        ("slot", "budget", "timeout"),
-        lambda value: f"{1000 * value:g} ms" if value < 1 else f"{value:g} s",
-    ),
-    "host_memory": units.size,
-    "phases": ", ".join,
-}
-"""Settings whose numbers have units."""
 
 
 def made_of(adapter: Facts, environment: Facts) -> tuple[str | None, str | None, str, str]:
@@ -94,4 +86,6 @@ def _changed(name: str, old: str | None, new: str | None) -> str:
 
 
 def _in_words(name: str, value: Any) -> str:
-    return "none" if value is None else IN_WORDS.get(name, str)(value)
+    if value is None:
+        return "none"
+    return ", ".join(value) if name == "phases" else IN_WORDS.get(name, str)(value)

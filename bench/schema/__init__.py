@@ -203,7 +203,8 @@ class Machine(TypedDict):
 
 
 class Settings(TypedDict):
-    """The table `measure` of the config."""
+    """The table `measure` of a config, as records of any version have it; see
+    `experiment/measure.py`. Settings that were added later may be missing."""
 
     blocks: Count
     passes: Count

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...common.texts import anonymous
 from ...experiment.config import Experiment, meaningless
+from ...experiment.measure import IN_WORDS
 from ...records.bundle import StoredSet
 
 
@@ -72,8 +73,7 @@ def given_by_command(contents: ResultSet, references: Iterable[str]) -> list[str
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     """Returns a stored experiment with durations and sizes in a config's words."""
     measure = dict(values["measure"])
-    measure |= {name: f"{measure[name] * 1000:.0f}ms" for name in ("slot", "budget", "timeout")}
-    measure["host_memory"] = f"{measure['host_memory']}B"
+    measure |= {name: text(measure[name]) for name, text in IN_WORDS.items()}
     return {
         **{name: value for name, value in values.items() if name != "adapter_sources"},
         "measure": measure,
