@@ -143,3 +143,8 @@ class Metric:
     def short_text(self, entry: Entry) -> str:
         """Returns the text in ranking tables, where only a proved case without faults has times."""
         return "" if self.unit == "s" and not entry.row.sound else self.text(entry)
+
+
+def fact_of(name: str) -> Callable[[Row], Any]:
+    """Returns a function that returns a fact of the first block as the worker reported it."""
+    return lambda row: row.first.facts.get(name)

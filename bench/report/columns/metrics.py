@@ -26,28 +26,11 @@ from .metric import (
     SUMMARY,
     Entry,
     Metric,
+    fact_of,
     part_column,
 )
 from .origin import ORIGIN, device_clock, proved, warnings
 from .work import RANKS, WORK
-
-HINTS = {
-    "rank_low": "ranks by step time that the case may have among those that differ in nothing but "
-    "the framework; =: not shown to be slower than the best",
-    "ratio": "step time over that of the fastest, with its 95 % interval, paired pass by pass",
-    "blocks": "sets of fresh processes, which were timed together",
-    "step_enqueue_s": "step time until the call came back: near all of it, Python is the limit",
-    "memory_meaning": "figures of different meaning are different quantities",
-    "wrong_decisions": "spikes that are not those of the oracle from the framework's own spikes "
-    "before; few may be, near the threshold",
-    "spike_mismatch": "against an oracle that runs free; decides nothing",
-    "grad_error": "relative L2, the worst of weight, bias and input",
-    "roofline": "the hardware's least time for the step, over the step time",
-    "first_call_s": "with what it compiles",
-    "output_dtype": "type of the spikes handed out",
-    "state_dtype": "type of what a neuron carries from step to step, where it can be seen",
-}
-"""Explanations of metrics whose headings say too little."""
 
 
 def _case_metric(name: str) -> Metric:
@@ -118,7 +101,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
             enqueue.value,
             "s",
             "until return",
-            HINTS[enqueue.name],
+            "step time until the call came back: near all of it, Python is the limit",
             "start",
             410,
             until_return,
@@ -229,32 +212,23 @@ def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
     )
 
 
-def _fact(name: str, unit: str = "", head: str = "", views: str = "", place: int = 0) -> Metric:
-    """Returns a fact of the first block as the worker reported it."""
-    return Metric(
-        name, lambda row: row.first.facts.get(name), unit, head, HINTS.get(name, ""), views, place
-    )
+def _fact(
+    name: str, unit: str = "", head: str = "", hint: str = "", views: str = "", place: int = 0
+) -> Metric:
+    return Metric(name, fact_of(name), unit, head, hint, views, place)
 
 
-def _of_proof(name: str, unit: str, head: str, place: int, views: str = "proof") -> Metric:
+def _of_proof(
+    name: str, unit: str, head: str, hint: str, place: int, views: str = "proof"
+) -> Metric:
     """Returns a value of the proof at the case's own size."""
-    return Metric(
-        name, lambda row: row.own_size.get(name), unit, head, HINTS.get(name, ""), views, place
-    )
+    return Metric(name, lambda row: row.own_size.get(name), unit, head, hint, views, place)
 
 
-def _part(name: str) -> Metric:
+def _part(name: str, hint: str = "") -> Metric:
     """Returns seconds of a part of the first block, the only one with an empty compiler cache."""
-    hint = HINTS.get(f"{name}_s", "")
-    return Metric(
-        f"{name}_s",
-        lambda row: row.part_seconds(name),
-        "s",
-        name.replace("_", " "),
-        hint,
-        "start",
-        400,
-    )
+    head = name.replace("_", " ")
+    return Metric(f"{name}_s", lambda row: row.part_seconds(name), "s", head, hint, "start", 400)
 
 
 def _roofline(row: Row) -> float | None:
@@ -308,7 +282,8 @@ METRICS: tuple[Metric, ...] = (
         _standing("best"),
         "count",
         "#",
-        HINTS["rank_low"],
+        "ranks by step time that the case may have among those that differ in nothing "
+        "but the framework; =: not shown to be slower than the best",
         f"{EVERY} {SUMMARY}",
         0,
         lambda e: rank_of(e.row),
@@ -319,7 +294,7 @@ METRICS: tuple[Metric, ...] = (
         _standing("ratio"),
         "times",
         "× best",
-        HINTS["ratio"],
+        "step time over that of the fastest, with its 95 % interval, paired pass by pass",
         f"times {SUMMARY}",
         202,
         _ratio,
@@ -350,7 +325,7 @@ METRICS: tuple[Metric, ...] = (
         lambda row: row.first.memory_meaning,
         "",
         "meaning",
-        HINTS["memory_meaning"],
+        "figures of different meaning are different quantities",
         "memory",
         320,
     ),
@@ -358,10 +333,30 @@ METRICS: tuple[Metric, ...] = (
     Metric("proved", proved, head="verdict", views="proof", place=500, format=_verdict),
     # The rules, in words, by which less was asked of the proof.
     Metric("loosened", lambda row: "; ".join(row.loosened) or None),
-    _fact("spike_mismatch", "small share", "spikes that differ", "proof", 530),
-    _of_proof("grad_error", "error", "gradient error", 520),
-    _of_proof("wrong_decisions", "small share", "wrong decisions", 510),
-    _of_proof("firing_rate", "share", "firing rate", 540, f"proof {NATIVES}"),
+    _fact(
+        "spike_mismatch",
+        "small share",
+        "spikes that differ",
+        "against an oracle that runs free; decides nothing",
+        "proof",
+        530,
+    ),
+    _of_proof(
+        "grad_error",
+        "error",
+        "gradient error",
+        "relative L2, the worst of weight, bias and input",
+        520,
+    ),
+    _of_proof(
+        "wrong_decisions",
+        "small share",
+        "wrong decisions",
+        "spikes that are not those of the oracle from the framework's own spikes "
+        "before; few may be, near the threshold",
+        510,
+    ),
+    _of_proof("firing_rate", "share", "firing rate", "", 540, f"proof {NATIVES}"),
     # The equations of a native neuron, and the factor on its input that makes it fire.
     _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),
@@ -371,7 +366,7 @@ METRICS: tuple[Metric, ...] = (
         _roofline,
         "share",
         "of the floor",
-        HINTS["roofline"],
+        "the hardware's least time for the step, over the step time",
         "start",
         420,
         _share_of_floor,
@@ -381,19 +376,32 @@ METRICS: tuple[Metric, ...] = (
     _part("build"),
     # Tracing and compiling of the case's own network, with and without gradients; a part of
     # `first_call_s` and of warm-up.
-    _fact("compile_s", "s", "compile", "start", 400),
+    _fact("compile_s", "s", "compile", "", "start", 400),
     # Returns of torch.compile to Python, and compilations repeated after a broken assumption.
     _fact("graph_breaks"),
     _fact("recompiles"),
-    _part("first_call"),
-    _fact("output_dtype", "", "output", "proof", 550),
-    _fact("state_dtype", "", "state", "proof", 551),
+    _part("first_call", "with what it compiles"),
+    _fact("output_dtype", "", "output", "type of the spikes handed out", "proof", 550),
+    _fact(
+        "state_dtype",
+        "",
+        "state",
+        "type of what a neuron carries from step to step, where it can be seen",
+        "proof",
+        551,
+    ),
     # The kernel that ran, where a framework chooses between several.
     _fact("backend"),
     Metric("device_clock", device_clock),
     _condition("threads", lambda row: row.first.measure["threads"], 180),
     Metric(
-        "blocks", lambda row: len(row.records), "count", "blocks", HINTS["blocks"], "times", 600
+        "blocks",
+        lambda row: len(row.records),
+        "count",
+        "blocks",
+        "sets of fresh processes, which were timed together",
+        "times",
+        600,
     ),
     Metric("slots", lambda row: len(row.column("step", "disturbed"))),
     Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
