@@ -1,7 +1,7 @@
 """Turns records into one row per case, with published figures and the rank in its group."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from statistics import geometric_mean, median
@@ -48,8 +48,7 @@ class Row:
     @cached_property
     def axes(self) -> dict[str, Any]:
         """The fields of the case by name, without those that the workload does not use."""
-        values = {each.name: getattr(self.case, each.name) for each in fields(self.case)}
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in vars(self.case).items() if value is not None}
 
     @property
     def first(self) -> Record:

@@ -13,6 +13,7 @@ from .words import (
     OWN_NEURON,
     UNRANKED,
     axis_of,
+    cores_text,
     kind_of,
     rank_of,
     reason_of,
@@ -39,8 +40,7 @@ class Conditions:
 
     def _in_words(self, row: Row) -> dict[str, str]:
         machine = f"machine {list(self.machines).index(machine_of(row.first)) + 1}"
-        count = row.first.measure["threads"]
-        threads = {0: "all cores", 1: "1 core"}.get(count, f"{count} cores")
+        threads = cores_text(row.first.measure["threads"])
         parts = {axis: axis_of(axis).say(row.axes[axis]) for axis in CONDITIONS if axis in row.axes}
         loosened = {"loosened": f"proved with {', '.join(row.loosened)}"} if row.loosened else {}
         return parts | {"threads": threads, "machine": machine} | loosened

@@ -70,6 +70,11 @@ def axis_of(name: str) -> Axis:
     return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
 
 
+def cores_text(threads: int) -> str:
+    """Returns the setting `threads` in words."""
+    return {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores")
+
+
 MEANINGS = {
     "ok": "proved and measured",
     "unsupported": "the framework cannot do this, or not this network",

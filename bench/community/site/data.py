@@ -9,7 +9,7 @@ from typing import Any
 from ...core.case import PRECISIONS
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped, machine_of
-from ...report.words import CONDITIONS, FLAGS, axis_of, reason_of
+from ...report.words import CONDITIONS, FLAGS, axis_of, cores_text, reason_of
 from .source import (
     MEANINGS,
     Source,
@@ -189,10 +189,7 @@ def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
             text = value.label() if name == "neuron" else str(value) if count else axis.say(value)
             conditions[name] = text, float(value) if count else None
     threads = row.first.measure["threads"]
-    conditions["threads"] = (
-        {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores"),
-        float(threads),
-    )
+    conditions["threads"] = cores_text(threads), float(threads)
     conditions["loosened"] = ", ".join(row.loosened) or "by all rules", None
     conditions["source"] = source, None
     return conditions

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...common import units
 from ...common.stats import crossing, power_law
+from ...core.case import SIZES
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, by_phase, panel_of, short
@@ -23,11 +24,7 @@ from .spec import (
     plane,
 )
 
-AXES = {
-    "neurons": ("neurons N", "N"),
-    "time_steps": ("time steps T", "T"),
-    "batch": ("batch B", "B"),
-}
+AXES = ("neurons", "time_steps", "batch")
 TEXT = (
     "Both axes are logarithmic: a power law is a straight line. Behind a name: the time at its "
     "largest size, the exponent fitted over all sizes and, if there is room, those of the first "
@@ -51,7 +48,8 @@ def scaling(table: Table) -> Figure:
 
 
 def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
-    axis_title, letter = AXES[axis]
+    letter = SIZES[axis]
+    title = f"{axis.replace('_', ' ')} {letter}"
     lines: dict[str, dict[int, Entry]] = {}
     for entry in sorted(group, key=lambda entry: entry.values[axis]):
         lines.setdefault(entry.variant, {})[entry.values[axis]] = entry
@@ -85,11 +83,11 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
         brief, text = name + whole if whole else timed, timed + whole + ends_of_it
         points[-1] |= {"place": labels.places[name], "brief": brief, "text": text}
     fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    names: dict[str, Any] = {"along": axis_title, "crosses": crosses, **labels.names}
+    names: dict[str, Any] = {"along": title, "crosses": crosses, **labels.names}
     names["sizes"] = sorted({entry.values[axis] for entry in group})
     notes = [cross["said"] for cross in crosses]
     return panel_of(
-        table, where, entries, fields, points, before=f"over {axis_title}", notes=notes, **names
+        table, where, entries, fields, points, before=f"over {title}", notes=notes, **names
     )
 
 
