@@ -3,8 +3,8 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import Field, fields, replace
+from typing import Any, get_args
 
 from snnbench.kernels.spec import LARGEST, NEURONS, NeuronSpec
 
@@ -68,16 +68,13 @@ NAMED_NEURONS: dict[str, NeuronSpec | Native] = {**NEURONS, NATIVE.label(): NATI
 
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
-OPTIONAL: dict[str, Any] = {
-    "current_decay": float,
-    "learned_decay": str,
-    "adaptation": float,
-    "adaptation_decay": float,
-}
-"""Types of fields that may be None."""
-KINDS: dict[str, Any] = {
-    field.name: OPTIONAL.get(field.name, field.type) for field in fields(NeuronSpec)
-}
+
+def kind_of(field: Field[Any]) -> Any:
+    """Returns the type of a field, also of one that may be None."""
+    return next(iter(get_args(field.type)), field.type)
+
+
+KINDS = {field.name: kind_of(field) for field in fields(NeuronSpec)}
 SYNONYMS = {
     "beta": "decay",
     "alpha": "current_decay",

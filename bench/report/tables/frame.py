@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from snnbench.kernels.spec import NeuronSpec
+
 from ...common.mistakes import ConfigError
+from ...core.case import Case
+from ...experiment.values import kind_of
 from ..columns.metric import Metric
 from ..columns.metrics import METRICS
 from ..table import Table
@@ -17,55 +22,20 @@ if TYPE_CHECKING:
 DTYPES = {"count": "Int64", "bytes": "Int64", "": "string"}
 """Types by unit; other units are float64."""
 CATEGORIES = (
-    *(
-        "framework",
-        "construction",
-        "mode",
-        "variant",
-        "device",
-        "workload",
-        "neuron",
-        "precision",
-        "input",
-    ),
-    *("loss", "optimizer", "status", "proof", "machine"),
+    *("framework", "construction", "mode", "variant", "device", "workload", "neuron"),
+    *("precision", "input", "loss", "optimizer", "status", "proof", "machine"),
 )
-OTHERS = {
-    "category": CATEGORIES,
-    "boolean": (
-        "bias",
-        "input_grad",
-        "norm",
-        "neuron_detach_reset",
-        "pinned",
-        "augment",
-        "proved",
-        "ranked",
-    ),
-    "Int64": (
-        "neuron_max_spikes",
-        "graph_breaks",
-        "recompiles",
-        "threads",
-        "slots",
-        "schema",
-        "learning_steps",
-    ),
-    "float64": (
-        *(
-            "p_holm",
-            "best_ranks",
-            "input_scale",
-            "last_loss",
-            "neuron_decay",
-            "neuron_threshold",
-            "neuron_slope",
-        ),
-        *("neuron_current_decay", "neuron_adaptation", "neuron_adaptation_decay"),
-    ),
+OF_KINDS: dict[Any, str] = {bool: "boolean", int: "Int64", float: "float64"}
+TYPED = {
+    **{each.name: OF_KINDS.get(kind_of(each)) for each in fields(Case)},
+    **{f"neuron_{each.name}": OF_KINDS.get(kind_of(each)) for each in fields(NeuronSpec)},
+    **dict.fromkeys(CATEGORIES, "category"),
+    **dict.fromkeys(("proved", "ranked"), "boolean"),
+    **dict.fromkeys(("graph_breaks", "recompiles", "threads", "slots"), "Int64"),
+    **dict.fromkeys(("schema", "learning_steps"), "Int64"),
+    **dict.fromkeys(("p_holm", "best_ranks", "input_scale", "last_loss"), "float64"),
 }
-"""Types of columns without a unit that are no plain texts."""
-TYPED = {name: dtype for dtype, names in OTHERS.items() for name in names}
+"""Types of columns that their unit does not tell."""
 
 
 def dtype_of(metric: Metric) -> str:
