@@ -131,6 +131,12 @@ def test_what_json_has_no_word_for_is_unknown():
     assert event == {"part": "ceilings", "flops_per_s": None, "bytes_per_s": None}
 
 
+def test_a_process_s_memory_is_known_without_that_of_phases():
+    """A case that delivers data reports no other."""
+    folded = fold(read('{"part": "memory", "host_peak_bytes": 7}'))
+    assert folded["host_peak_bytes"] == 7 and "memory" not in folded
+
+
 JUNK = [
     "no JSON",
     "[]",
