@@ -1,6 +1,5 @@
-"""The Triton kernel against torch's operations in Triton's interpreter.
-tests/kernels/events/test_triton.py runs this file in a process of its own, because Triton
-decides on import whether it interprets."""
+"""The Triton kernel against torch's operations in Triton's interpreter:
+tests/kernels/test_interpreted.py runs this file."""
 
 import pytest
 import torch

@@ -1,25 +1,15 @@
-"""The Triton kernel without a GPU: where it is unavailable, and in the interpreter."""
-
-from pathlib import Path
+"""The Triton kernel without a GPU: where it is unavailable, and how it is launched."""
 
 import pytest
 import torch
 
 pytest.importorskip("triton")
 
-from support.gpuless import QUICK, SLOW, run_interpreted
 from triton.compiler import CompiledKernel
 
 from snnbench.kernels.events import PackedFrames, backends
 from snnbench.kernels.events.storage import BatchDelivery
 from snnbench.kernels.events.triton import launch
-
-CASES = Path(__file__).with_name("interpreted.py")
-
-
-@pytest.mark.parametrize("marked", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
-def test_in_the_interpreter(marked):
-    run_interpreted(CASES, marked)
 
 
 def test_it_needs_a_gpu_or_the_interpreter():

@@ -1,6 +1,5 @@
-"""The Triton kernels against the reference in Triton's interpreter.
-tests/kernels/lif/test_triton.py runs this file in a process of its own, because Triton decides on
-import whether it interprets.
+"""The Triton kernels against the reference in Triton's interpreter: tests/kernels/test_interpreted.py
+runs this file.
 
 The interpreter runs every operation of every block in NumPy, some 0.1 s for a block and chunk of
 steps: cases are small.

@@ -1,28 +1,16 @@
-"""The Triton kernels without a GPU: how work is divided, when the backend is unavailable, and
-its kernels in the interpreter."""
-
-from pathlib import Path
+"""The Triton kernels without a GPU: how work is divided, and when the backend is unavailable."""
 
 import pytest
 import torch
 
 pytest.importorskip("triton")
 
-from support.gpuless import QUICK, SLOW, run_interpreted
-
 from snnbench.kernels.lif import backends
 from snnbench.kernels.lif.contract import CHECKPOINT_STEPS, Forward
 from snnbench.kernels.lif.triton import launch as triton_launch
 from snnbench.kernels.spec import NEURONS
 
-CASES = Path(__file__).with_name("interpreted.py")
-
 COUNTS = [1, 100, 4096, 16384, 16385, 50_000, 65_536, 262_144, 10**7]
-
-
-@pytest.mark.parametrize("marked", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
-def test_kernels_in_the_interpreter(marked):
-    run_interpreted(CASES, marked)
 
 
 def test_compiled_kernels_are_refused_on_the_cpu():

@@ -1,5 +1,4 @@
-"""The spike product in Triton's interpreter: tests/kernels/linear_lif/test_triton_gemm.py runs this
-file in a process of its own.
+"""The spike product in Triton's interpreter: tests/kernels/test_interpreted.py runs this file.
 
 Only fp16: the interpreter multiplies the bit patterns of bfloat16.
 """
@@ -9,18 +8,19 @@ from itertools import product
 import pytest
 import torch
 from support import tensor_core
-from support.slow import representatives
 from support.tensor_core import joined
 
 from snnbench.kernels.linear_lif import triton_gemm
 from snnbench.kernels.linear_lif.split_formats import TIERS, Split
+
+pytestmark = pytest.mark.slow
 
 SIZES = [(111, 97, 33), (130, 64, 129), (1, 1, 1)]
 
 
 @pytest.mark.parametrize(
     ("tier", "size"),
-    representatives(product(["fp32-pair", "tf32", "three"], SIZES), quick=(0, 5, 7)),
+    product(["fp32-pair", "tf32", "three"], SIZES),
     ids=str,
 )
 def test_it_is_the_product_of_the_parts(tier, size):

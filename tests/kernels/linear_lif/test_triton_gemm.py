@@ -1,7 +1,4 @@
-"""The candidate kernel for spikes times a split weight: right in the interpreter, tensor cores
-in its code for sm_90."""
-
-from pathlib import Path
+"""The candidate kernel for spikes times a split weight: tensor cores in its code for sm_90."""
 
 import pytest
 import torch
@@ -10,19 +7,10 @@ triton = pytest.importorskip("triton")
 
 
 from support import sass, tensor_core
-from support.gpuless import QUICK, SLOW, run_interpreted
 from support.slow import representatives
 
 from snnbench.kernels.linear_lif import triton_gemm
 from snnbench.kernels.linear_lif.split_formats import TIERS
-
-CASES = Path(__file__).with_name("interpreted.py")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("marked", [QUICK, SLOW])
-def test_in_the_interpreter(marked):
-    run_interpreted(CASES, marked)
 
 
 @pytest.mark.usefixtures("driver")
