@@ -8,7 +8,7 @@ from support.paths import FAULTY
 
 from snnbench.cli import quick as quick_module
 from snnbench.experiment.setting import Option
-from snnbench.runner import execute, live_set
+from snnbench.runner import execute, live_set, planning
 from snnbench.runner.live_set import LEAST_PASSES
 from snnbench.runner.planning import quick_plan
 
@@ -38,6 +38,7 @@ def quick(snnbench_module):
     """A run beside somebody slow, on a machine on which nothing disturbs."""
     (snnbench_module.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
     patch = pytest.MonkeyPatch()
+    patch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms", "threads": 1})
     patch.setattr(live_set, "disturbance", lambda *facts: None)
     patch.setattr(
         live_set, "other_endings", lambda endings: None
