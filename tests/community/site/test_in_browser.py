@@ -2,10 +2,12 @@
 requested."""
 
 import shutil
+from itertools import product
 from time import perf_counter
 
 import pytest
 from support.sites import choose, chosen, source, three_by_three, written
+from support.slow import representatives
 from support.synthetic import HOSTILE, blocks
 
 from snnbench.common import units
@@ -137,8 +139,9 @@ def test_the_keyboard_suffices(visit, folder):
     assert seen.evaluate("document.activeElement.name") == "neurons", "the choice keeps the focus"
 
 
-@pytest.mark.parametrize("width", [1400, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("scheme", "width"), representatives(product(["light", "dark"], [1400, 390]), [1, 2])
+)
 def test_nothing_is_cut_and_all_can_be_read(visit, folder, width, scheme):
     pages = ["index.html", "coverage.html", "method.html", "framework/snntorch.html"]
     pages += [f"machine/{path.name}" for path in (folder / "machine").iterdir()][:1]

@@ -8,6 +8,7 @@ from time import perf_counter
 
 import pytest
 from playwright.sync_api import expect
+from support.slow import representatives
 
 from snnbench.common import units
 from snnbench.report.table import Table
@@ -25,7 +26,7 @@ LOOKS = [
 ]
 
 
-@pytest.mark.parametrize("name, width, schemes", LOOKS)
+@pytest.mark.parametrize("name, width, schemes", representatives(LOOKS, [1, 2, 5]))
 def test_nothing_overlaps_is_cut_or_empty(visit, name, width, schemes):
     seen = visit(name, width=width, scheme=schemes[0])
     for scheme in schemes:
@@ -59,7 +60,7 @@ def test_the_winner_map_has_room_for_long_names(visit, width):
     assert seen.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-@pytest.mark.parametrize("name", ["quickstart", "example"])
+@pytest.mark.parametrize("name", representatives(["quickstart", "example"], [1]))
 def test_the_table_has_one_line_for_a_case_and_fits_a_wide_window(visit, name):
     seen = visit(name)
     for view in ("times", "memory", "start", "proof"):

@@ -1,6 +1,7 @@
 """Printed reports have every figure, although the screen draws each as it comes into view."""
 
 import pytest
+from support.slow import representatives
 
 AT_LOAD = (
     "addEventListener('load', () => { window.completeAtLoad = "
@@ -13,7 +14,7 @@ AT_PRINT = """() => addEventListener("beforeprint", () => {
 """A listener behind the page's own, which sees what is printed."""
 
 
-@pytest.mark.parametrize("name", ["quickstart", "training"])
+@pytest.mark.parametrize("name", representatives(["quickstart", "training"], [1]))
 def test_every_figure_is_printed_and_none_twice(visit, name):
     seen = visit(name)
     seen.hold_still()
