@@ -7,6 +7,7 @@ import textwrap
 import pytest
 from support.command_line import TINY
 from support.paths import FAULTY
+from support.slow import marked_slow
 
 SHORT_ADAPTER = textwrap.dedent("""
     import torch
@@ -93,14 +94,16 @@ NO_ADAPTERS = {
     "../folder:Mine": ("", "must look like"),
     "nobody.has.this:Mine": ("", "there is no module nobody.has.this"),
 }
+RARE = {"mine.py:TorchAdapter", "mine.py:math", "nobody.has.this:Mine"}
 
 
 @pytest.mark.parametrize(
     ("verb", "reference"),
     [
-        *(("check", each) for each in NO_ADAPTERS),
+        *(("check", each) for each in NO_ADAPTERS if each not in RARE),
         ("plan", "mine.py:Mein"),
-        ("adapters", "mine.py:Mein"),
+        *(marked_slow("check", each) for each in sorted(RARE)),
+        marked_slow("adapters", "mine.py:Mein"),
     ],
 )
 def test_what_is_no_adapter_is_refused_in_one_sentence(snnbench, reference, verb):
@@ -122,23 +125,24 @@ def test_an_adapter_of_its_own_says_which_methods_it_lacks(snnbench):
     ) == (2, True)
 
 
-FAILING = """from snnbench.adapters import TorchAdapter
-
-class Mine(TorchAdapter):
+IN_NUMPY = f"""import sys
+sys.path.append({str(FAULTY)!r})
+from numpy_network import NumpyNetwork
+class Mine(NumpyNetwork):
     name = "mine"
+"""
+FAILING = """    def program(self, case, network):
+        return self.helper(case)
 
-    def neuron(self, spec, features):
-        return self.helper(spec)
-
-    def helper(self, spec):
+    def helper(self, case):
         return 1 / 0
 """
 
 
 def test_an_exception_is_shown_from_the_author_s_file_on(snnbench):
-    (snnbench.folder / "mine.py").write_text(FAILING)
+    (snnbench.folder / "mine.py").write_text(IN_NUMPY + FAILING)
     frames = [
-        ('mine.py", line 7, in neuron', "return self.helper(spec)"),
+        ('mine.py", line 7, in program', "return self.helper(case)"),
         ('mine.py", line 10, in helper', "return 1 / 0"),
     ]
     checked = snnbench("check", "--adapter", "mine.py:Mine", "--neuron", "soft", *TINY)
@@ -173,18 +177,10 @@ def test_files_named_like_frameworks_in_the_current_folder_hide_nothing(snnbench
     assert ended.exit_code == 0, ended.stdout + ended.stderr
 
 
-IN_NUMPY = f"""import sys
-sys.path.append({str(FAULTY)!r})
-from numpy_network import NumpyNetwork
-class Mine(NumpyNetwork):
-    name = "mine"
-"""
-
-
 def test_what_failed_before_the_file_was_mended_does_not_count_against_it(snnbench):
     own = snnbench.folder / "mine.py"
     config = snnbench.config(["mine"], [own.with_name("mine.py:Mine")])
-    own.write_text(IN_NUMPY + "    def program(self, case, network):\n        return 1 / 0\n")
+    own.write_text(IN_NUMPY + FAILING)
     assert snnbench.run(config).exit_code == 3
     own.write_text(IN_NUMPY)
     mended = snnbench.run(config)
