@@ -79,7 +79,8 @@ site: setup
 
 # One process more than there are cores: tests wait for other processes a quarter of their time.
 PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
-PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal
+# All tests of a file run in one process, so that what they share is set up once.
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # All tests but full matrices, which have representatives here.
 test: $(VENV)/.kernels
