@@ -6,6 +6,7 @@ import gc
 import numpy as np
 import pytest
 import torch
+from support.command_line import ALL_PHASES
 from support.expected import adapter_of
 from support.networks import network_of
 from support.proofs import loaded, proof_of
@@ -102,7 +103,7 @@ def test_every_layer_of_a_stack_fires(neuron):
 def test_a_stack_goes_through_the_whole_bench(snnbench, frameworks):
     """Proved, weighed, timed, ranked: a group of its own, apart from one layer."""
     grid = 'layers = [1, 3]\nneurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
-    ended = snnbench.run(snnbench.config(frameworks, grid=grid))
+    ended = snnbench.run(snnbench.config(frameworks, grid=grid, measure=ALL_PHASES))
     assert ended.exit_code == 0, ended.stderr
     assert sorted(row["layers"] for row in ended.rows) == sorted("13" * len(frameworks))
     assert all(

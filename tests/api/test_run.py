@@ -14,7 +14,14 @@ EXPERIMENT = {
     "name": "odd",
     "adapters": [NUMPY],
     "grid": {"framework": ["numpy"], **TINY},
-    "measure": {"blocks": 1, "most_blocks": 1, "passes": 1, "slot": "5ms", "threads": 1},
+    "measure": {
+        "blocks": 1,
+        "most_blocks": 1,
+        "passes": 1,
+        "slot": "5ms",
+        "threads": 1,
+        "phases": ["step"],
+    },
 }
 
 

@@ -2,6 +2,7 @@
 others."""
 
 import pytest
+from support.command_line import ALL_PHASES
 
 ADAPTERS = ["numpy_network.py:NumpyNetwork", "held.py:Held", "careless.py:PrintsMegabytes"]
 
@@ -78,7 +79,7 @@ def test_a_failing_case_ends_no_other(snnbench):
 @pytest.mark.slow
 def test_other_phases_than_the_step_may_be_timed_in_the_first_blocks_only(snnbench):
     ended = snnbench.run(
-        snnbench.config(["numpy"], ADAPTERS, measure="blocks = 2\nphase_blocks = 1")
+        snnbench.config(["numpy"], ADAPTERS, measure=f"{ALL_PHASES}blocks = 2\nphase_blocks = 1")
     )
     assert ended.exit_code == 0, ended.stderr
     timed = {

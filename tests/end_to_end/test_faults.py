@@ -5,6 +5,7 @@ import re
 
 import psutil
 import pytest
+from support.command_line import ALL_PHASES
 from support.slow import without
 
 from snnbench.cli import exit_codes
@@ -134,7 +135,7 @@ PLANNED = {framework for framework, _, _ in FREQUENT.values()}
 def run_of(snnbench, adapters, **options):
     """One run of all of them. One GiB holds every right one."""
     frameworks = sorted(ENDS[adapter][0] for adapter in adapters)
-    measure = 'timeout = "5s"\nhost_memory = "1GiB"'
+    measure = f'{ALL_PHASES}timeout = "5s"\nhost_memory = "1GiB"'
     return snnbench.run(snnbench.config(frameworks, adapters, measure=measure), **options)
 
 
@@ -273,7 +274,10 @@ def test_times_from_before_a_crash_are_kept_but_not_ranked(faults):
 
 def test_forward_keeps_its_figures_where_backward_does_not_fit(snnbench):
     config = snnbench.config(
-        ["backward-does-not-fit"], ["raising.py:BackwardDoesNotFit"], "neurons = [131]"
+        ["backward-does-not-fit"],
+        ["raising.py:BackwardDoesNotFit"],
+        "neurons = [131]",
+        ALL_PHASES,
     )
     result = snnbench.run(config)
     assert result.exit_code == 0, result.stderr

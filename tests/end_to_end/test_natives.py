@@ -4,7 +4,7 @@ wrong one named."""
 from dataclasses import fields
 
 import pytest
-from support.command_line import TINY
+from support.command_line import ALL_PHASES, TINY
 from support.paths import WRONG
 
 from snnbench.kernels.spec import NeuronSpec
@@ -18,7 +18,8 @@ NATIVES = WRONG / "natives.py"
 
 @pytest.mark.slow
 def test_a_run_measures_natives_and_ranks_none(snnbench):
-    config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"], measure="blocks = 2")
+    measure = f"{ALL_PHASES}blocks = 2"
+    config = snnbench.config(["right-native", "torch"], [f"{NATIVES}:Right"], measure=measure)
     ended = snnbench.run(config, "--set", "grid.neuron=native")
     assert ended.exit_code == 0, ended.stderr
     row, other = (

@@ -4,6 +4,7 @@ import ctypes
 from itertools import pairwise
 
 import pytest
+from support.command_line import ALL_PHASES
 from support.slow import representatives, without
 
 from snnbench.measure import memory
@@ -11,7 +12,7 @@ from snnbench.measure.memory import RetainedMemory, freed_memory_returned
 from snnbench.measure.phases import Phases
 
 MIB = 1 << 20
-HEAVY = {"forward": 256 * MIB, "backward": 160 * MIB, "step": 224 * MIB, "inference": 192 * MIB}
+HEAVY = {"forward": 128 * MIB, "backward": 80 * MIB, "step": 112 * MIB, "inference": 96 * MIB}
 HEAVY_TORCH = {
     "forward": 128 * MIB,
     "backward": 160 * MIB,
@@ -35,7 +36,8 @@ NAMES = {
 
 def run_of(snnbench, names, *frameworks):
     adapters = [NAMES[name] for name in names]
-    ended = snnbench.run(snnbench.config([*names, *frameworks], adapters), out=names[0])
+    config = snnbench.config([*names, *frameworks], adapters, measure=ALL_PHASES)
+    ended = snnbench.run(config, out=names[0])
     assert ended.exit_code == 0, ended.stderr
     return ended
 
@@ -130,7 +132,7 @@ def test_a_loop_weighs_what_is_alive(snnbench, neurons, most):
     or 64 KiB and their pages. In a heap with gaps more than twice as much is resident. The
     kernel counts pages in steps: a few may be missing."""
     grid = f'neurons = [{neurons}]\ntime_steps = [50]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
-    ended = snnbench.run(snnbench.config(["torch"], grid=grid))
+    ended = snnbench.run(snnbench.config(["torch"], grid=grid, measure=ALL_PHASES))
     border, figures = 50 * 16 * neurons * 4, ended.record("torch")["memory"]
     assert 0.9 <= figures["forward"]["extra_bytes"] / (2 * border) < most
     assert 0.9 <= figures["inference"]["extra_bytes"] / border < most
@@ -237,7 +239,7 @@ def test_what_jax_frees_in_its_own_threads_does_not_hide_what_a_call_takes(snnbe
     grid = (
         'neurons = [1024]\ntime_steps = [500]\nbatch = [16]\ndevice = ["cpu"]\nworkload = ["lif"]\n'
     )
-    ended = snnbench.run(snnbench.config(["spyx"], grid=grid))
+    ended = snnbench.run(snnbench.config(["spyx"], grid=grid, measure=ALL_PHASES))
     assert ended.exit_code == 0, ended.stderr
     figures = ended.record("spyx")["memory"]
     assert figures["forward"]["extra_bytes"] == pytest.approx(size, rel=0.1)

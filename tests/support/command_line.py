@@ -23,7 +23,8 @@ COMMAND = Path(sys.executable).with_name("snnbench")
 MAKE_DATA = (sys.executable, ROOT / "scripts" / "make_data.py")
 
 ODD = 'neurons = [97]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]\n'
-SHORT = 'blocks = 1\nmost_blocks = 1\npasses = 1\nslot = "5ms"\ntimeout = "60s"\nthreads = 1\n'
+SHORT = 'blocks = 1\nmost_blocks = 1\npasses = 1\nslot = "5ms"\ntimeout = "60s"\nthreads = 1\nphases = ["step"]\n'
+ALL_PHASES = 'phases = ["forward", "backward", "step", "inference"]\n'
 UNHEEDED = {"SNNBENCH_TEST_NOTES", "SNNBENCH_ENVIRONMENTS", "PYTEST_CURRENT_TEST"}
 """Variables that change nothing in what a worker answers about its environment."""
 

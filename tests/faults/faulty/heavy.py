@@ -4,7 +4,7 @@ import numpy as np
 from numpy_network import NumpyNetwork, NumpyProgram
 
 MIB = 1 << 20
-FORWARD, BACKWARD, STEP, INFERENCE = 256 * MIB, 160 * MIB, 224 * MIB, 192 * MIB
+FORWARD, BACKWARD, STEP, INFERENCE = 128 * MIB, 80 * MIB, 112 * MIB, 96 * MIB
 
 
 def touched(size):
