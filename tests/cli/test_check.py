@@ -37,11 +37,15 @@ def test_what_cannot_be_spelled_is_said_and_is_no_failure(snnbench):
     assert "unsupported" in ended.stdout
 
 
-def test_check_of_a_built_in_variant(snnbench):
-    ended = snnbench("check", "torch:stepwise", "--neuron", "soft", "--json", *TINY)
-    (result,) = json.loads(ended.stdout)
-    assert (ended.exit_code, ended.stderr, result["status"]) == (0, "", "ok")
-    assert (result["case"]["construction"], result["case"]["mode"]) == ("stepwise", "eager")
+def test_a_built_in_variant_is_checked_and_beside_it_an_adapter_that_is_given(snnbench):
+    named = ["torch:stepwise", "--adapter", NUMPY]
+    ended = snnbench("check", *named, "--neuron", "soft", "--json", *TINY)
+    results = json.loads(ended.stdout)
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    assert [result["status"] for result in results] == ["ok", "ok"]
+    assert [result["case"]["framework"] for result in results] == ["torch", "numpy"]
+    case = results[0]["case"]
+    assert (case["construction"], case["mode"]) == ("stepwise", "eager")
 
 
 def test_a_variant_that_does_not_run_here_and_one_that_does_not_exist(snnbench):
@@ -111,14 +115,6 @@ def test_a_mistake_names_the_option_the_value_and_what_would_be_right(snnbench, 
     ended = snnbench("check", *arguments)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert [word for word in words if word not in ended.message] == [], ended.message
-
-
-def test_an_adapter_that_is_given_is_checked_beside_those_that_are_named(snnbench):
-    ended = snnbench("check", "torch", "--adapter", NUMPY, "--neuron", "soft", "--json", *TINY)
-    assert [result["case"]["framework"] for result in json.loads(ended.stdout)] == [
-        "torch",
-        "numpy",
-    ]
 
 
 @pytest.mark.parametrize("size", ["neurons=0", "batch=-3", "layers=two"])

@@ -165,6 +165,7 @@ def test_fewer_recordings_than_are_asked_for_is_a_sentence(snnbench, real):
         ), row["reason"]
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_an_interrupted_build(snnbench):
     (snnbench.notes / "hold").touch()
     config = configured(snnbench, ["held-disk"], [f"{CACHES}:HeldDisk"])
