@@ -16,7 +16,7 @@ from support.paths import ROOT, committed
 from support.scaling_table import scaling_text
 
 import snnbench
-from snnbench.adapters.registry import BUILT_IN
+from snnbench.adapters.registry import FRAMEWORKS
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
 from snnbench.report.plots import DRAWING, paper_spec
@@ -168,7 +168,7 @@ def test_the_example_leaves_out_what_its_page_says():
 
 def test_every_framework_has_its_line_and_none_has_failed():
     rows = read_results([committed("coverage")]).rows
-    assert {row.case.framework for row in rows} == {*BUILT_IN, *WITHOUT_ADAPTER}
+    assert {row.case.framework for row in rows} == {*FRAMEWORKS, *WITHOUT_ADAPTER}
     assert {row.status for row in rows} == {"ok", "unsupported", "env_error"}
     assert {row.case.framework for row in rows if row.status == "env_error"} == {
         "sinabs-exodus",

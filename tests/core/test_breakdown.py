@@ -34,7 +34,7 @@ MIB = 1 << 20
 
 def stepped(case):
     """(program, input, labels), every state of the optimizer there."""
-    program, problem = loaded(registry.load(registry.BUILT_IN[case.framework]), case)
+    program, problem = loaded(registry.load(registry.FRAMEWORKS[case.framework]), case)
     x = program.put_input(problem.input)
     labels = program.put_upstream(problem.upstream, program.forward(x))
     program.step(x, labels)

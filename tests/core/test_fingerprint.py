@@ -22,11 +22,11 @@ def names_of(reference):
     return {path.name for path in files_of(reference)}
 
 
-@pytest.mark.parametrize("name", registry.BUILT_IN)
+@pytest.mark.parametrize("name", registry.FRAMEWORKS)
 def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
-    files = names_of(registry.BUILT_IN[name])
+    files = names_of(registry.FRAMEWORKS[name])
     assert {
-        registry.BUILT_IN[name].partition(":")[0].rpartition(".")[2] + ".py",
+        registry.FRAMEWORKS[name].partition(":")[0].rpartition(".")[2] + ".py",
         "contract.py",
         "network.py",
     } <= files
@@ -39,8 +39,8 @@ def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
     }
     assert drivers <= files or {"jax_program.py", "jax_network.py"} <= files
     others = {
-        registry.BUILT_IN[other].partition(":")[0].rpartition(".")[2] + ".py"
-        for other in registry.BUILT_IN
+        registry.FRAMEWORKS[other].partition(":")[0].rpartition(".")[2] + ".py"
+        for other in registry.FRAMEWORKS
     }
     bases = {
         "sinabs-exodus": "sinabs.py",
@@ -65,13 +65,13 @@ def test_a_changed_base_is_another_source(name, base, tmp_path):
         )
 
     def described(scratch):
-        job = Inquiry((registry.BUILT_IN[name],)).as_dict()
+        job = Inquiry((registry.FRAMEWORKS[name],)).as_dict()
         variables = worker_environment("cpu", 1) | {"PYTHONPATH": str(tmp_path)}
         outcome = launch("describe", job, Surroundings(tmp_path / scratch, 30, variables=variables))
         return outcome.answer("describe")["adapters"][0]["source_sha256"]
 
     before = described("first")
-    assert before == source_hash(registry.BUILT_IN[name])
+    assert before == source_hash(registry.FRAMEWORKS[name])
     with open(package / "adapters" / base, "a") as stream:
         stream.write("# changed\n")
     assert described("second") != before

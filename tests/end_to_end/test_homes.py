@@ -207,7 +207,7 @@ from snnbench.adapters import registry
 from snnbench.core.case import NATIVE, Case
 from snnbench.workloads import workload_of
 
-adapter = registry.load(registry.BUILT_IN[sys.argv[1]])
+adapter = registry.load(registry.FRAMEWORKS[sys.argv[1]])
 case = Case(sys.argv[1], workload="lif", bias=False, neuron=NATIVE, time_steps=31, batch=5, neurons=61)
 currents = np.load(sys.argv[2])
 program = adapter.program(case, workload_of(case).network(case))

@@ -38,7 +38,7 @@ FRAMEWORKS = ("torch", "snntorch", "spikingjelly", "sinabs", "fused", "jax", "sp
 
 
 def curve(case, reference=None, **clock):
-    adapter = registry.load(reference or registry.BUILT_IN[case.framework])
+    adapter = registry.load(reference or registry.FRAMEWORKS[case.framework])
     case = replace(case, framework=adapter.name)
     adapter.prepare(case, 1)
     program, _ = loaded(adapter, case)

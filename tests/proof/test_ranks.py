@@ -9,7 +9,7 @@ from support.ranked import ranked
 from support.slow import COVERED, representatives, without
 
 from snnbench.adapters.ranks import member, time
-from snnbench.adapters.registry import BUILT_IN
+from snnbench.adapters.registry import FRAMEWORKS
 from snnbench.core.case import Case
 
 FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["ranks"]
@@ -38,7 +38,7 @@ def case_of(name, ranks=2, parallel="data", **sizes):
 
 
 def stages_of(name, case, reference=None):
-    with ranked(reference or BUILT_IN[name], case) as adapter:
+    with ranked(reference or FRAMEWORKS[name], case) as adapter:
         proof = proof_of(adapter, case)
     assert proof.passed, proof.reason
     return {stage.name: stage for stage in proof.stages}

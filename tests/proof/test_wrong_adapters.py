@@ -94,7 +94,7 @@ def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
 @pytest.mark.parametrize(
     ("reference", "neuron"),
     one_of_each(
-        [(r, neuron) for r in (*TABLE["right"], registry.BUILT_IN["torch"]) for neuron in KINDS]
+        [(r, neuron) for r in (*TABLE["right"], registry.FRAMEWORKS["torch"]) for neuron in KINDS]
     ),
 )
 def test_a_right_adapter_passes_every_stage(reference, neuron):

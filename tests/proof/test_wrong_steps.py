@@ -45,7 +45,7 @@ TRAINED = [
 @pytest.mark.parametrize(("framework", "loss", "optimizer"), one_of_each(TRAINED))
 def test_frameworks_train_right(framework, loss, optimizer):
     case = replace(STEP, framework=framework, loss=loss, optimizer=optimizer)
-    proof = proof_of(registry.load(registry.BUILT_IN[framework]), case)
+    proof = proof_of(registry.load(registry.FRAMEWORKS[framework]), case)
     assert proof.passed, proof.reason
     assert "fp32, training" in " ".join(stage.name for stage in proof.stages)
 
@@ -53,7 +53,7 @@ def test_frameworks_train_right(framework, loss, optimizer):
 @pytest.mark.parametrize("framework", without({"jax"}, ["torch", "jax"]))
 def test_a_loss_of_the_membrane(framework):
     case = replace(STEP, framework=framework, loss="membrane", optimizer="adam")
-    proof = proof_of(registry.load(registry.BUILT_IN[framework]), case)
+    proof = proof_of(registry.load(registry.FRAMEWORKS[framework]), case)
     assert proof.passed, proof.reason
 
 
@@ -89,7 +89,7 @@ REFUSED = [
 @pytest.mark.parametrize(("changes", "words"), REFUSED)
 def test_what_a_network_cannot_have_is_refused(changes, words):
     assert words in refusal_of(
-        registry.load(registry.BUILT_IN["torch"]), replace(STEP, framework="torch", **changes)
+        registry.load(registry.FRAMEWORKS["torch"]), replace(STEP, framework="torch", **changes)
     )
 
 

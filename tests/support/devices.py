@@ -36,7 +36,7 @@ def apart(case, counts, double):
 
 def found(case):
     """Arrays by name, and the bytes of what is kept for backward."""
-    adapter, problem = registry.load(registry.BUILT_IN[case.framework]), problem_of(case)
+    adapter, problem = registry.load(registry.FRAMEWORKS[case.framework]), problem_of(case)
     adapter.prepare(case, 1)
     program = adapter.program(case, network_of(case))
     program.load(problem.parameters)

@@ -39,7 +39,7 @@ def variants(key: str) -> list[str]:
 @functools.cache
 def adapter_of(name: str):
     """The built-in adapter of a `framework` or `framework:construction`."""
-    return registry.load(registry.BUILT_IN[name.partition(":")[0]])
+    return registry.load(registry.FRAMEWORKS[name.partition(":")[0]])
 
 
 def on_jax(name: str) -> bool:

@@ -26,7 +26,7 @@ remembered."""
 def _ready() -> dict[str, Case]:
     """Every variant in eager mode that has a neuron here, with the first that it has."""
     ready = {}
-    for name in registry.BUILT_IN:
+    for name in registry.FRAMEWORKS:
         adapter = adapter_of(name)
         if any(find_spec(module.partition(".")[0]) is None for module in adapter.requires):
             continue

@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
-from snnbench.adapters.registry import BUILT_IN
+from snnbench.adapters.registry import FRAMEWORKS
 from snnbench.core.jobs import Inquiry
 from snnbench.worker.describe import describe_adapter
 
@@ -39,4 +39,4 @@ def test_an_adapter_from_outside_has_no_version_of_torch_unless_it_says_so(
     [("torch", "torch"), ("jax", "jax"), ("norse", "norse"), ("fused", "snnbench")],
 )
 def test_a_built_in_one_has_that_of_its_package(name, package):
-    assert describe_adapter(BUILT_IN[name], Inquiry())["version"] == version(package)
+    assert describe_adapter(FRAMEWORKS[name], Inquiry())["version"] == version(package)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from snnbench.adapters.registry import BUILT_IN
+from snnbench.adapters.registry import FRAMEWORKS
 from snnbench.worker import handover
 from snnbench.worker.handover import encode
 from snnbench.worker.sandbox import HarnessDiskFull
@@ -40,7 +40,7 @@ def test_an_array_without_room_is_no_error_that_others_catch(full, count):
 
 
 def carried_out(value, folder):
-    serving = Serving(None, folder, BUILT_IN["torch"])
+    serving = Serving(None, folder, FRAMEWORKS["torch"])
     order = {"call": ["program", "spikes", "1"], "arguments": []}
     return serving._carried_out(order, {"program": SimpleNamespace(spikes=lambda: value)})
 

@@ -59,7 +59,7 @@ from pathlib import Path
 from snnbench.adapters import registry
 
 imported = []
-for name, reference in registry.BUILT_IN.items():
+for name, reference in registry.FRAMEWORKS.items():
     try:
         for module in registry.load(reference).requires:
             importlib.import_module(module)
@@ -131,7 +131,7 @@ def test_a_connection_ends_check_too(snnbench):
 def installed_here():
     """The built-in adapters that need no environment of their own."""
     elsewhere = (recipe for home, recipe in load_recipes().items() if home != "standard")
-    return set(registry.BUILT_IN) - {name for recipe in elsewhere for name in recipe.adapters}
+    return set(registry.FRAMEWORKS) - {name for recipe in elsewhere for name in recipe.adapters}
 
 
 @pytest.mark.frameworks
