@@ -41,9 +41,9 @@ class EndedCase:
 class Block:
     """Block `number` of one group on one device.
 
-    `random` draws the order in which members are timed. `tell` receives a text on what happens,
-    while no worker computes; `note` receives the cases that compute from then on. Cases with ids
-    in `apart` are measured alone.
+    `random` draws the order in which members are timed. `on_progress` receives a text on what
+    happens, while no worker computes; `note` receives the cases that compute from then on. Cases
+    with ids in `apart` are measured alone.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Block:
         number: int,
         device: str,
         random: Random,
-        tell: Callable[[str], None],
+        on_progress: Callable[[str], None],
         note: Callable[[Sequence[PlannedCase]], None] = lambda cases: None,
         apart: Collection[str] = (),
     ):
         self.launcher, self.number, self.device = launcher, number, device
-        self.random, self.tell = random, tell
+        self.random, self.on_progress = random, on_progress
         self.note, self.apart = note, apart
         self.unfinished: list[PlannedCase] = []
         """Started cases without a record."""
@@ -97,7 +97,7 @@ class Block:
                 while waiting:
                     planned = waiting.pop(0)
                     action = "starting" if self.number else "proving"
-                    self.tell(f"block {self.number + 1}: {action} {full_name(planned.case)}")
+                    self.on_progress(f"block {self.number + 1}: {action} {full_name(planned.case)}")
                     self.note([planned])
                     member = self._start(planned, judge)
                     if isinstance(member, EndedCase):
@@ -121,7 +121,7 @@ class Block:
                             monitor,
                             judge,
                             self.launcher.canary,
-                            self.tell,
+                            self.on_progress,
                             meter_of(self.device),
                         )
                         waiting += together  # cases with times are timed again next to new ones
@@ -142,7 +142,7 @@ class Block:
         name = None if ran_out is None else secrets.token_hex(6)
         for case in ended:
             case.live_set = name
-            case.monitor = {**monitor.facts, "canary": live.canary if live else {}}
+            case.monitor = {**monitor.facts, "canary": live.canary_seconds if live else {}}
             yield self._finish(case)
 
     def _time(self, live: LiveSet) -> None:
@@ -191,7 +191,7 @@ class Block:
     def _end(self, live: LiveSet, member: Member) -> EndedCase:
         outcome = live.end(member)
         self.spent.append(outcome.cpu_seconds)
-        folded = self._verdict(outcome, member.judged)
+        folded = self._verdict(outcome, member.events)
         for phase, timing in member.timing.items():
             if timing["slots"]:
                 folded["parts"].setdefault(phase, {})["timing"] = timing

@@ -1,4 +1,4 @@
-"""Workers of one comparison group that run side by side and are timed in slots, pass by pass."""
+"""A live set: workers of one comparison group that are alive together and timed in turns."""
 
 import time
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from ..common import units
 from ..executors.launch import Launched, Outcome
 from ..experiment.measure import Measure
 from ..machine.cores import usable_cores
@@ -26,11 +27,14 @@ from .judge import Event, Judge, passed
 from .planning import PlannedCase
 
 LEAST_PASSES = 3
-"""Passes of a case if its slots use up its budget."""
+"""Passes that a case gets even if they exceed its budget."""
 
 
 class WarmUp(BaseModel):
-    """A worker's report on a warmed-up phase: `seconds` of a call, `period` from call to call."""
+    """A worker's report on a warmed-up phase.
+
+    `seconds`: duration of a call; `period`: from the start of one call to the start of the next.
+    """
 
     model_config = ConfigDict(strict=True)
     device_clock: Label
@@ -39,7 +43,8 @@ class WarmUp(BaseModel):
     period: Time
 
     def length(self, seconds: float) -> float:
-        """Seconds until the end of a slot that shall hold `seconds` of calls."""
+        """Returns the length of a slot with `seconds` of timed calls, including its dropped first
+        calls."""
         return length(seconds, self.seconds, self.period)
 
 
@@ -51,20 +56,20 @@ DEVICE = TypeAdapter(dict[Literal["device", "device_warm"], Seconds | None])
 class Member:
     """A worker that waits for orders.
 
-    `judged`: events for the record that do not come from the worker. `warm`: phases that can still
-    be timed. `timing`: the timing of each phase as the record stores it. `judged_in`: the pass
-    in which a call of a phase is compared with the oracle, before its slot. `endings`: the ends of
-    its slots by phase.
+    `events`: for the record, from the judge and the harness. `live_phases`: phases that can still
+    be timed. `timing`: the timing of each phase as the record stores it. `judging_pass`: by phase,
+    the pass in which one call is compared with the oracle, before the timed slot. `endings`: by
+    phase, the last call of each slot.
     """
 
     planned: PlannedCase
     started: datetime
     worker: Launched
     material: Path
-    judged: list[Event]
-    warm: dict[str, WarmUp]
+    events: list[Event]
+    live_phases: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
-    judged_in: dict[str, int] = field(default_factory=dict)
+    judging_pass: dict[str, int] = field(default_factory=dict)
     endings: dict[str, list[SlotEnding]] = field(default_factory=dict)
     ordered_s: float = 0.0
 
@@ -75,7 +80,7 @@ class Member:
         started: datetime,
         worker: Launched,
         material: Path,
-        judged: list[Event],
+        events: list[Event],
         facts: dict[str, Any],
     ) -> "Member":
         """Returns the member of a worker that is ready; `facts` is its warm-up report by phase.
@@ -87,82 +92,89 @@ class Member:
             name: {**phase.model_dump(exclude={"seconds", "period"}), "slots": []}
             for name, phase in warm.items()
         }
-        return cls(planned, started, worker, material, judged, warm, timing)
+        return cls(planned, started, worker, material, events, warm, timing)
 
     @property
     def is_stopped_early(self) -> bool:
-        """True once the case was shown to be too slow to be timed any longer."""
+        """True once the case was shown to be too slow for further slots."""
         return "beyond" in self.timing.get("step", {})
 
-    def due(self, number: int) -> list[str]:
-        """Phases timed in pass `number`: the step in each, others in every third from 0 on."""
-        return [name for name in self.warm if name == "step" or number % 3 == 0]
+    def phases_in_pass(self, number: int) -> list[str]:
+        """Returns the phases timed in pass `number`: the step in each, others in every third."""
+        return [name for name in self.live_phases if name == "step" or number % 3 == 0]
 
     def order(
         self, phase: str, stop_after: float | None = None, **order: Any
     ) -> dict[str, Any] | None:
-        """Returns the answer to an order; None if the worker ended or the phase failed.
+        """Returns the answer to an order.
 
-        A failed phase is not timed again; a worker that has ended has no warm phases any more.
+        If the phase failed or the worker ended, removes the phase, or all phases, from
+        `live_phases` and returns None.
         """
         start = time.monotonic()
         answer = self.worker.order({"phase": phase, **order}, stop_after)
         self.ordered_s += time.monotonic() - start
         if answer is None:
-            self.warm.clear()
+            self.live_phases.clear()
         elif "failed" in answer:
-            del self.warm[phase]
-        elif not _is_answer(order, answer):
-            self.refuse(phase, "error", "its worker sent an invalid answer")
+            del self.live_phases[phase]
+        elif not _is_valid_answer(order, answer):
+            self.fail_phase(phase, "error", "its worker sent an invalid answer")
         else:
             return answer
         return None
 
-    def refuse(self, phase: str, status: str, reason: str) -> None:
+    def fail_phase(self, phase: str, status: str, reason: str) -> None:
         """Ends the timing of a phase with the reason."""
-        self.judged.append({"part": phase, "status": status, "reason": reason})
-        del self.warm[phase]
+        self.events.append({"part": phase, "status": status, "reason": reason})
+        del self.live_phases[phase]
 
     def compare_with_oracle(self, phase: str, judge: Judge, draw: Draw) -> None:
-        """Compares the last call of a phase, with the input values of `draw`, with the oracle."""
+        """Compares the last call of a phase with the oracle.
+
+        `draw` tells the values of its input, parameters and upstream.
+        """
         request = self.order(phase, judge=True)
         if request is None:
             return
         events = judge.recheck(self.worker, self.planned.case, self.material, phase, draw, request)
-        self.judged += events
+        self.events += events
         if self.worker.order({"right": passed(events)}) is None:
-            self.warm.clear()
+            self.live_phases.clear()
         elif not passed(events):
-            del self.warm[phase]
+            del self.live_phases[phase]
 
     def cross_check_clock(self, phase: str, slot: dict[str, Any], seconds: float) -> None:
-        """Compares a slot's times with the harness's clock by a burst of calls of about `seconds`.
+        """Runs a burst of about `seconds` and compares the harness's clock with the times that the
+        worker reported for a slot.
 
-        A slot of one call needs no burst: the harness's clock measured it already.
+        No burst is needed if the slot was one call, whose time agrees with the harness's clock.
         """
         if slot["calls"] == 1 and slot["wall"] >= LEAST_SHARE * slot["elapsed"]:
             return
         order = partial(self.order, phase, seed=getrandbits(62))
-        if phase in self.warm and (
-            reason := contradiction(order, min(slot["wall"], self.warm[phase].seconds), seconds)
+        if phase in self.live_phases and (
+            reason := contradiction(
+                order, min(slot["wall"], self.live_phases[phase].seconds), seconds
+            )
         ):
-            self.refuse(phase, "implausible", reason)
+            self.fail_phase(phase, "implausible", reason)
 
     def measure_energy(self, meter: EnergyMeter) -> None:
-        order, seconds = (
-            partial(self.order, "step", seed=getrandbits(62)),
-            self.warm["step"].seconds,
-        )
+        """Adds the energy of a step to its timing."""
+        order = partial(self.order, "step", seed=getrandbits(62))
+        seconds = self.live_phases["step"].seconds
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
     def reject_distinguishable_calls(self, phase: str) -> None:
-        """Rejects a phase if its calls differ at the end of a slot, where one is judged."""
-        if phase in self.warm and (reason := other_endings(self.endings.get(phase, []))):
-            self.refuse(phase, "implausible", reason)
+        """Rejects a phase whose last calls of slots, one of which is judged, take longer than the
+        others."""
+        if phase in self.live_phases and (reason := other_endings(self.endings.get(phase, []))):
+            self.fail_phase(phase, "implausible", reason)
 
 
-def _is_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
-    """True for a valid answer to `order`: an adapter can write to the pipe too."""
+def _is_valid_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
+    """Returns whether `answer` is valid: an adapter could write to the worker's pipe."""
     if "burst" in order:
         return isinstance(answer.get("took"), float)
     if "judge" in order:
@@ -184,9 +196,9 @@ def _is_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
 
 
 class LiveSet:
-    """Members on one device, and a canary: a process that always runs the same task.
+    """The members on one device and a canary process, which always runs the same task.
 
-    `canary` has its seconds in each pass, None where another program used its core.
+    `canary_seconds`: seconds of the canary in each pass; None if another program used its core.
     """
 
     def __init__(
@@ -195,36 +207,37 @@ class LiveSet:
         monitor: Monitor,
         judge: Judge,
         start_canary: Callable[[], Launched],
-        tell: Callable[[str], None],
+        on_progress: Callable[[str], None],
         meter: EnergyMeter | None = None,
     ):
         """Without a `meter` the energy of a step is unknown. Raises CannotStart."""
-        self.meter = meter
-        self.measure, self.monitor, self.judge, self.tell = measure, monitor, judge, tell
+        self.measure, self.monitor, self.judge, self.meter = measure, monitor, judge, meter
+        self.on_progress = on_progress
         self.cores = measure.threads or len(usable_cores())
         self.members: list[Member] = []
         self.passes = 0
-        self.canary: list[float | None] = []
-        self._canary = start_canary()
-        self._canary.answer()
+        self.canary_seconds: list[float | None] = []
+        self._canary_process = start_canary()
+        self._canary_process.answer()
 
     def time_passes(self, random: Random) -> None:
         """Times the members in passes; pass numbers continue from earlier calls.
 
-        Every phase is judged once, by the last call of a slot that looks like any other and ends
-        earlier. A worker can predict neither the pass nor the call.
+        One call of every phase is judged: the last of a further slot, which ends at a random
+        moment. A worker can predict neither the pass nor the call, and cannot tell that slot from
+        the others.
         """
         passes = range(self.measure.passes)
         for member in self.members:
-            for phase in member.warm:
-                member.judged_in[phase] = random.choice(
-                    [number for number in passes if phase in member.due(number)]
+            for phase in member.live_phases:
+                member.judging_pass[phase] = random.choice(
+                    [number for number in passes if phase in member.phases_in_pass(number)]
                 )
         for number in passes:
             timed = [
                 member
                 for member in self.members
-                if member.warm and not member.is_stopped_early
+                if member.live_phases and not member.is_stopped_early
                 if number < LEAST_PASSES or member.ordered_s < self.measure.budget
             ]
             if timed:
@@ -232,37 +245,37 @@ class LiveSet:
                 self._stop_slow(timed)
         self.passes += len(passes)
         for member in self.members:
-            for phase in list(member.judged_in):
-                if phase in member.warm:
+            for phase in list(member.judging_pass):
+                if phase in member.live_phases:
                     self._judge(member, phase, random)
                 if slots := member.timing[phase]["slots"]:
                     member.cross_check_clock(phase, slots[-1], self.measure.slot / 2)
-            for phase in list(member.warm):
+            for phase in list(member.live_phases):
                 member.reject_distinguishable_calls(phase)
-            if self.meter and "step" in member.warm:
+            if self.meter and "step" in member.live_phases:
                 member.measure_energy(self.meter)
 
     def _pass(self, number: int, members: list[Member], random: Random) -> None:
-        self.tell(f"pass {number + 1} of {self.measure.passes}, {len(members)} alive")
+        """Times a slot of each phase of the members; repeats disturbed slots once."""
+        cases = units.counted(len(members), "case")
+        self.on_progress(f"pass {number + 1} of {self.measure.passes}, {cases}")
         self._run_canary()
-        again: list[tuple[Member, str]] = []
+        disturbed_slots: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):
-            for phase in member.due(number):
-                if judged := member.judged_in.get(phase) == number:
-                    del member.judged_in[phase]
+            for phase in member.phases_in_pass(number):
+                if is_judged := member.judging_pass.get(phase) == number:
+                    del member.judging_pass[phase]
                     self._judge(member, phase, random)
-                if (
-                    phase not in member.warm
-                    or (slot := self._slot(self.passes + number, member, phase)) is None
-                ):
+                slot = self._slot(self.passes + number, member, phase)
+                if slot is None:
                     continue
                 member.timing[phase]["slots"].append(slot)
                 if slot["disturbed"]:
-                    again.append((member, phase))
-                if judged:
+                    disturbed_slots.append((member, phase))
+                if is_judged:
                     member.cross_check_clock(phase, slot, self.measure.slot / 2)
-        for member, phase in again:
-            slot = self._slot(self.passes + number, member, phase) if phase in member.warm else None
+        for member, phase in disturbed_slots:
+            slot = self._slot(self.passes + number, member, phase)
             if slot and not slot["disturbed"]:
                 member.timing[phase]["slots"][-1] = slot
 
@@ -272,48 +285,41 @@ class LiveSet:
         if factor := self.measure.leave_beyond:
             passes: dict[int, dict[int, dict[str, Any]]] = {}
             for index, member in enumerate(members):
-                for slot in member.timing["step"]["slots"] if "step" in member.warm else ():
+                for slot in member.timing["step"]["slots"] if "step" in member.live_phases else ():
                     if slot["pass"] >= self.passes:
                         passes.setdefault(slot["pass"], {})[index] = slot
             for index in beyond([passes[number] for number in sorted(passes)], factor):
                 members[index].timing["step"]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:
-        """Judges a random call of a slot."""
-        seed, most = random.getrandbits(62), member.warm[phase].length(self.measure.slot)
-        answer = member.order(phase, random.uniform(0.0, most), seed=seed)
+        """Runs a further slot that ends at a random moment, and has its last call compared with
+        the oracle. The slot is not recorded."""
+        seed, longest = random.getrandbits(62), member.live_phases[phase].length(self.measure.slot)
+        answer = member.order(phase, random.uniform(0.0, longest), seed=seed)
         if answer is not None:
             member.compare_with_oracle(phase, self.judge, draw_of(seed, answer["last"], phase))
 
     def _slot(self, number: int, member: Member, phase: str) -> dict[str, Any] | None:
+        """Times a slot and returns it for the record; None if the phase has failed."""
+        if phase not in member.live_phases:
+            return None
         busy, start, wall = Busy(), time.monotonic(), time.perf_counter()
-        answer = member.order(
-            phase, member.warm[phase].length(self.measure.slot), seed=getrandbits(62)
-        )
+        stop_after = member.live_phases[phase].length(self.measure.slot)
+        answer = member.order(phase, stop_after, seed=getrandbits(62))
         if answer is None:
             return None
         elapsed = time.monotonic() - start
-        foreign, slowed = (
-            busy.foreign_cores(answer["cpu"], elapsed),
-            self.monitor.slowed_since(wall),
-        )
+        foreign = busy.foreign_cores(answer["cpu"], elapsed)
+        slowed = self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
-        device = (
-            (member.order(phase, seed=getrandbits(62), device=True) or {}).get("device", {})
-            if clock == "events"
-            else {}
-        )
+        device: dict[str, Any] = {}
+        if clock == "events":
+            times = member.order(phase, seed=getrandbits(62), device=True)
+            device = times["device"] if times else {}
         disturbed = disturbance(
             answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed
         )
-        if (
-            not disturbed or self.cores == 1
-        ):  # the thread that ends the slot may use the core of its last call
-            last = answer["last_busy" if disturbed else "last_wall"]
-            ending = SlotEnding(
-                last, answer["slot"]["wall"], answer["slot"]["high"], bool(disturbed)
-            )
-            member.endings.setdefault(phase, []).append(ending)
+        self._note_ending(member, phase, answer, bool(disturbed))
         return {
             **answer["slot"],
             **device,
@@ -322,17 +328,34 @@ class LiveSet:
             "disturbed": disturbed,
         }
 
+    def _note_ending(
+        self, member: Member, phase: str, answer: dict[str, Any], disturbed: bool
+    ) -> None:
+        """Notes the last call of a slot.
+
+        The thread that ends a slot may delay just that call. In a disturbed slot the call's CPU
+        time is therefore noted; on several cores nothing, because waiting threads use CPU time.
+        """
+        if disturbed and self.cores > 1:
+            return
+        slot, last = answer["slot"], answer["last_busy" if disturbed else "last_wall"]
+        ending = SlotEnding(last, slot["wall"], slot["high"], disturbed)
+        member.endings.setdefault(phase, []).append(ending)
+
     def _run_canary(self) -> None:
-        answer = self._canary.order({})
+        answer = self._canary_process.order({})
         steady = answer is not None and answer["wall"] <= 1.05 * answer["cpu"]
-        self.canary.append(round(answer["wall"], 6) if answer is not None and steady else None)
+        self.canary_seconds.append(
+            round(answer["wall"], 6) if answer is not None and steady else None
+        )
 
     def all_but_the_fastest(self) -> list[Member]:
-        """All members but the one with the shortest step, with which all others are compared."""
+        """Returns all members but the fastest in warm-up, which stays alive as the link to the
+        next ones."""
         fastest = min(
             self.members,
             key=lambda member: (
-                member.warm["step"].seconds if "step" in member.warm else float("inf")
+                member.live_phases["step"].seconds if "step" in member.live_phases else float("inf")
             ),
         )
         return [member for member in self.members if member is not fastest]
@@ -351,7 +374,7 @@ class LiveSet:
         for member in self.members:
             member.worker.end()
         try:
-            self._canary.order({"end": True})
+            self._canary_process.order({"end": True})
         finally:
-            outcome = self._canary.end()
+            outcome = self._canary_process.end()
         return outcome.cpu_seconds

@@ -184,7 +184,7 @@ def test_a_worker_that_dies_ends_no_other():
 def test_the_canary_runs_in_every_pass_and_counts_only_undisturbed():
     live = live_set(Worker())
     live.time_passes(Random(1))
-    assert live.canary == [None if number == 1 else 0.03 for number in range(10)]
+    assert live.canary_seconds == [None if number == 1 else 0.03 for number in range(10)]
 
 
 def test_passes_of_a_second_set_go_on_behind_those_of_the_first():
@@ -201,12 +201,12 @@ def test_passes_of_a_second_set_go_on_behind_those_of_the_first():
 def test_a_worker_whose_seconds_are_too_long_is_refused_and_timed_no_more():
     live = live_set(Worker(phases=("step",), honest=False), Worker("b", phases=("step",)))
     live.time_passes(Random(1))
-    (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
+    (said,) = [event for event in live.members[0].events if event["status"] == "implausible"]
     assert (
         said["part"] == "step"
         and "reports 1.00 ms a call, while the harness's clock measured" in said["reason"]
     )
-    assert live.members[0].warm == {}
+    assert live.members[0].live_phases == {}
     assert len(passes_of(live.members[1], "step")) == 10
 
 
@@ -219,12 +219,12 @@ def test_a_worker_that_works_only_in_calls_that_may_be_judged_is_refused(monkeyp
         Worker("b", phases=("step",), step=0.002, ending=1.2),
     )
     live.time_passes(Random(1))
-    (said,) = [event for event in live.members[0].judged if event["status"] == "implausible"]
+    (said,) = [event for event in live.members[0].events if event["status"] == "implausible"]
     assert (
         said["reason"]
         == "judged calls take 6.00 ms, others 2.00 ms: the adapter treats them differently"
     )
-    assert not live.members[0].warm and live.members[1].warm
+    assert not live.members[0].live_phases and live.members[1].live_phases
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_in_every_adapter(
     live.time_passes(Random(1))
     assert [
         event["status"]
-        for event in live.members[0].judged
+        for event in live.members[0].events
         if "status" in event and event["status"] != "ok"
     ] == (["implausible"] if refused else [])
 
@@ -262,7 +262,9 @@ def test_what_the_judge_says_is_kept_and_a_phase_that_it_rejects_is_timed_no_mor
     live = live_set(Worker(phases=("backward",)))
     live.time_passes(Random(1))
     (member,) = live.members
-    assert member.judged == [wrong, {"part": "recheck", "status": "ok"}] and member.warm == {}
+    assert (
+        member.events == [wrong, {"part": "recheck", "status": "ok"}] and member.live_phases == {}
+    )
     assert {"right": False} in member.worker.log
 
 
@@ -277,7 +279,7 @@ def test_an_answer_that_makes_no_sense_costs_its_phase_only(junk):
     live = live_set(worker)
     live.time_passes(Random(1))
     (member,) = live.members
-    assert [event["reason"] for event in member.judged if event["part"] == "forward"] == [
+    assert [event["reason"] for event in member.events if event["part"] == "forward"] == [
         "its worker sent an invalid answer"
     ]
     assert len(passes_of(member, "step")) == 10
@@ -303,7 +305,7 @@ def test_a_worker_that_can_tell_no_times_of_the_device_is_timed_without_them():
     live = live_set(Worker(device={}))
     live.time_passes(Random(1))
     assert len(passes_of(live.members[0], "step")) == 10
-    assert {event["status"] for event in live.members[0].judged} == {"ok"}
+    assert {event["status"] for event in live.members[0].events} == {"ok"}
 
 
 @pytest.mark.parametrize(
@@ -312,5 +314,5 @@ def test_a_worker_that_can_tell_no_times_of_the_device_is_timed_without_them():
 def test_times_of_the_device_that_make_no_sense_end_their_phase(junk):
     live = live_set(Worker(device=junk, phases=("step",)))
     live.time_passes(Random(1))
-    (event,) = live.members[0].judged
+    (event,) = live.members[0].events
     assert event["reason"] == "its worker sent an invalid answer"
