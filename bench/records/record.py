@@ -132,7 +132,7 @@ class RecordedPart(_StrictRecord):
     floor_s: schema.Seconds | None = None
 
 
-class Ending(_StrictRecord):
+class RecordedCase(_StrictRecord):
     """The case and the block of a record, and how the case ended, part by part."""
 
     schema_version: Literal[2] = Field(SCHEMA, alias="schema")
@@ -152,7 +152,7 @@ class Ending(_StrictRecord):
     proof: schema.RecordedProof | None = None
 
 
-class Record(Reported, Ending):
+class Record(Reported, RecordedCase):
     """The outcome of one case in one block, part by part, or the reason why it failed. SI units;
     unknown is null.
 
