@@ -10,7 +10,7 @@ from support.synthetic import blocks, disturbed, table_of
 
 from snnbench.records.quality import MOST_DISTURBED
 from snnbench.report.files import read_results
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import csv_text
 
 UNTIMED = {"coverage"}
 """Timed just long enough to see that it runs."""

@@ -1,6 +1,11 @@
-"""Memory of JAX on a GPU."""
+"""Memory of JAX on a GPU; `snnbench.measure.memory` reads that of a CPU."""
 
 from typing import Any
+
+
+def planned_bytes(plan: Any) -> int:
+    """Returns the bytes of results and temporary memory in XLA's plan of a call."""
+    return int(plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
 
 
 class JaxMemory:
@@ -23,5 +28,5 @@ class JaxMemory:
         """Returns (bytes in use at reset, most bytes in use since, None: XLA reserves for the whole
         process)."""
         if (call := self.program.last_call) not in self.plans:
-            self.plans[call] = self.program.allocated()
+            self.plans[call] = planned_bytes(self.program.memory_analysis())
         return self.before, self.before + self.plans[call], None

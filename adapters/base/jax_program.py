@@ -22,7 +22,7 @@ from snnbench.core.network import INPUT, Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.rolling import rolled
 
-from .jax_memory import JaxMemory
+from .jax_memory import JaxMemory, planned_bytes
 from .jax_network import JaxNetwork, JaxSpelling, NodeArrays, Pullback, Value
 from .jax_training import Updates, loss_of
 
@@ -203,16 +203,10 @@ class JaxProgram(Program):
         with self.compiling:
             return getattr(self, name)(*arguments)
 
-    def allocated(self) -> int:
-        """Bytes that XLA's plan of the last call allocates: its results and its temporary
-        memory."""
-        plan = (
-            getattr(self, self.last_call)
-            .lower(*self.shapes[self.last_call])
-            .compile()
-            .memory_analysis()
-        )
-        return int(plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
+    def memory_analysis(self) -> Any:
+        """Returns XLA's plan of the memory of the last call."""
+        lowered = getattr(self, self.last_call).lower(*self.shapes[self.last_call])
+        return lowered.compile().memory_analysis()
 
     def _result(
         self, x: Value, borders: dict[str, Value], value: Value | None, **more: Any
@@ -281,7 +275,7 @@ class JaxProgram(Program):
                     "parameters": bytes_of(self.parameters),
                     "optimizer": bytes_of(self.states),
                     "feature maps": bytes_of(x),
-                    "planned together": self.allocated(),
+                    "planned together": planned_bytes(self.memory_analysis()),
                 }
             )
             result.unknown = "XLA compiles a step into one program: it has no stages"

@@ -18,7 +18,7 @@ from ..records.store import ResultFolder
 from ..report.figures import NAMES
 from ..report.files import REPORT, ReadResults, plotted, read_results, write_plots, write_report
 from ..report.plots import ALL, DRAWING, Choice
-from ..report.tables.csv import csv_text
+from ..report.table import csv_text
 from ..report.tables.latex import latex_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text

@@ -1,4 +1,4 @@
-"""The statuses of cases, of an exception or an error text, and the limits of error texts."""
+"""The statuses of cases, and of an exception or an error text."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,7 @@ from ..common.mistakes import ConfigError
 from ..common.texts import cut
 from .case import PHASES
 from .contract import BuildFailed, RankAbsent, RankDied, Unsupported
+from .text_limits import LONGEST_REASON
 
 STATUSES = (
     "ok", "unsupported", "pruned", "oom_gpu", "oom_host", "timeout", "interrupted",
@@ -38,21 +39,6 @@ _HOST_MEMORY = (
     "cannot allocate memory for thread-local data", "out of memory allocating",
 )  # fmt: skip
 NO_SPACE = "No space left on device"
-
-# An exception of a compiler can have megabytes. These limits keep events and records small; what is
-# printed of them is shorter still (`common.texts.SHOWN`, `report.answer.MOST_OF_A_REASON`).
-LONGEST_REASON = 2000
-"""Characters of an exception in one line; the beginning is kept."""
-LONGEST_FOR_JUDGE = 4000
-"""Characters of an exception in a call for the judge, which finds its status in them; the beginning
-is kept."""
-LONGEST_TRACEBACK = 4000
-"""Characters of a traceback; its middle is cut out, as it begins with the adapter's line and ends
-with the error."""
-TAIL_BYTES = 4096
-"""Size of the end of a worker's output in its record: a process that dies says why last."""
-LONGEST_TEXT = 10_000
-"""Characters of any text in a record, wherever it was written; the beginning is kept."""
 
 OWN_SIZE = "own size"
 """Prefix of a proof's stage at the size of the case."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from ..core.status import TAIL_BYTES
+from ..core.text_limits import TAIL_BYTES
 
 
 class CannotStart(Exception):

@@ -18,7 +18,7 @@ from typing import Any
 from ..common.files import naming, own_folder
 from ..common.texts import clean
 from ..core.network import TEXTS
-from ..core.status import TAIL_BYTES
+from ..core.text_limits import TAIL_BYTES
 from .events import MOST_BYTES, read_events, read_object
 from .executor import CannotStart, Ending, Executor
 from .local import LocalExecutor

@@ -14,8 +14,7 @@ from .figures import Figure, coverage_map, figures_of
 from .page.page import html_text
 from .page.reproduce import ResultSet, given_by_command, result_set
 from .plots import Choice, drawn
-from .table import Table
-from .tables.csv import csv_text
+from .table import Table, csv_text
 from .tables.frame import parquet_bytes
 from .tables.latex import latex_text
 

@@ -1,5 +1,7 @@
 """All cases of a report with everything computed from them, once, for all of its parts."""
 
+import csv
+import io
 import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
@@ -16,6 +18,8 @@ from .columns.metric import Entry, Metric
 from .columns.metrics import METRICS
 from .coverage import Conditions
 
+FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""First characters of a spreadsheet's formula."""
 STEP = re.compile(r"\bstep\b")
 MOST_TOGETHER = 100
 """Approximate number of cases whose processes are alive at once."""
@@ -148,3 +152,22 @@ class Table:
         parts = [where[axis] for axis in (*data, *self.conditions.varying_axes) if axis in where]
         parts += [self.phase(where["phase"])] if "phase" in where else []
         return " · ".join(filter(None, (before, *parts, behind)))
+
+
+def csv_text(table: Table) -> str:
+    """Returns results.csv: column names, then a row per case; unknown values are empty."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
+    writer.writeheader()
+    for entry in table.entries:  # the writer leaves the cell of None empty
+        writer.writerow({name: _cell(value) for name, value in entry.values.items()})
+    return stream.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Writes booleans in lower case; an apostrophe precedes a text that a spreadsheet would
+    compute."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    computed = isinstance(value, str) and value.lstrip().startswith(FORMULA_STARTS)
+    return f"'{value}" if computed else value

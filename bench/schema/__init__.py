@@ -24,7 +24,8 @@ from ..common.mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
 from ..common.texts import anonymous, clean, cut
 from ..core.breakdown import KINDS, STAGES
 from ..core.case import PHASES
-from ..core.status import LONGEST_TEXT, PARTS, STATUSES
+from ..core.status import PARTS, STATUSES
+from ..core.text_limits import LONGEST_TEXT
 
 if TYPE_CHECKING:
     Status = str

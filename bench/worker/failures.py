@@ -7,7 +7,7 @@ from pathlib import Path
 from ..common.texts import cut
 from ..core.contract import Unsupported
 from ..core.fingerprint import files_of, folder_of
-from ..core.status import LONGEST_TRACEBACK
+from ..core.text_limits import LONGEST_TRACEBACK
 
 MISSING = (
     (ModuleNotFoundError, r"No module named '(?P<module>[^']+)'"),

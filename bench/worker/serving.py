@@ -13,7 +13,7 @@ from ..core.case import Case
 from ..core.complete import whole
 from ..core.contract import CONTRACT_ERRORS, Adapter, FixedPoint, Program
 from ..core.result import BY_HARNESS, Answer
-from ..core.status import LONGEST_FOR_JUDGE
+from ..core.text_limits import LONGEST_FOR_JUDGE
 from ..workloads import workload_of
 from .channel import Channel
 from .failures import from_author, lack

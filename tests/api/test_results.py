@@ -13,7 +13,7 @@ from support.slow import representatives
 import snnbench
 from snnbench.report.columns.metrics import METRICS
 from snnbench.report.files import read_results
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import csv_text
 from snnbench.report.tables.frame import TYPED, dtype_of
 
 

@@ -18,7 +18,7 @@ from snnbench.records.compare import compare_sets
 from snnbench.records.merge import merge_folders
 from snnbench.records.store import ResultFolder, SetPlan
 from snnbench.report.files import read_results, write_report
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import csv_text
 from snnbench.report.tables.markdown import markdown_text
 
 KINDS = ("record", "environment", "planned", "experiment")

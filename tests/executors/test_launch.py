@@ -11,7 +11,7 @@ import psutil
 import pytest
 from support.scripted import END, Scripted
 
-from snnbench.core.status import TAIL_BYTES
+from snnbench.core.text_limits import TAIL_BYTES
 from snnbench.executors.events import MOST_BYTES
 from snnbench.executors.launch import Launched, NoAnswerInTime, Surroundings, launch
 from snnbench.runner.outcome import verdict

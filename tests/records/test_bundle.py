@@ -11,7 +11,7 @@ from snnbench.community.bundle import bundle_of, text_of
 from snnbench.records.bundle import BundleFile, stored_set
 from snnbench.records.store import ResultFolder
 from snnbench.report.files import read_results
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import csv_text
 
 
 @pytest.mark.parametrize("name", ["quickstart", "memory", "history-snntorch"])

@@ -13,8 +13,7 @@ from snnbench.records.compare import compare_sets
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.records.store import ResultFolder
-from snnbench.report.table import Table
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import Table, csv_text
 
 
 def calls(cases: int, folder: Path, monkeypatch) -> Counter:

@@ -14,8 +14,7 @@ from snnbench.records.rows import comparison_group, rows_of
 from snnbench.report.comparison import summary
 from snnbench.report.page.page import html_text
 from snnbench.report.plots import paper_spec
-from snnbench.report.table import Table
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import Table, csv_text
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
 from snnbench.report.tables.terminal import print_tables

@@ -16,8 +16,7 @@ from snnbench.report.columns.metrics import METRICS
 from snnbench.report.figures import figures_of
 from snnbench.report.page.page import html_text
 from snnbench.report.plots import drawn
-from snnbench.report.table import Table
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import Table, csv_text
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
 from snnbench.report.words import axis_of

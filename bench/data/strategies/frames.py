@@ -19,7 +19,7 @@ class Frames(Loading):
     constructions = {"packed": set(), "uint8": set(), "memmap": {"loader"}}
 
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
-        from .counts import Memmap, Packed, Uint8
+        from .frames_strategies import Memmap, Packed, Uint8
 
         named: dict[str, type[Strategy]] = {"packed": Packed, "uint8": Uint8, "memmap": Memmap}
         return named[case.construction](case, folder, cache)

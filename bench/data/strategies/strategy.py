@@ -1,8 +1,8 @@
 """The base class of strategies.
 
-To add a strategy: a subclass in `counts.py` or, of tonic, in `caches.py`, its name in `frames.py`
-or `tonic.py` (twice, and in `through_loader` if it uses torch's DataLoader), and a line in
-`docs/data.md`. Tests and reports find it by that name.
+To add a strategy: a subclass in `frames_strategies.py` or, of tonic, in `tonic_strategies.py`, its
+name in `frames.py` or `tonic.py` (twice; with the trait `loader` if it uses torch's DataLoader),
+and a line in `docs/data.md`. Tests and reports find it by that name.
 """
 
 import os

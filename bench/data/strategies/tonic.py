@@ -23,7 +23,7 @@ class Tonic(Loading):
     }
 
     def strategy(self, case: Case, folder: Path, cache: Path) -> Strategy:
-        from .caches import Coo, DiskCache, MemoryCache, Naive
+        from .tonic_strategies import Coo, DiskCache, MemoryCache, Naive
 
         named: dict[str, type[Strategy]] = {
             "naive": Naive,

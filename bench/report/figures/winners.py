@@ -1,5 +1,5 @@
 """Winner maps: the fastest framework of layers by neurons × time steps, and of networks by their
-sizes, for each precision and other condition."""
+sizes, for each precision and other condition. `colours.py` chooses the frameworks' colours."""
 
 import re
 from typing import Any

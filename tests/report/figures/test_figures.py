@@ -15,7 +15,7 @@ from snnbench.report.figures import figures_of, substituted
 from snnbench.report.figures.slots import _range
 from snnbench.report.files import read_results
 from snnbench.report.plots import DRAWING, paper_spec
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import csv_text
 
 
 @pytest.mark.parametrize("source", ["example", "quickstart"])

@@ -11,8 +11,7 @@ from playwright.sync_api import expect
 from support.slow import representatives
 
 from snnbench.common import units
-from snnbench.report.table import Table
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import Table, csv_text
 
 LOOK = (Path(__file__).parent / "look_at_page.js").read_text()
 """Returns sentences on what is wrong with a page as it is shown."""

@@ -10,8 +10,7 @@ from support.synthetic import record, table_of
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
 from snnbench.report.columns.metrics import METRICS
-from snnbench.report.table import Table
-from snnbench.report.tables.csv import csv_text
+from snnbench.report.table import Table, csv_text
 
 
 def text() -> str:
@@ -23,7 +22,7 @@ def text() -> str:
 
 
 def test_the_golden_records_give_the_golden_table():
-    """`PYTHONPATH=tests python tests/report/tables/test_csv.py` writes the file after a wanted
+    """`PYTHONPATH=tests python tests/report/test_csv.py` writes the file after a wanted
     change."""
     assert text() == (GOLDEN / "results-2.csv").read_text()
 
