@@ -71,7 +71,7 @@ def plan(
     console.print(table)
     for sentence in reasons(cases):
         console.print(sentence, soft_wrap=True, markup=False)
-    blocks = units.counted(measure.sure_blocks, "block") + (
+    blocks = units.counted(measure.planned_blocks, "block") + (
         f" to {measure.most_blocks}" if measure.may_have_further_blocks else ""
     )
     fewest = ", for the fewest" if measure.may_have_further_blocks else ""

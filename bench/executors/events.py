@@ -27,7 +27,7 @@ from ..schema import (
 )
 from ..schema.reported import Reported
 
-SENSELESS = "its worker reported what makes no sense"
+SENSELESS = "its worker sent an invalid report"
 NEEDED = {
     "end": ["cpu_seconds"],
     "describe": ["adapters", "environment"],

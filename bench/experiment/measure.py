@@ -70,7 +70,7 @@ class Measure(BaseModel):
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
 
     @property
-    def sure_blocks(self) -> int:
+    def planned_blocks(self) -> int:
         """Blocks that every case has: one if nothing is timed."""
         return self.blocks if self.timed else 1
 

@@ -59,9 +59,9 @@ class Running:
             None,
         )
         self._file = _RunningFile(job=job or NO_JOB, died={} if fresh else _deaths(folder))
-        self.now([], 0)
+        self.mark([], 0)
 
-    def now(self, case_ids: Iterable[str], block: int) -> None:
+    def mark(self, case_ids: Iterable[str], block: int) -> None:
         """Writes that these cases run from now on."""
         self._file.now = [_name(case_id, block) for case_id in case_ids]
         if self._file.job != NO_JOB or self.folder.running.exists():

@@ -33,14 +33,14 @@ class SetPlan:
     """The files of a result folder beside its records, as JSON has them.
 
     `planned` names the planned cases by their ids, those of other shards included, so that a
-    missing case is noticed. With `is_part`, it adds to the names that the folder has. A file whose
-    content is None is not written.
+    missing case is noticed. With `is_subset`, it adds to the names that the folder has. A file
+    whose content is None is not written.
     """
 
     experiment: Mapping[str, Any] | None = None
     planned: Mapping[str, str] | None = None
     environments: Sequence[Mapping[str, Any]] = ()
-    is_part: bool = False
+    is_subset: bool = False
 
 
 @contextmanager
@@ -187,7 +187,7 @@ class ResultFolder:
 
     def write_plan(self, plan: SetPlan) -> None:
         """Writes the files of a plan, without names of the user and the machine."""
-        earlier = self.read_planned()[0] if plan.is_part else {}
+        earlier = self.read_planned()[0] if plan.is_subset else {}
         documents: dict[Path, Mapping[str, Any] | None] = {
             self.experiment: plan.experiment,
             self.planned: plan.planned and {**earlier, **plan.planned},

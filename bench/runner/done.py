@@ -54,7 +54,7 @@ class Done:
 
         A case that ended without times, or stopped early, in the first block is in no other.
         """
-        results = [self.result(planned, block) for block in range(self.measure.sure_blocks)]
+        results = [self.result(planned, block) for block in range(self.measure.planned_blocks)]
         blocks = (
             0
             if planned.status or (results[0] is not None and results[0].is_last)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from .. import __version__
 from ..common.files import node_folder, own_folder
@@ -41,17 +42,21 @@ from .planning import Plan, PlannedCase
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that contains the package: the root of a checkout."""
-ENDS_LARGER_CASES = ("oom_gpu", "oom_host", "timeout")
+PRUNING_STATUSES = ("oom_gpu", "oom_host", "timeout")
+"""Statuses of a case after which larger ones are not run: `pruned`."""
 
 
 @dataclass
-class Finished:
-    """A case that has ended in a block. `resumed`: its record existed already. `done` of `total`:
-    how many have ended. `to_measure`: known remaining measurements. `note`: a text for users."""
+class CaseReport:
+    """Reports that a case has ended in a block.
+
+    `resumed`: the record is from an earlier run. `ended`/`total`: ended cases, counted once a
+    block. `to_measure`: measurements still to do, as far as known. `note`: a message for the user.
+    """
 
     record: Record
     resumed: bool
-    done: int
+    ended: int
     total: int
     to_measure: int
     note: str | None = None
@@ -61,17 +66,17 @@ def execute(
     plan: Plan,
     folder: ResultFolder,
     fresh: bool,
-    show: Callable[[Finished], None],
-    tell: Callable[[str], None],
-    say: Callable[[str], None],
+    on_case: Callable[[CaseReport], None],
+    on_progress: Callable[[str], None],
+    on_warning: Callable[[str], None],
 ) -> tuple[bool, list[str]]:
     """Runs the cases of the plan's shard; writes their records into `folder`.
 
-    `show` is called for every ended case, `tell` with words on what happens in between, `say` with
-    sentences on a busy machine and on what is measured again. With `fresh`, finished cases are
-    measured again. Returns whether the run was interrupted, and a sentence for every file that
-    another process changed during the run and that was restored. Raises ConfigError if the folder
-    cannot be used: see `ResultFolder.begin`.
+    `on_case` is called for each ended case, `on_progress` with a status text, `on_warning` if the
+    machine is busy or earlier cases are measured again. With `fresh`, finished cases are measured
+    again. Returns whether the run was interrupted, and a sentence for every file that another
+    process changed during the run and that was restored. Raises ConfigError if the folder cannot be
+    used: see `ResultFolder.begin`.
     """
     adapters = plan.experiment.adapters
     digests = {case.adapter.reference: case.adapter.source_sha256 for case in plan.cases}
@@ -81,18 +86,18 @@ def execute(
         | {"adapter_sources": [digests.get(reference) for reference in adapters]},
         {planned.id: full_name(planned.case) for planned in plan.cases},
         [*{planned.environment.hash: planned.environment.facts for planned in plan.cases}.values()],
-        is_part=plan.selected,
+        is_subset=plan.is_subset,
     )
-    # Workers write and compile on this node: the folder may lie on a slow, shared disk.
+    # Scratch files go to a local disk: the result folder may be on a slow, shared one.
     with folder.begin(set_plan) as inside, own_folder(node_folder(inside)) as scratch:
         interrupted = False
         try:
-            runner = Runner(plan, folder, scratch, fresh, tell)
+            runner = Runner(plan, folder, scratch, fresh, on_progress)
             busy = busy_warning(load_average(), len(usable_cores()))
             for sentence in [*busy, *reasons(runner.remaining)]:
-                say(sentence)
-            for finished in runner.run():
-                show(finished)
+                on_warning(sentence)
+            for report in runner.run():
+                on_case(report)
         except KeyboardInterrupt:
             interrupted = True
         changed = list(folder.restore())
@@ -104,7 +109,7 @@ def execute(
 class Runner:
     """Runs the cases of a plan's shard into `folder`, which the caller must have locked.
 
-    Temporary files lie in `scratch`. With `fresh`, finished cases are measured again.
+    Temporary files are in `scratch`. With `fresh`, finished cases are measured again.
     """
 
     def __init__(
@@ -113,73 +118,72 @@ class Runner:
         folder: ResultFolder,
         scratch: Path,
         fresh: bool,
-        tell: Callable[[str], None],
+        on_progress: Callable[[str], None],
     ):
-        self.plan, self.folder, self.fresh, self.tell = plan, folder, fresh, tell
+        self.plan, self.folder, self.fresh, self.on_progress = plan, folder, fresh, on_progress
         self.measure, self.seed = plan.experiment.measure, plan.experiment.seed
         self.machine = machine_facts()
-        self.done, self.running = Done(folder, self.measure, self.machine), Running(folder, fresh)
+        self.completed = Done(folder, self.measure, self.machine)
+        self.running = Running(folder, fresh)
         memory = memory_for_workers(self.measure.host_memory, self.machine["memory_bytes"])
         real = plan.experiment.data.folder
-        recordings = Shelf(Path(real) if real else None, tell)
+        recordings = Shelf(Path(real) if real else None, on_progress)
         self.launcher = Launcher(folder, scratch, self.measure, plan.executor, memory, recordings)
-        self.set = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
+        self.set_name = folder.only_set() or f"{plan.experiment.name}-{secrets.token_hex(4)}"
         self.commit = git_commit()
         self.failed: list[tuple[Case, str]] = []
-        self.only_once: set[str] = set()
-        self.blocks = self.measure.sure_blocks
-        self.remaining = [] if fresh else [self.done.remaining(planned) for planned in plan.mine]
-        work = {planned.id: 0 if planned.status else self.blocks for planned in plan.mine}
+        self.first_block_only: set[str] = set()
+        self.planned_blocks = self.measure.planned_blocks
+        self.remaining = (
+            [] if fresh else [self.completed.remaining(planned) for planned in plan.mine]
+        )
+        work = {planned.id: 0 if planned.status else self.planned_blocks for planned in plan.mine}
         work |= {remaining.planned.id: remaining.blocks for remaining in self.remaining}
-        self.tally = Tally(work, self.blocks)
+        self.tally = Tally(work, self.planned_blocks)
 
-    def run(self) -> Iterator[Finished]:
-        """Yields every case of every block, group by group in seeded order.
+    def run(self) -> Iterator[CaseReport]:
+        """Yields every case of every planned block, then of the further blocks that a group needs
+        until its ranks are decided (at most `most_blocks`).
 
-        An interruption leaves all finished records in place. A case that ended without times, or
-        stopped early, in the first block is in no other.
+        Groups are in seeded order. A case that fails or stops early in the first block is left out
+        of the others. An interruption leaves all finished records in place.
         """
         planned_of = {planned.case: planned for planned in self.plan.mine}
         groups = [
             [planned_of[case] for case in group] for group in comparison_groups(list(planned_of))
         ]
-        for block in range(self.blocks):
+        for block in range(self.planned_blocks):
             for group in shuffled(groups, self.seed, block):
                 yield from self._block(group, block)
-        wanted = (
-            {id(group): self._blocks_to_decide(group) for group in groups}
-            if self.measure.timed
-            else {}
-        )
-        for planned, blocks in (
-            (planned, wanted[id(group)])
-            for group in groups
-            if wanted
-            for planned in self._timed_again(group)
-        ):
-            missing = [
-                block
-                for block in range(self.blocks, blocks)
-                if self.fresh or self.done.result(planned, block) is None
-            ]
-            self.tally.add(planned.id, blocks - self.blocks, len(missing))
-        for block in range(self.blocks, max(wanted.values(), default=0)):
-            for group in shuffled(
-                [group for group in groups if block < wanted[id(group)]], self.seed, block
-            ):
+        if self.measure.timed:
+            yield from self._further_blocks(groups)
+
+    def _further_blocks(self, groups: list[list[PlannedCase]]) -> Iterator[CaseReport]:
+        needed = [(group, self._blocks_to_decide(group)) for group in groups]
+        for group, blocks in needed:
+            further = range(self.planned_blocks, blocks)
+            for planned in self._without_ended(group):
+                missing = sum(
+                    self.fresh or self.completed.result(planned, block) is None for block in further
+                )
+                self.tally.add(planned.id, len(further), missing)
+        most = max((blocks for _, blocks in needed), default=0)
+        for block in range(self.planned_blocks, most):
+            undecided = [group for group, blocks in needed if block < blocks]
+            for group in shuffled(undecided, self.seed, block):
                 yield from self._block(group, block)
 
-    def _timed_again(self, group: list[PlannedCase]) -> list[PlannedCase]:
-        return [planned for planned in group if planned.id not in self.only_once]
+    def _without_ended(self, group: list[PlannedCase]) -> list[PlannedCase]:
+        return [planned for planned in group if planned.id not in self.first_block_only]
 
     def _blocks_to_decide(self, group: list[PlannedCase]) -> int:
         """Returns the number of blocks that decide the ranks, estimated from the first blocks.
 
-        Native neurons are not compared and need no more.
+        Native neurons are not ranked, so they get the configured blocks only.
         """
         if group[0].case.native:
             return self.measure.blocks
-        keys = {(planned.id, self.done.key(planned)) for planned in self._timed_again(group)}
+        keys = {(planned.id, self.completed.key(planned)) for planned in self._without_ended(group)}
         records = [
             record
             for record in self.folder.read_records()[0]
@@ -191,53 +195,51 @@ class Runner:
             blocks_to_decide(contrasts_with_fastest(first), self.measure.most_blocks),
         )
 
-    def _block(self, group: list[PlannedCase], block: int) -> Iterator[Finished]:
-        """Runs one block of a group; its ranked times are measured side by side.
+    def _block(self, group: list[PlannedCase], block: int) -> Iterator[CaseReport]:
+        """Runs one block of a group, whose cases are timed together.
 
-        Finished records stay unless a case joins the group; then the whole group is timed again.
+        Finished records are kept unless a timed case is added; then the whole group is timed again.
         """
-        group = shuffled(self._timed_again(group), self.seed, block)
+        group = shuffled(self._without_ended(group), self.seed, block)
         results = {
-            planned.id: None if self.fresh else self.done.result(planned, block)
+            planned.id: None if self.fresh else self.completed.result(planned, block)
             for planned in group
         }
-        names = {result.live_set for result in results.values() if result and result.live_set}
-        finished = {
-            id: record
-            for id, record in results.items()
-            if record and not (record.live_set and len(names) > 1)
+        live_sets = {result.live_set for result in results.values() if result and result.live_set}
+        kept = {
+            case_id: record
+            for case_id, record in results.items()
+            if record and not (record.live_set and len(live_sets) > 1)
         }
-        missing = [planned for planned in group if planned.id not in finished]
+        missing = [planned for planned in group if planned.id not in kept]
         together = [
-            planned for planned in group if planned.id in finished and finished[planned.id].live_set
+            planned for planned in group if planned.id in kept and kept[planned.id].live_set
         ]
         notes = {planned.id: self._set_aside(planned, block) for planned in missing}
-        notes |= {
-            planned.id: f"{full_name(planned.case)} is measured again, together with added cases"
-            for planned in together
-        }
+        again = "is measured again, because cases were added to its group"
+        notes |= {planned.id: f"{full_name(planned.case)} {again}" for planned in together}
         for record in self._measured(missing, together, block):
-            finished.pop(record.case_id, None)
-            yield self._finished(record, False, notes.get(record.case_id))
-        for record in finished.values():
-            yield self._finished(record, True)
+            kept.pop(record.case_id, None)
+            yield self._report(record, False, notes.get(record.case_id))
+        for record in kept.values():
+            yield self._report(record, True)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
-        """Renames damaged files of a case and returns a sentence on them."""
+        """Renames damaged files of a case and returns a message, None if there are none."""
         damaged = (
-            self.folder.set_aside(planned.id, block, self.done.key(planned)),
+            self.folder.set_aside(planned.id, block, self.completed.key(planned)),
             self.launcher.set_problem_aside(planned),
         )
         return "\n".join(filter(None, damaged)) or None
 
-    def _finished(self, record: Record, resumed: bool, note: str | None = None) -> Finished:
-        leaves = not record.block and record.is_last
-        if leaves:
-            self.only_once.add(record.case_id)
-        self.tally.end(record.case_id, not resumed, leaves)
-        if record.status in ENDS_LARGER_CASES:
+    def _report(self, record: Record, resumed: bool, note: str | None = None) -> CaseReport:
+        stops = not record.block and record.is_last
+        if stops:
+            self.first_block_only.add(record.case_id)
+        self.tally.end(record.case_id, not resumed, stops)
+        if record.status in PRUNING_STATUSES:
             self.failed.append((record.typed_case, record.status))
-        return Finished(
+        return CaseReport(
             record, resumed, self.tally.ended, self.tally.total, self.tally.to_measure, note
         )
 
@@ -248,68 +250,86 @@ class Runner:
         asked = []
         for planned in missing:
             if planned.status:
-                yield self._unmeasured(planned, block, planned.status, planned.reason)
+                yield self._write_unmeasured(planned, block, planned.status, planned.reason)
             elif reason := dominated(planned.case, self.failed):
-                yield self._unmeasured(planned, block, "pruned", reason)
+                yield self._write_unmeasured(planned, block, "pruned", reason)
             elif self.running.died_twice(planned.id, block):
-                yield self._unmeasured(planned, block, "crash", DIED_TWICE)
+                yield self._write_unmeasured(planned, block, "crash", DIED_TWICE)
             else:
                 asked.append(planned)
         if not asked:
             return
         apart = self.running.apart((planned.id for planned in asked), block)
-        note = partial(self._note, block)
+        mark = partial(self._mark_running, block)
         workers = Block(
-            self.launcher, block, asked[0].case.device, Random(), self.tell, note, apart
+            self.launcher, block, asked[0].case.device, Random(), self.on_progress, mark, apart
         )
         try:
             for ended in workers.measure(asked, together):
                 yield self._write(ended, block)
         except KeyboardInterrupt:
             for planned in workers.unfinished:
-                if self.done.result(planned, block) is None:
-                    self._unmeasured(planned, block, "interrupted", "the run was interrupted")
+                if self.completed.result(planned, block) is None:
+                    self._write_unmeasured(planned, block, "interrupted", "the run was interrupted")
             raise
         finally:
-            self._note(block, [])
+            self._mark_running(block, [])
 
-    def _unmeasured(
+    def _write_unmeasured(
         self, planned: PlannedCase, block: int, status: str, reason: str | None
     ) -> Record:
-        folded = {"status": status, "reason": reason}
-        return self._write(EndedCase(planned, datetime.now(UTC), folded), block)
+        fields = {"status": status, "reason": reason}
+        return self._write(EndedCase(planned, datetime.now(UTC), fields), block)
 
-    def _note(self, block: int, computing: Sequence[PlannedCase]) -> None:
-        self.running.now((planned.id for planned in computing), block)
+    def _mark_running(self, block: int, cases: Sequence[PlannedCase]) -> None:
+        self.running.mark((planned.id for planned in cases), block)
 
     def _write(self, ended: EndedCase, block: int) -> Record:
-        """Writes and returns the record of a case: its plan, its worker's reports and its end."""
-        planned, outcome, folded = ended.planned, ended.outcome, ended.folded
+        """Writes and returns the record of a case."""
+        planned, worker_fields = ended.planned, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]
-        refuse_impossible(folded, outcome.events, planned, self.machine["hash"], threads)
-        environment, key = planned.environment, self.done.key(planned)
+        refuse_impossible(
+            worker_fields, ended.outcome.events, planned, self.machine["hash"], threads
+        )
+        adapter_folder = Path(planned.adapter.reference).parent
+        places = self.launcher.scratch.parent, adapter_folder, ROOT, Path(sys.prefix), Path.cwd()
+        run_fields, worker_fields = unplaced(
+            [self._run_fields(ended, block), worker_fields], places
+        )
+        try:
+            record = understood(RECORD, {**run_fields, **worker_fields})
+        except ValueError as error:
+            record = understood(
+                RECORD, {**run_fields, "status": "error", "reason": f"{SENSELESS}: {error}"}
+            )
+        self.folder.write_record(record)
+        return record
+
+    def _run_fields(self, ended: EndedCase, block: int) -> dict[str, Any]:
+        """Returns the fields of a case's record that do not come from its worker."""
+        planned, outcome = ended.planned, ended.outcome
+        environment, key = planned.environment, self.completed.key(planned)
         earlier = self.folder.record(planned.id, block, key)
         variables = {
             **environment.executor.inherited(),
             **worker_environment(planned.case.device, self.measure.threads),
         }
-        parts = (
-            part for name, part in folded.get("parts", {}).items() if name != "recheck"
-        )  # its seconds are in ordered_s
+        # rechecks are counted in ordered_s already
+        parts = [part for name, part in ended.folded.get("parts", {}).items() if name != "recheck"]
         spent = ended.ordered_s + sum(part.get("seconds") or 0.0 for part in parts)
-        known = dict(
+        return dict(
             snnbench=__version__,
             git_commit=self.commit,
             case_id=planned.id,
             case=planned.case.as_dict(),
-            set=self.set,
+            set=self.set_name,
             block=block,
             live_set=ended.live_set,
             attempt=earlier.attempt + 1 if earlier else 1,
             done_key=key,
             exit_code=outcome.exit_code,
             signal=outcome.signal,
-            stderr_tail="" if folded["status"] == "ok" else outcome.output_tail,
+            stderr_tail="" if ended.folded["status"] == "ok" else outcome.output_tail,
             adapter=planned.adapter.recorded,
             environment={
                 **{name: fact for name, fact in environment.facts.items() if name != "packages"},
@@ -322,24 +342,13 @@ class Runner:
             duration_s=outcome.duration_s,
             overhead_s=outcome.duration_s - spent if outcome.complete else None,
         )
-        adapter_folder = Path(planned.adapter.reference).parent
-        places = self.launcher.scratch.parent, adapter_folder, ROOT, Path(sys.prefix), Path.cwd()
-        known, folded = unplaced([known, folded], places)
-        try:
-            record = understood(RECORD, {**known, **folded})
-        except ValueError as error:
-            record = understood(
-                RECORD, {**known, "status": "error", "reason": f"{SENSELESS}: {error}"}
-            )
-        self.folder.write_record(record)
-        return record
 
 
 class Tally:
-    """Counts ended cases and remaining measurements, a case once for every block.
+    """Counts ended cases and remaining measurements; each block of a case counts as one.
 
-    `work` has by case id the number of `blocks` still to be measured. A case that stops early has
-    ended in all of them, so `ended` and `total` never fall.
+    `work` has by case id the number of `blocks` still to be measured. A case that stops early
+    counts as ended in all blocks.
     """
 
     def __init__(self, work: Mapping[str, int], blocks: int):
@@ -347,7 +356,7 @@ class Tally:
         self.ended, self.total = 0, blocks * len(work)
 
     def end(self, case_id: str, measured: bool, stops: bool = False) -> None:
-        """Counts the end of a case in a block; with `stops` it is in no other block."""
+        """Counts the end of a case in a block; with `stops`, its other blocks are skipped."""
         self.ended += self.blocks if stops else 1
         self.work[case_id] = 0 if stops else max(0, self.work[case_id] - measured)
 
@@ -363,7 +372,7 @@ class Tally:
 
 
 def git_commit(root: Path = ROOT) -> str | None:
-    """Returns the commit checked out in `root`, with `-dirty` behind it if files differ from it.
+    """Returns the commit checked out in `root`, with the suffix `-dirty` if files were changed.
 
     None if `root` is no checkout, even inside another one, or if git gives no answer.
     """

@@ -92,7 +92,7 @@ class PlannedCase:
 @dataclass
 class Plan:
     """An experiment and its cases. `cases` are those of all shards, `mine` those of `shard`.
-    `executor` runs workers of the default environment. `selected` is true if `cases` are a part of
+    `executor` runs workers of the default environment. `is_subset` is true if `cases` are a part of
     the grid (`--only`). `left_out` names the frameworks that `all` omits because they cannot run
     here, `controls` those that versions are compared with."""
 
@@ -101,7 +101,7 @@ class Plan:
     shard: Shard
     mine: list[PlannedCase]
     executor: Executor
-    selected: bool
+    is_subset: bool
     left_out: list[str]
     controls: list[str]
 

@@ -15,7 +15,7 @@ from ..common.texts import SHOWN, brief, clean, cut
 from ..core.case import full_name
 from ..records.rows import Row
 from ..records.store import ResultFolder
-from .execute import Finished, execute
+from .execute import CaseReport, execute
 from .planning import Plan
 
 UNMEASURED = ("unsupported", "env_error", "pruned", "interrupted")
@@ -61,28 +61,26 @@ class Progress:
             self.heartbeat.__exit__()
         self.bar.stop()
 
-    def show(self, finished: Finished) -> None:
+    def show(self, report: CaseReport) -> None:
         """Shows how a case ended."""
         self.heartbeat.note_line()
-        if not finished.resumed and finished.record.status not in UNMEASURED:
-            self.seconds.append(finished.record.duration_s)
-        remaining = self._remaining(finished.to_measure)
-        if finished.note:
-            self.console.print(escape(finished.note), soft_wrap=True)
-        line = brief(
-            f"[{finished.done}/{finished.total}] {ending_of(finished)}", self.console.width
-        )
+        if not report.resumed and report.record.status not in UNMEASURED:
+            self.seconds.append(report.record.duration_s)
+        remaining = self._remaining(report.to_measure)
+        if report.note:
+            self.console.print(escape(report.note), soft_wrap=True)
+        line = brief(f"[{report.ended}/{report.total}] {ending_of(report)}", self.console.width)
         self.console.print(
             escape(line if self.console.is_terminal or not remaining else f"{line} · {remaining}"),
             soft_wrap=True,
         )
-        traceback = finished.record.traceback
+        traceback = report.record.traceback
         if (
-            traceback and not finished.resumed and traceback not in self.tracebacks
+            traceback and not report.resumed and traceback not in self.tracebacks
         ):  # it is the same in every size and block
             self.tracebacks.add(traceback)
             self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
-        self.bar.update(self.task, completed=finished.done, total=finished.total, left=remaining)
+        self.bar.update(self.task, completed=report.ended, total=report.total, left=remaining)
         self.bar.refresh()
 
     def say(self, sentence: str) -> None:
@@ -151,15 +149,15 @@ class Heartbeat:
             pass
 
 
-def ending_of(finished: Finished) -> str:
+def ending_of(report: CaseReport) -> str:
     """One line with the case, its block and its end."""
-    record = finished.record
+    record = report.record
     case = record.typed_case
     what = f"{full_name(case)} block {record.block + 1}"
     step = Row(case, [record]).median("step", "wall")
     outcome = record.status + (f", step {units.seconds(step)}" if step else "")
     reason = f": {record.reason}" if record.reason else ""
-    return f"{what}: {'kept, ' if finished.resumed else ''}{outcome}{reason}"
+    return f"{what}: {'kept, ' if report.resumed else ''}{outcome}{reason}"
 
 
 def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> bool:
@@ -169,7 +167,7 @@ def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Consol
     """
     measure = plan.experiment.measure
     try:
-        total = len(plan.mine) * measure.sure_blocks
+        total = len(plan.mine) * measure.planned_blocks
         with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
             interrupted, changed = execute(
                 plan, folder, fresh, progress.show, progress.tell, progress.say

@@ -20,7 +20,7 @@ def die(tmp_path, monkeypatch):
 
     def job(*computing, block=0, variable="SLURM_JOB_ID", number="97", **more):
         monkeypatch.setenv(variable, number)
-        Running(folder, **more).now(computing, block)
+        Running(folder, **more).mark(computing, block)
         return Running(folder)
 
     return job
@@ -48,8 +48,8 @@ def test_of_several_cases_that_ran_together_none_is_blamed_before_each_ran_alone
 
 def test_a_case_that_ended_is_not_to_blame(die, tmp_path):
     first = die()
-    first.now([A], 0)
-    first.now([], 0)
+    first.mark([A], 0)
+    first.mark([], 0)
     second = die(A)
     assert not second.died_twice(A, 0)
     second.end()
@@ -72,7 +72,7 @@ def test_an_interactive_kill_is_not_counted_against_any_case(tmp_path, monkeypat
         monkeypatch.delenv(name, raising=False)
     folder = ResultFolder(tmp_path)
     for _ in range(3):
-        Running(folder).now([A], 0)
+        Running(folder).mark([A], 0)
     assert not folder.running.exists() and not Running(folder).died_twice(A, 0)
 
 

@@ -202,14 +202,14 @@ def test_a_part_of_a_plan_adds_to_what_the_folder_knows(tmp_path):
     folder, (a, b, c) = ResultFolder(tmp_path), (letter * 16 for letter in "abc")
     assert folder.read_planned() == ({}, [])
     folder.write_plan(SetPlan(planned={a: "case a", b: "case b"}))
-    folder.write_plan(SetPlan(planned={b: "case B"}, is_part=True))
+    folder.write_plan(SetPlan(planned={b: "case B"}, is_subset=True))
     assert folder.read_planned() == ({a: "case a", b: "case B"}, [])
     folder.write_plan(SetPlan(planned={b: "case b"}))
     assert folder.read_planned() == ({b: "case b"}, [])
     folder.planned.write_text("[]")
     names, (sentence,) = folder.read_planned()
     assert not names and sentence.endswith("it must be an object, in braces")
-    folder.write_plan(SetPlan(planned={c: "case c"}, is_part=True))
+    folder.write_plan(SetPlan(planned={c: "case c"}, is_subset=True))
     assert folder.read_planned() == ({c: "case c"}, [])
 
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from support.synthetic import record
 from support.workers import Clock
 
-from snnbench.runner.execute import Finished
+from snnbench.runner.execute import CaseReport
 from snnbench.runner.progress import Heartbeat, Progress
 
 
@@ -78,7 +78,7 @@ def test_the_line_of_a_case_is_one_of_them():
     stream, progress = shown(terminal=False)
     progress.tell("block 1: proving norse")
     Clock.now = 29.0
-    progress.show(Finished(record("torch"), False, 1, 2, 1))
+    progress.show(CaseReport(record("torch"), False, 1, 2, 1))
     Clock.now = 35.0
     assert progress.heartbeat.beat() == 24.0 and not stream.came.is_set()
 

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from support.synthetic import record
 
-from snnbench.runner.execute import Finished, Tally
+from snnbench.runner.execute import CaseReport, Tally
 from snnbench.runner.progress import Progress
 
 
@@ -23,7 +23,7 @@ class Shown:
         )
         self.tally.end(name, not resumed, leaves)
         self.progress.show(
-            Finished(one, resumed, self.tally.ended, self.tally.total, self.tally.to_measure)
+            CaseReport(one, resumed, self.tally.ended, self.tally.total, self.tally.to_measure)
         )
         line = self.stream.getvalue().splitlines()[-1]
         return line.split()[0], line.partition(" · ")[2]
