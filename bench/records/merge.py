@@ -25,11 +25,16 @@ class MergedSet:
 def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> MergedSet:
     """Writes the records of all `folders` into `out`, which may be an earlier merge of them.
 
-    A kill leaves all of the records there or none. Raises ConfigError if a folder is missing, and
-    if `out` has a record that no folder has.
+    A kill leaves all of the records there or none. Raises ConfigError if a folder is missing, if
+    `out` is one of them, and if `out` has a record that no folder has.
     """
     for folder in folders:
         folder.must_exist()
+        if folder.path.resolve() == out.path.resolve():
+            raise ConfigError(
+                f"--out {out}: is one of the folders to merge, whose records must stay; choose "
+                "another --out"
+            )
     out.make()
     merged = MergedSet(" + ".join(dict.fromkeys(folder.name for folder in folders)))
     newest: dict[tuple[str, int, str], tuple[Record, StoredSet]] = {}

@@ -6,6 +6,7 @@ import json
 import pytest
 from support.synthetic import blocks, record
 
+from snnbench.common.mistakes import ConfigError
 from snnbench.records.merge import merge_folders
 from snnbench.records.rows import comparison_group
 from snnbench.records.store import ResultFolder, SetPlan
@@ -70,6 +71,15 @@ def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
         assert out.read_records()[0] == ResultFolder(out.path).read_records()[0] == [new]
         (remark,) = merged.remarks
         assert f"{new.case_id}, block 0, is there twice: the newest counts" in remark
+
+
+@pytest.mark.parametrize("out", ["m1", "m2", "link", "./m1"])
+def test_none_of_the_folders_is_written_to(out, folders, tmp_path):
+    (tmp_path / "link").symlink_to("m2")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError, match="is one of the folders to merge"):
+        merge_folders(folders, ResultFolder(tmp_path / out))
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
 def test_several_versions_are_one_remark(tmp_path):
