@@ -1,5 +1,4 @@
-"""Answers in a few sentences, on one comparison group and on a whole report: the fastest case, its
-margin, its memory, and how sure that is."""
+"""Summarises a comparison group or a whole report in a few sentences."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ MOST_OF_A_REASON = 160
 NOTHING = "Nothing is ranked: no case was proved and timed."
 NATIVE = "Nothing is ranked: each framework's own neuron is another network."
 MOST_NAMES = 4
+
 Group = list[Entry]
 """Ranked cases of one comparison group, the fastest first."""
 
@@ -28,17 +28,17 @@ def answer(rows: Sequence[Row]) -> list[str]:
         key=lambda row: row.standing.place if row.standing else 0,
     )
     if not ranked:
-        return ["No answer: nothing could be ranked; the table says why.", *_missing(rows)]
+        return ["Nothing could be ranked; the table has the reasons.", *_missing(rows)]
     best, *others = ranked
-    level = [row for row in others if is_level(row)]
+    tied = [row for row in others if may_be_fastest(row)]
     stopped = [row for row in others if row.first.beyond]
-    later = [row for row in others if row not in level and row not in stopped]
+    later = [row for row in others if row not in tied and row not in stopped]
     return [
-        fastest(best, level),
+        fastest(best, tied),
         *(f"{_name(row)} takes {_ratio(row)} times as long, with {_memory(row)}." for row in later),
         *_stopped(stopped),
         *_leanest(best, others),
-        _sure(best, level, len(others)),
+        _certainty(best, tied, len(others)),
         *_missing(rows),
     ]
 
@@ -47,33 +47,34 @@ def _name(row: Row) -> str:
     return row.case.framework_variant
 
 
-def is_level(row: Row) -> bool:
-    """Returns whether the case is not shown to be slower than the best of its group."""
+def may_be_fastest(row: Row) -> bool:
+    """Returns whether the case is not shown to be slower than the fastest of its group."""
     return row.standing is not None and row.standing.best == 1
 
 
 def fastest(
-    best: Row, level: Sequence[Row], name: Callable[[Row], str] = _name, most: int | None = None
+    best: Row, tied: Sequence[Row], name: Callable[[Row], str] = _name, most: int | None = None
 ) -> str:
-    """Returns the sentence on the fastest case, or on a tie with the `level` ones, of which `most`
-    are named."""
+    """Returns the sentence on the fastest case, or on the cases `tied` with it; at most `most` of
+    them are named."""
     time = best.estimates["step"]
     between = (
         f" ({units.seconds_between(time.low, time.high)})"
         if time.low is not None and time.high is not None
         else ""
     )
-    word = "an epoch" if best.case.delivers_data else "a step"
+    seconds = units.seconds(time.seconds)
     figures = (
-        f"{units.seconds(time.seconds)} "
-        f"{word}{between}{'' if best.case.delivers_data else f', with {_memory(best)}'}"
+        f"{seconds} an epoch{between}"
+        if best.case.delivers_data
+        else f"{seconds} a step{between}, with {_memory(best)}"
     )
-    if not level:
+    if not tied:
         return f"The fastest is {name(best)}: {figures}."
-    rivals = [f"{name(row)} ({_ratio(row)} times as long)" for row in level[:most]]
-    more = [f"{len(level) - len(rivals)} more"] if len(level) > len(rivals) else []
+    rivals = [f"{name(row)} ({_ratio(row)} times as long)" for row in tied[:most]]
+    more = [f"{len(tied) - len(rivals)} more"] if len(tied) > len(rivals) else []
     return (
-        f"Not decided: {name(best)} took {figures}, and is not shown to be faster than "
+        f"Not decided: {name(best)} took {figures}, but is not shown to be faster than "
         f"{', '.join([*rivals, *more])}."
     )
 
@@ -96,7 +97,7 @@ def _stopped(rows: Sequence[Row]) -> list[str]:
         for bound in bounds
     }
     return [
-        f"Shown to take more than {bound:g} times as long, and timed no more: {names}."
+        f"Stopped early because they take more than {bound:g} times as long: {names}."
         for bound, names in named.items()
     ]
 
@@ -110,21 +111,21 @@ def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
     own_size = best.most_memory("peak")
     if least is None or own_size is None or least[0] >= own_size:
         return []
-    return [f"The least memory is {_name(least[1])}'s: {units.size(least[0])}."]
+    return [f"{_name(least[1])} needs the least memory: {units.size(least[0])}."]
 
 
-def _sure(best: Row, level: Sequence[Row], others: int) -> str:
+def _certainty(best: Row, tied: Sequence[Row], others: int) -> str:
     assert best.standing is not None
     if not others:
         return "How sure: there is no other case to compare it with."
     if best.standing.note:
         return f"How sure: not at all ({best.standing.note})."
-    flags = list(dict.fromkeys(flag for row in (best, *level) for flag in row.quality))
-    doubts = f"; to be doubted: {', '.join(FLAGS[flag][0] for flag in flags)}" if flags else ""
-    blocks = f"{len(best.records)} sets of fresh processes"
+    flags = list(dict.fromkeys(flag for row in (best, *tied) for flag in row.quality))
+    caution = f" Caution: {', '.join(FLAGS[flag][0] for flag in flags)}." if flags else ""
+    blocks = units.counted(len(best.records), "block")
     return (
-        f"How sure: 95 % intervals over {blocks}; of twenty such tables one may hold a wrong "
-        f"verdict{doubts}."
+        f"How sure: 95 % intervals over {blocks} of fresh processes; with a fixed number of blocks "
+        f"the chance of a wrong order is at most 5 %.{caution}"
     )
 
 
@@ -153,7 +154,8 @@ def _failure(row: Row) -> str:
 
 
 def report_answer(table: Table) -> list[str]:
-    """Returns sentences on the ranked steps of each precision, the most important first.
+    """Returns sentences on the ranked cases, for each precision: how often which framework is
+    fastest, its margin, and ties.
 
     With one group: `The fastest is fused (ours): 1.08 ms a step (1.07–1.09), with 2 MiB of memory.`
     """
@@ -163,16 +165,14 @@ def report_answer(table: Table) -> list[str]:
             NATIVE if any(entry.native and entry.row.sound for entry in table.entries) else NOTHING
         ]
     sentences = []
-    kinds = grouped(
+    by_kind = grouped(
         groups, lambda group: (group[0].row.case.precision, group[0].row.case.delivers_data)
     )
-    several = len({precision for precision, _ in kinds}) > 1
-    for (precision, delivers), of_kind in kinds.items():
-        sentences += _of_kind(
-            of_kind,
-            "over an epoch" if delivers else "at a step",
-            f"{precision}: " if several else "",
-        )
+    several = len({precision for precision, _ in by_kind}) > 1
+    for (precision, delivers), same_kind in by_kind.items():
+        before = f"{precision}: " if several else ""
+        texts = _sentences(same_kind, "epoch" if delivers else "step")
+        sentences += [before + text for text in texts]
     return sentences
 
 
@@ -181,25 +181,29 @@ def _ranked(group: Sequence[Entry]) -> Group:
     return [entry for _, entry in sorted(standing, key=lambda place_and_entry: place_and_entry[0])]
 
 
-def _of_kind(groups: list[Group], when: str, before: str) -> list[str]:
+def _sentences(groups: list[Group], timed: str) -> list[str]:
+    """Returns sentences on groups of one precision; `timed` is `step` or `epoch`."""
     if len(groups) == 1:
-        return [before + text for text in _of_group(groups[0], when)]
-    decided = [group for group in groups if _decided(group)]
-    sentences = [f"{before}{_counted(groups, decided, f'fastest {when}')}.{_margins(decided)}"]
+        return [_group_text(groups[0], timed)]
+    decided = [group for group in groups if _is_decided(group)]
+    sentences = [f"{_wins(groups, decided, f'fastest {timed}')}.{_margins(decided)}"]
     if not decided and (
-        level := Counter(
-            _marked_name(entry.row) for group in groups for entry in group if is_level(entry.row)
+        tied := Counter(
+            _marked_name(entry.row)
+            for group in groups
+            for entry in group
+            if may_be_fastest(entry.row)
         )
     ):
-        named = [f"{name} in {number}" for name, number in level.most_common(MOST_NAMES)]
-        named += [f"{len(level) - MOST_NAMES} more"] if len(level) > MOST_NAMES else []
-        sentences.append(f"{before}Not shown to be slower than the first: {', '.join(named)}.")
+        named = [f"{name} in {number}" for name, number in tied.most_common(MOST_NAMES)]
+        named += [f"{len(tied) - MOST_NAMES} more"] if len(tied) > MOST_NAMES else []
+        sentences.append(f"Not shown to be slower than the first: {', '.join(named)}.")
     others = [
         rest for group in groups if (rest := [entry for entry in group if not _ours(entry.row)])
     ]
     if others and any(_ours(group[0].row) for group in decided):
         clear = [group for group in others if _beats_all(group)]
-        sentences.append(f"{before}{_counted(others, clear, 'fastest of the others')}.")
+        sentences.append(f"{_wins(others, clear, f'fastest {timed} of the others')}.")
     return sentences
 
 
@@ -211,36 +215,34 @@ def _marked_name(row: Row) -> str:
     return _name(row) + " (ours)" * _ours(row)
 
 
-def _decided(group: Group) -> bool:
-    """Returns whether the first case is shown to be faster than all others."""
-    return len(group) > 1 and not any(is_level(entry.row) for entry in group[1:])
+def _is_decided(group: Group) -> bool:
+    """Returns whether the first case is shown to be faster than all others; False if it is
+    alone."""
+    return len(group) > 1 and not any(may_be_fastest(entry.row) for entry in group[1:])
 
 
 def _beats_all(group: Group) -> bool:
-    """Returns the same for cases that are not a whole group."""
+    """Returns whether the first case is surely faster than all others of `group`, a part of a
+    comparison group; False if it is alone."""
     return len(group) > 1 and {entry.variant for entry in group[1:]} <= {
         *group[0].row.surely_slower
     }
 
 
-def _of_group(group: Group, when: str) -> list[str]:
+def _group_text(group: Group, timed: str) -> str:
     first = group[0].row
     if len(group) == 1:
+        article = "an" if timed == "epoch" else "a"
         time = units.seconds(group[0].values["step_s"])
-        return [f"{_marked_name(first)} alone is ranked {when}: {time}."]
-    level = [entry.row for entry in group[1:] if is_level(entry.row)]
-    slower = [entry for entry in group[1:] if not is_level(entry.row)]
-    behind = (
-        f" {_marked_name(slower[0].row)}, the next, takes {_times(slower[0])} its time."
-        if slower
-        else ""
-    )
-    note = first.standing.note if first.standing else ""
-    return [
-        fastest(first, level, _marked_name, MOST_NAMES)
-        + behind
-        + (f" Nothing is decided here ({note})." if note else "")
-    ]
+        return f"{_marked_name(first)} is the only ranked case: {time} {article} {timed}."
+    tied = [entry.row for entry in group[1:] if may_be_fastest(entry.row)]
+    slower = [entry for entry in group[1:] if not may_be_fastest(entry.row)]
+    sentences = [fastest(first, tied, _marked_name, MOST_NAMES)]
+    if slower:
+        sentences.append(f"{_marked_name(slower[0].row)} is next, at {_times(slower[0])} its time.")
+    if first.standing and first.standing.note:
+        sentences.append(f"Nothing is decided here ({first.standing.note}).")
+    return " ".join(sentences)
 
 
 def _times(entry: Entry) -> str:
@@ -248,24 +250,26 @@ def _times(entry: Entry) -> str:
     return units.ratio(ratio, low, high, sign=" times")
 
 
-def _counted(groups: list[Group], decided: list[Group], what: str) -> str:
-    """Returns `fused (ours) is fastest in 5 of 8 conditions, jax in 1; in 1 it is not decided`."""
+def _wins(groups: list[Group], decided: list[Group], what: str) -> str:
+    """Returns `fused (ours) has the fastest step in 5 of 8 conditions, jax in 2; 1 is undecided`,
+    where `what` is `fastest step`."""
     total, alone = len(groups), sum(len(group) == 1 for group in groups)
     undecided = total - len(decided) - alone
-    rest = [f"in {undecided} it is not decided{_notes(groups)}"] if undecided else []
-    rest += [f"in {alone} only one case is ranked"] if alone else []
+    one_ranked = [f"only one case is ranked in {alone}"] if alone else []
     if not decided:
-        nowhere = "in either condition" if total == 2 else f"in any of {total} conditions"
+        everywhere = "both" if total == 2 else f"all {total}"
         return "; ".join(
-            [f"The {what} is not decided {nowhere}{_notes(groups)}", *rest[bool(undecided) :]]
+            [f"The {what} is undecided in {everywhere} conditions{_notes(groups)}", *one_ranked]
         )
     (name, count), *others = Counter(_marked_name(group[0].row) for group in decided).most_common()
     where = f"{count} of {total}" if count < total else "both" if total == 2 else f"all {total}"
-    first = f"{name} is {what} in {where} conditions"
-    named = [f"{other} in {number}" for other, number in others[:MOST_NAMES]]
+    named = [f"{name} has the {what} in {where} conditions"]
+    named += [f"{other} in {number}" for other, number in others[:MOST_NAMES]]
     remaining = sum(number for _, number in others[MOST_NAMES:])
     named += [f"{len(others) - MOST_NAMES} more in {remaining}"] if remaining else []
-    return "; ".join([", ".join([first, *named]), *rest])
+    verb = "is" if undecided == 1 else "are"
+    rest = [f"{undecided} {verb} undecided{_notes(groups)}"] if undecided else []
+    return "; ".join([", ".join(named), *rest, *one_ranked])
 
 
 def _notes(groups: list[Group]) -> str:
@@ -279,12 +283,13 @@ def _notes(groups: list[Group]) -> str:
 
 
 def _margins(decided: list[Group]) -> str:
-    """Returns how far the second case is behind in decided groups."""
+    """Returns a sentence with the range of the second case's ratios in decided groups, after a
+    space; empty without such groups."""
     ratios = sorted(
         {units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float
     )
     return (
-        f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times its time."
+        f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times as long."
         if ratios
         else ""
     )

@@ -54,9 +54,9 @@ def test_it_names_the_fastest_the_memory_and_how_sure_that_is(quick):
     _, first = quick
     sentences = first.stdout.split("results.csv\n")[1].splitlines()
     assert sentences[0].startswith("The fastest is numpy: ") and "of memory" in sentences[0]
-    assert "Shown to take more than 2 times as long, and timed no more: slow." in sentences
+    assert "Stopped early because they take more than 2 times as long: slow." in sentences
     assert any(
-        line.startswith("How sure: 95 % intervals over 2 sets of fresh processes")
+        line.startswith("How sure: 95 % intervals over 2 blocks of fresh processes")
         for line in sentences
     )
     assert sentences[-1].startswith(

@@ -35,9 +35,9 @@ def test_the_fastest_by_how_much_with_what_memory_and_how_sure():
         next_one.startswith("norse takes 1.5")
         and "times as long, with 2.00 MiB of memory" in next_one
     )
-    assert gone == "Shown to take more than 2 times as long, and timed no more: rockpool."
+    assert gone == "Stopped early because they take more than 2 times as long: rockpool."
     assert sure.startswith(
-        "How sure: 95 % intervals over 3 sets of fresh processes; of twenty such tables one"
+        "How sure: 95 % intervals over 3 blocks of fresh processes; with a fixed number of blocks"
     )
 
 
@@ -59,7 +59,7 @@ def test_the_leanest_is_named_only_of_figures_with_the_same_meaning():
         return records
 
     torch, lean = weighing("torch", 0.002, 4 << 20), weighing("norse", 0.003, 1 << 20)
-    assert "The least memory is norse's: 1.00 MiB." in told([*torch, *lean])
+    assert "norse needs the least memory: 1.00 MiB." in told([*torch, *lean])
     assert "least memory" not in told([*torch, *weighing("jax", 0.003, 1 << 20)]), (
         "XLA's is another quantity"
     )
@@ -69,7 +69,7 @@ def test_where_nothing_is_known_it_says_so():
     busy = [*disturbed(blocks("torch"), every=1), *disturbed(blocks("norse", step=0.04), every=1)]
     assert "How sure: not at all (too many disturbed slots)." in told(busy)
     assert "no other case to compare it with" in told(blocks("torch"))
-    assert told([]) == "No answer: nothing could be ranked; the table says why."
+    assert told([]) == "Nothing could be ranked; the table has the reasons."
 
 
 def test_missing_cases_are_named_with_the_reason_and_the_load():

@@ -24,8 +24,8 @@ def measured(steps: dict[str, float], **fields) -> list:
 def test_one_group_is_told_with_time_memory_and_the_next():
     (sentence,) = report_answer(table_of(measured({"jax": 0.002, "norse": 0.003})))
     pattern = (
-        r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse, the "
-        r"next, takes 1\.[45]\d times \(1.*"
+        r"The fastest is jax: 2\.\d\d ms a step \(.*\), with \d.* [KM]iB of memory\. norse is "
+        r"next, at 1\.[45]\d times \(1.*"
     )
     assert re.fullmatch(pattern, sentence), sentence
 
@@ -49,8 +49,8 @@ def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many
         for one in measured({"fused": 0.001, "jax": 0.002, "torch": 0.004}, neurons=n)
     ]
     first, second = report_answer(table_of(sizes))
-    assert first.startswith("fused (ours) is fastest at a step in both conditions. The next takes ")
-    assert second == "jax is fastest of the others in both conditions."
+    assert first.startswith("fused (ours) has the fastest step in both conditions. The next takes ")
+    assert second == "jax has the fastest step of the others in both conditions."
 
 
 def test_a_tie_is_no_victory():
@@ -64,12 +64,12 @@ def test_a_tie_is_no_victory():
         ),
         sentence,
     )
-    assert "norse, the next, takes 1." in sentence
+    assert "norse is next, at 1." in sentence
     both = [
         one for n in (97, 193) for one in measured({"jax": 0.002, "torch": 0.002004}, neurons=n)
     ]
     first, level = report_answer(table_of(both))
-    assert first == "The fastest at a step is not decided in either condition."
+    assert first == "The fastest step is undecided in both conditions."
     assert level == "Not shown to be slower than the first: jax in 2, torch in 2."
     six = dict.fromkeys(("jax", "torch", "norse", "spyx", "sinabs", "snntorch"), 0.002)
     _, level = report_answer(table_of([one for n in (97, 193) for one in measured(six, neurons=n)]))
@@ -100,8 +100,8 @@ def test_what_is_decided_is_counted_apart_from_what_is_not():
     ]
     (sentence,) = report_answer(table_of([*clear, *level, *measured({"jax": 0.001}, neurons=31)]))
     counted = (
-        "spyx is fastest at a step in 1 of 4 conditions; in 2 it is not decided; in 1 only one "
-        "case is ranked. The next takes "
+        "spyx has the fastest step in 1 of 4 conditions; 2 are undecided; only one case is ranked "
+        "in 1. The next takes "
     )
     assert sentence.startswith(counted)
 
@@ -111,8 +111,8 @@ def test_the_first_of_the_others_is_named_only_where_it_is_decided():
     first, others = report_answer(
         table_of([one for n in (97, 193) for one in measured(steps, neurons=n)])
     )
-    assert first.startswith("fused (ours) is fastest at a step in both conditions") and others == (
-        "The fastest of the others is not decided in either condition."
+    assert first.startswith("fused (ours) has the fastest step in both conditions") and others == (
+        "The fastest step of the others is undecided in both conditions."
     )
 
 
@@ -146,7 +146,7 @@ def test_winners_that_change_are_counted():
     (sentence,) = report_answer(
         table_of([*jax_first, *measured({"jax": 0.004, "torch": 0.002}, neurons=389)])
     )
-    assert sentence.startswith("jax is fastest at a step in 2 of 3 conditions, torch in 1.")
+    assert sentence.startswith("jax has the fastest step in 2 of 3 conditions, torch in 1.")
 
 
 def test_nothing_ranked_and_one_alone():
@@ -155,9 +155,7 @@ def test_nothing_ranked_and_one_alone():
         == report_answer(table_of([record("norse", "timeout", "no end")]))
         == [NOTHING]
     )
-    assert report_answer(table_of(blocks("torch")))[0].startswith(
-        "torch alone is ranked at a step: "
-    )
+    assert report_answer(table_of(blocks("torch")))[0].startswith("torch is the only ranked case: ")
 
 
 def test_planned_cases_without_a_record_are_cases_too():
