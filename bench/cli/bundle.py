@@ -8,7 +8,7 @@ import typer
 from ..common.files import write_atomically
 from ..common.mistakes import ConfigError
 from ..community.bundle import bundle_of, text_of
-from ..community.verify.whole import unfinished
+from ..community.verify.bundle_checks import unfinished
 from ..records.bundle import SUFFIX, stored_set
 from . import exit_codes
 from .console import output, print_json, say

@@ -162,12 +162,12 @@ def blocks_in_another_order(forged):
     forged.timed("norse")["started_at"] = "2026-12-24T00:00:00+00:00"
 
 
-@forgery("blocks", "has no block 2 of 3")
+@forgery("blocks", "lacks block 2 of 3")
 def the_slowest_block_is_left_out(forged):
     forged.records.remove(forged.timed("norse", 1))
 
 
-@forgery("blocks", "which its passes do not show")
+@forgery("blocks", "its passes do not show that")
 def the_fastest_is_said_to_have_left(forged):
     record = forged.timed("fused")
     forged.records = [
@@ -198,7 +198,7 @@ def a_case_from_elsewhere(forged):
     }
 
 
-@forgery("unplanned", "its experiment's grid does not span it")
+@forgery("unplanned", "is not in the experiment's grid")
 def an_experiment_of_other_sizes(forged):
     forged.planned = names_of(forged)
     forged.experiment["grid"]["time_steps"] = [500]
@@ -228,7 +228,7 @@ def a_claimed_time(forged):
     next(result for result in forged.results if result["variant"] == "norse")["step_s"] *= 0.9
 
 
-@forgery("time", "a result that no record has")
+@forgery("time", "has a result line, but no records")
 def a_claim_of_nothing(forged):
     forged.results.append(
         {

@@ -14,12 +14,12 @@ from ...core.case import full_name
 from ...records.quality import FEWEST_BLOCKS
 from ...records.record import Record
 from ..bundle import MOST_BYTES, Bundle
+from .bundle_checks import bundle_faults, planned_of, unrecorded
 from .fault import Fault
 from .form import NoBundle, read_bundle
 from .identities import identities
 from .proofs import proofs
 from .times import overlaps, times
-from .whole import planned_of, unrecorded, whole
 
 MOST_LAYERS = 1000
 """Limit of a network that is built for its tolerances: a forged case of millions would fill the
@@ -65,7 +65,7 @@ def _verdict(path: Path, now: datetime) -> BundleVerdict:
         for check in (identities(record, where), proofs(record, where), times(record, where, now)):
             faults += _guarded(check, record, where)
     faults += overlaps(bundle.records)
-    faults += whole(bundle)
+    faults += bundle_faults(bundle)
     printable = [
         Fault(fault.kind, clean(fault.where), clean(fault.text), clean(fault.cause))
         for fault in faults

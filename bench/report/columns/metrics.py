@@ -301,7 +301,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("ratio_low", _standing("low"), "times"),
     Metric("ratio_high", _standing("high"), "times"),
-    # Holm's p, of all ratios to the fastest of a group together, that the two take the same time.
+    # p-value of equal times, Holm-adjusted over the ratios to the fastest in all groups.
     Metric("p_holm", _standing("p")),
     *(metric for phase in USUAL_PHASES for metric in _phase_metrics(phase)),
     Metric(

@@ -1,5 +1,5 @@
-"""Checks of a bundle as a whole: its plan, its blocks, early stops, and the claims that its records
-give."""
+"""Checks a bundle as a whole: plan, blocks, early stops, and whether its results follow from its
+records."""
 
 from collections.abc import Iterator, Sequence
 from math import isclose, prod
@@ -15,17 +15,17 @@ from ...records.rows import grouped, rows_of
 from ..bundle import Bundle, results_of
 from .fault import Fault
 
-MEASURED = "measure"
-"""The part of an experiment that says how to measure, and nothing of its cases."""
+MEASURE_TABLE = "measure"
+"""The table of an experiment that does not affect which cases it has."""
 MOST_POINTS = 20_000
 """Limit of a grid's size: a forged grid of millions would take hours."""
-CLOSE = 1e-4
-"""Relative difference of a claimed number that another library's rounding may cause."""
+TOLERANCE = 1e-4
+"""Relative tolerance of claimed numbers: other versions of libraries round differently."""
 NUMBERS, RANKS = ("step_s", "low_s", "high_s", "ratio"), ("rank_low", "rank_high")
 
 
-def whole(bundle: Bundle) -> Iterator[Fault]:
-    """Yields the faults of a bundle's records and claims taken together."""
+def bundle_faults(bundle: Bundle) -> Iterator[Fault]:
+    """Yields the faults of a bundle's records and results taken together."""
     yield from _plan(bundle)
     yield from _blocks(bundle.records)
     yield from _early_stops(bundle.records)
@@ -33,26 +33,28 @@ def whole(bundle: Bundle) -> Iterator[Fault]:
 
 
 def planned_of(bundle: Bundle) -> dict[str, str]:
-    """Returns names of cases by their ids: the plan, or else the cases of the experiment's grid."""
+    """Returns the names of the planned cases by id; without a plan, those of the experiment's
+    grid."""
     return bundle.planned or spanned_by(bundle)
 
 
 def spanned_by(bundle: Bundle) -> dict[str, str]:
-    """Returns names by ids of the grid's combinations in all variants that have a record.
+    """Returns the names, by id, of all grid points combined with all variants that occur in the
+    records.
 
     The result is empty without an experiment that this version understands.
     """
     if not bundle.experiment:
         return {}
     try:
-        return _spanned(
-            bundle, {name: value for name, value in bundle.experiment.items() if name != MEASURED}
-        )
-    except Exception:  # of another version or damaged: the records are judged without a plan
+        return _spanned(bundle)
+    except Exception:
+        # The experiment is damaged or of another version: the records are checked without a plan.
         return {}
 
 
-def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
+def _spanned(bundle: Bundle) -> dict[str, str]:
+    values = {name: value for name, value in bundle.experiment.items() if name != MEASURE_TABLE}
     if prod(len(axis) for axis in values["grid"].values() if isinstance(axis, list)) > MOST_POINTS:
         return {}
     experiment = Experiment.model_validate(values)
@@ -75,28 +77,31 @@ def _spanned(bundle: Bundle, values: dict[str, Any]) -> dict[str, str]:
 
 
 def _plan(bundle: Bundle) -> Iterator[Fault]:
+    text = "was planned and has no record, although other cases of its comparison have one"
     for name in unrecorded_beside_others(bundle):
-        yield Fault("missing", name, "was planned and has no record, beside others that have one")
+        yield Fault("missing", name, text)
     spanned = spanned_by(bundle)
-    for case, record in {record.case_id: record for record in bundle.records}.items():
-        if bundle.planned and case not in bundle.planned:
+    for case_id, record in {record.case_id: record for record in bundle.records}.items():
+        if bundle.planned and case_id not in bundle.planned:
             text = "has a record and was not planned"
-        elif spanned and case not in spanned:
-            text = "has a record, and its experiment's grid does not span it"
+        elif spanned and case_id not in spanned:
+            text = "has a record, but is not in the experiment's grid"
         else:
             continue
         yield Fault("unplanned", full_name(record.typed_case), text)
 
 
 def unrecorded(bundle: Bundle) -> list[str]:
-    """Returns the names of planned cases without a record; a shard has all cases of a comparison or
-    none."""
+    """Returns the names of planned cases without a record."""
     recorded = {record.case_id for record in bundle.records}
-    return [name for case, name in planned_of(bundle).items() if case not in recorded]
+    return [name for case_id, name in planned_of(bundle).items() if case_id not in recorded]
 
 
 def unrecorded_beside_others(bundle: Bundle) -> list[str]:
-    """Returns the names of planned cases without a record whose comparison has a record."""
+    """Returns the names of planned cases without a record whose comparison has a record.
+
+    A shard has all cases of a comparison or none.
+    """
     comparisons = {_comparison(full_name(record.typed_case)) for record in bundle.records}
     return [name for name in unrecorded(bundle) if _comparison(name) in comparisons]
 
@@ -108,9 +113,9 @@ def _comparison(name: str) -> str:
 
 
 def unfinished(bundle: Bundle) -> list[str]:
-    """Returns phrases on missing measurements, empty if the run came to its end.
+    """Returns what is missing, as phrases; empty for a finished run.
 
-    If every comparison with a record is complete, the missing ones may belong to other shards.
+    A comparison without any record does not make a run unfinished: it may belong to another shard.
     """
     interrupted = sum(record.status == "interrupted" for record in bundle.records)
     incomplete = sum(bool(lacking_blocks(same)) for same in _by_case(bundle.records))
@@ -121,7 +126,7 @@ def unfinished(bundle: Bundle) -> list[str]:
         "records are of cases that were interrupted": interrupted,
         "cases lack a block": incomplete,
     }
-    return [f"{count} {words}" for words, count in counted.items() if count]
+    return [f"{count} {phrase}" for phrase, count in counted.items() if count]
 
 
 def _by_case(records: Sequence[Record]) -> list[list[Record]]:
@@ -131,7 +136,8 @@ def _by_case(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
-    """Yields the faults of cases without exactly one record of each block, in the order of time."""
+    """Yields a fault for each case that lacks a block, has a block twice, or has blocks that did
+    not start in order."""
     for same in _by_case(records):
         name, numbers = full_name(same[0].typed_case), [record.block for record in same]
         if len(set(numbers)) < len(numbers):
@@ -140,7 +146,8 @@ def _blocks(records: Sequence[Record]) -> Iterator[Fault]:
         if lacking := lacking_blocks(same):
             count = _first_block(same).measure["blocks"]
             text = (
-                f"has no block {lacking[0] + 1} of {count}: run it to the end, none may be left out"
+                f"lacks block {lacking[0] + 1} of {count}: resume the run; all blocks must be "
+                "included"
             )
             yield Fault("blocks", name, text)
         started = [record.started_at for record in sorted(same, key=lambda record: record.block)]
@@ -178,8 +185,8 @@ def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
             if bound != record.measure.get("leave_beyond") or number not in beyond(seen, bound):
                 where = f"{full_name(record.typed_case)}, block {record.block + 1}"
                 text = (
-                    f"stopped early as {bound:g} times as slow as the fastest, which its passes "
-                    "do not show"
+                    f"was stopped early as more than {bound:g} times as slow as the fastest, but "
+                    "its passes do not show that"
                 )
                 yield Fault("blocks", where, text)
 
@@ -191,9 +198,9 @@ def _claims(bundle: Bundle) -> Iterator[Fault]:
     for key in {**computed, **claimed}:
         where = names.get(key[0], key[0])
         if key not in claimed:
-            yield Fault("time", where, "has a time and no result that says so")
+            yield Fault("time", where, "has times in its records, but no result line")
         elif key not in computed:
-            yield Fault("time", where, "a result that no record has")
+            yield Fault("time", where, "has a result line, but no records")
         else:
             yield from _differences(computed[key], claimed[key], where)
 
@@ -211,7 +218,7 @@ def _differences(computed: dict[str, Any], claimed: dict[str, Any], where: str) 
         if right is None or stated is None:
             differs = right is not stated
         elif name in NUMBERS:
-            differs = not isclose(right, stated, rel_tol=CLOSE)
+            differs = not isclose(right, stated, rel_tol=TOLERANCE)
         else:
             differs = right != stated
         if differs:
