@@ -64,7 +64,7 @@ def quick(
     that is.
 
     Every framework is proved first. One that takes twice as long as the fastest in most passes so
-    far is timed no more. The same command with more blocks goes on from there. A timeout stays
+    far is stopped early. The same command with more blocks goes on from there. A timeout stays
     until --timeout or --fresh measures the framework again.
     """
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}

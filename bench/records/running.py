@@ -100,9 +100,8 @@ def _deaths(folder: ResultFolder) -> dict[str, _Deaths]:
         file = read_as(FILE, folder.running)
     except (ValueError, OSError):
         return {}
-    for name in (
-        file.now if file.job != NO_JOB else []
-    ):  # whoever kills a command by hand blames no case
+    # An interactive kill is not counted against any case.
+    for name in file.now if file.job != NO_JOB else []:
         deaths = file.died.setdefault(name, _Deaths())
         if len(file.now) == 1:
             deaths.alone += 1

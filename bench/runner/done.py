@@ -52,7 +52,7 @@ class Done:
     def remaining(self, planned: PlannedCase) -> Remaining:
         """Returns the remaining work of a case, without blocks that noise may require later.
 
-        A case that ended without times, or stopped early, in the first block is in no other.
+        A case that fails or stops early in the first block is left out of the others.
         """
         results = [self.result(planned, block) for block in range(self.measure.planned_blocks)]
         blocks = (

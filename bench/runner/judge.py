@@ -56,7 +56,7 @@ class Judge:
     ) -> list[Event]:
         """Returns events on the last timed call of a phase, none if the worker ended meanwhile.
 
-        `draw` tells the input values of the call.
+        `draw` says which input, parameters and upstream the call had.
         """
         order = {
             **self._case(case, material),

@@ -132,7 +132,7 @@ class Member:
     def compare_with_oracle(self, phase: str, judge: Judge, draw: Draw) -> None:
         """Compares the last call of a phase with the oracle.
 
-        `draw` tells the values of its input, parameters and upstream.
+        `draw` says which input, parameters and upstream the call had.
         """
         request = self.order(phase, judge=True)
         if request is None:
