@@ -88,4 +88,4 @@ def test_six_thousand_records_take_eleven_seconds_and_750_megabytes(tmp_path):
         after, _ = spent(sys.executable, "-c", CANARY)
         print(f"{arguments[0]}: {seconds:.1f} s, {megabytes:.0f} MB; {before:.2f}, {after:.2f} s")
         assert seconds < 11 * (before + after) and megabytes < 750, arguments
-    assert (tmp_path / "many" / "report.html").stat().st_size < 3.2e6
+    assert (tmp_path / "many" / "report.html").stat().st_size < 8000 * 2000, "8 kB a case"
