@@ -27,9 +27,10 @@ $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml adapte
 	$(BIN)/snnbench env create standard --here
 	touch $@
 
-# Newest versions of all packages, for every Python: constraints.txt and adapters/environments/*.txt.
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --index-strategy unsafe-best-match \
   --no-annotate --custom-compile-command "make lock" --overrides adapters/environments/without.txt
+
+# Newest versions of all packages, for every Python: constraints.txt and adapters/environments/*.txt.
 lock: setup
 	$(LOCK) pyproject.toml $(addprefix --extra=,data docker parquet report test) adapters/environments/standard.in --output-file constraints.txt
 	for each in adapters/environments/*.in; do $(LOCK) $$each --output-file $${each%.in}.txt || exit 1; done

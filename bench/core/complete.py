@@ -13,6 +13,8 @@ class NoAdapter(TypeError):
     """A reference names no adapter; the text is the reason."""
 
 
+NAME = r"[A-Za-z0-9_.-]+"
+"""Names of adapters, constructions and modes, so that a config can name them."""
 LISTS = ("requires", "modes", "devices")
 CAN_BE_LEFT_OUT = (
     *BY_HARNESS,
@@ -32,9 +34,7 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
     """Returns `value`, which `reference` names. Raises NoAdapter if it is no adapter class."""
     if not (isinstance(value, type) and issubclass(value, Adapter)):
         raise NoAdapter(f"{reference} is not a subclass of TorchAdapter or JaxAdapter")
-    if not isinstance(name := getattr(value, "name", ""), str) or not re.fullmatch(
-        r"[A-Za-z0-9_.-]+", name
-    ):
+    if not isinstance(name := getattr(value, "name", ""), str) or not re.fullmatch(NAME, name):
         raise NoAdapter(
             f"{reference} needs a name of letters, digits, dots, dashes and underscores"
         )
@@ -58,6 +58,13 @@ def adapter_class(value: Any, reference: str) -> type[Adapter]:
             f"{reference}: constructions = {named!r} must map names to sets of "
             f'{", ".join(known)}, like {{"default": set(), "layers": {{"synaptic"}}}}'
         )
+    words = [*named, *value.modes]
+    for word in words:
+        if not re.fullmatch(NAME, word) or words.count(word) > 1:
+            raise NoAdapter(
+                f"{reference}: {word!r} must be of letters, digits, dots, dashes and underscores, "
+                "and the name of one construction or one mode"
+            )
     if not isinstance(value.refusal, str | None):
         raise NoAdapter(
             f"{reference}: refusal = {value.refusal!r} must be None, or why it computes nothing,"

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from platformdirs import user_data_path
@@ -138,18 +139,25 @@ def _pinned(package: str, lock: dict[str, str]) -> str:
 def read_lock(text: str) -> dict[str, str]:
     """Returns versions by the names of packages, of the pins that hold for this Python.
 
-    Raises InvalidRequirement.
+    Raises ValueError.
 
     >>> read_lock("numpy==2.4.6 ; python_version < '3'\\nnumpy==2.5.5 ; python_version >= '3'")
     {'numpy': '2.5.5'}
     """
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    pins = [Requirement(line) for line in lines if line]
-    return {
-        canonicalize_name(pin.name): str(pin.specifier).removeprefix("==")
-        for pin in pins
-        if pin.marker is None or pin.marker.evaluate()
-    }
+    lock = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        package, _, marker = line.partition("#")[0].partition(";")
+        if not package.strip():
+            continue
+        if not (pin := pin_of(package.strip())):
+            raise ValueError(f"line {number}: {package.strip()!r} must be pinned, like 'six==1.17'")
+        try:
+            holds = not marker.strip() or Marker(marker).evaluate()
+        except InvalidMarker:
+            raise ValueError(f"line {number}: {marker.strip()!r} is no marker") from None
+        if holds:
+            lock[canonicalize_name(pin.name)] = str(pin.specifier).removeprefix("==")
+    return lock
 
 
 def _is_installed(pin: Requirement) -> bool:
@@ -233,11 +241,12 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
             raise ConfigError(f"{path}: {message(name, error, Recipe)}") from None
         try:
             lock = read_lock((path.parent / recipe.lock).read_text("utf-8")) if recipe.lock else {}
+        except (OSError, ValueError) as error:
+            reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
+            reason = error.strerror if isinstance(error, OSError) else reason
+            raise ConfigError(f"{path}: {name}.lock = {recipe.lock!r}: {reason}") from None
+        try:
             recipes[name] = recipe.pinned_by(lock)
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: {name}.lock = {recipe.lock!r}: cannot be read: {error.strerror}"
-            ) from None
         except ValueError as error:
             raise ConfigError(f"{path}: {name}: {error}") from None
         for adapter in recipes[name].adapters:

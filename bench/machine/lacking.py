@@ -41,11 +41,11 @@ def lacks(
     memory_bytes: int | None = None,
 ) -> list[Lack]:
     """Returns what is missing to install into `folder` and to measure; the rest is for tests."""
-    found = []
+    missing = []
     if not PYTHONS[0] <= python <= PYTHONS[1]:
         oldest, newest = (".".join(map(str, version)) for version in PYTHONS)
         ours = ".".join(map(str, python))
-        found.append(
+        missing.append(
             Lack(
                 f"this is Python {ours}, and snnbench needs {oldest} to {newest}: "
                 f"make PYTHON=python{newest}, or uv python install {newest}",
@@ -54,28 +54,28 @@ def lacks(
         )
     if not has_module("ensurepip"):
         by = _by(which, "python3-venv", "python3", "python")
-        found.append(Lack(f"Python cannot make virtual environments here{by}", stops=True))
+        missing.append(Lack(f"Python cannot make virtual environments here{by}", stops=True))
     if not any(map(which, ("c++", "g++", "clang++"))) and not os.environ.get("CXX"):
         by = _by(which, "g++", "gcc-c++", "gcc")
-        found.append(
+        missing.append(
             Lack(f"no C++ compiler: fused uses its slow spelling, and nothing is compiled{by}")
         )
     if not header.exists():
         by = _by(which, "python3-dev", "python3-devel", "python")
-        found.append(Lack(f"no Python.h: variants with :compile end as build_error{by}"))
+        missing.append(Lack(f"no Python.h: variants with :compile end as build_error{by}"))
     if not which("git"):
         by = _by(which, "git", "git", "git")
-        found.append(Lack(f"no git: records do not name the commit of snnbench{by}"))
+        missing.append(Lack(f"no git: records do not name the commit of snnbench{by}"))
     free = _free(folder) if free_bytes is None else free_bytes
     if free < DISK_WITH_CUDA_BYTES:
         gib = f"{free / 2**30:.1f} GiB are free for {folder}"
         enough = free >= DISK_BYTES
         need = "torch for CPUs needs 3, torch for CUDA 8" if enough else "3 are needed, with CUDA 8"
-        found.append(Lack(f"{gib}: {need}", stops=not enough))
+        missing.append(Lack(f"{gib}: {need}", stops=not enough))
     memory = _memory() if memory_bytes is None else memory_bytes
     if memory < MEMORY_BYTES:
-        found.append(Lack(f"{memory / 2**30:.1f} GiB of memory: larger cases end as out of memory"))
-    return found
+        missing.append(Lack(f"{memory / 2**30:.1f} GiB of memory: larger cases run out of it"))
+    return missing
 
 
 def _by(which: Callable[[str], str | None], *packages: str) -> str:

@@ -92,8 +92,9 @@ class BundleFile:
         try:
             if self.path.stat().st_size > LARGEST_FILE:
                 raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
-            header, _, body = self.path.read_bytes().partition(b"\n")
-            if json.loads(header).get("snnbench_bundle") != FORMAT:
+            first, _, body = self.path.read_bytes().partition(b"\n")
+            header = json.loads(first)
+            if header.get("snnbench_bundle") != FORMAT:
                 raise ValueError(f"it is no bundle of format {FORMAT}")
         except (OSError, ValueError, AttributeError) as error:
             contents.refuse(f"{self.path} cannot be read: {error}")
@@ -104,6 +105,9 @@ class BundleFile:
                     contents.take(json.loads(line))
                 except (ValueError, RecursionError) as error:
                     contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
+        stated, count = header.get("records"), len(contents.records)
+        if not contents.unreadable and stated != count:
+            contents.refuse(f"{self.path}: line 1 says {shown(stated)} records, and {count} follow")
         contents.records.sort(key=lambda record: record.file_name)
         return contents
 

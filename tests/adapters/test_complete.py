@@ -119,3 +119,14 @@ def test_constructions_are_names_with_sets_of_known_traits():
             "synaptic, adaptive, learning, resumable, uncut, chain, loader, "
             'like {"default": set(), "layers": {"synaptic"}}'
         )
+
+
+@pytest.mark.parametrize("name", ["de fault", "de:fault", "a@1", "a+b", "", "eager"])
+def test_a_construction_has_a_name_that_a_config_can_write(name):
+    adapter = type("Mine", (TorchAdapter,), {"name": "mine", "constructions": {name: set()}})
+    with pytest.raises(NoAdapter) as raised:
+        adapter_class(adapter, "mine.py:Mine")
+    assert str(raised.value) == (
+        f"mine.py:Mine: {name!r} must be of letters, digits, dots, dashes and underscores, and the "
+        "name of one construction or one mode"
+    )

@@ -27,7 +27,7 @@ FAULTS = {
     "a name that no lock pins": (steps(a=(["numpy"], "")), "tiny: 'numpy' must be pinned, like"),
     "no lock": (
         'lock = "tiny.lock"\n' + steps(a=(["numpy"], "")),
-        "tiny.lock = 'tiny.lock': cannot be read: No such file",
+        "tiny.lock = 'tiny.lock': No such file",
     ),
     "nothing to install": (
         '[tiny]\nadapters = ["a"]\ndescription = ""\n[[tiny.steps]]\nname = "a"',
@@ -128,6 +128,26 @@ def test_a_step_takes_its_versions_from_the_lock(tmp_path, monkeypatch):
         ("jax[cuda13]==0.12.0",),
         ("jax==0.12.0", "numpy==2.4.6"),
     ]
+
+
+@pytest.mark.parametrize(
+    "lock, words",
+    [
+        (b"numpy==2.4.6\nsix>=1.0\n", "line 2: 'six>=1.0' must be pinned, like"),
+        (b"foo bar", "line 1: 'foo bar' must be pinned"),
+        (b"six==1.17 ; pyhton > '3'", "line 1: \"pyhton > '3'\" is no marker"),
+        (b"\xff", "is not UTF-8 text"),
+    ],
+)
+def test_a_fault_in_a_lock_is_named_with_its_line(lock, words, tmp_path, monkeypatch):
+    monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
+    table = '[tiny]\nadapters = ["a"]\ndescription = ""\nlock = "tiny.lock"\n'
+    (tmp_path / "environments.toml").write_text(table + steps(one=(["numpy"], "")))
+    (tmp_path / "tiny.lock").write_bytes(lock)
+    with pytest.raises(ConfigError) as caught:
+        load_recipes()
+    path = tmp_path / "environments.toml"
+    assert str(caught.value).startswith(f"{path}: tiny.lock = 'tiny.lock': {words}")
 
 
 @pytest.mark.parametrize(
