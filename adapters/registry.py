@@ -55,9 +55,8 @@ def is_own(reference: str) -> bool:
 
 def references() -> dict[str, str]:
     """`name → module:Class` of every installed adapter, without importing any."""
-    from importlib.metadata import (
-        entry_points,
-    )  # late: workers that run one adapter are not to pay for it
+    # Late: workers that run one adapter are not to pay for it.
+    from importlib.metadata import entry_points
 
     installed = {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
     return {**installed, **BUILT_IN}
@@ -68,9 +67,8 @@ def load(reference: str) -> Adapter:
     NoAdapter if there is no such module or class, or it is no adapter."""
     source, _, name = reference.rpartition(":")
     if source.endswith(".py"):
-        sys.path.append(
-            str(Path(source).parent)
-        )  # last, so that a file named like a framework does not hide it
+        # Last, so that a file named like a framework does not hide it.
+        sys.path.append(str(Path(source).parent))
         spec = importlib.util.spec_from_file_location(
             "snnbench_adapter_" + Path(source).stem, source
         )

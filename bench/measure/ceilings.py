@@ -46,9 +46,8 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
     if largest is None:
         return Ceilings(copies, {})
     inner, outer = largest.inner, largest.outer
-    easy_rows = PROBE_FLOPS[kind] / (
-        2.0 * inner * outer
-    )  # the rate of a product that is as short as a call tells nothing
+    # A product that takes no longer than a call does not show the rate.
+    easy_rows = PROBE_FLOPS[kind] / (2.0 * inner * outer)
 
     def rate(most_flops: float, name: str, repeats: int) -> float:
         rows = int(max(1, min(max(largest.rows, easy_rows), most_flops / (2.0 * inner * outer))))

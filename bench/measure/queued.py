@@ -72,9 +72,8 @@ def device_times(
         )
     elif sets:
         cold = queued_seconds(queue, lambda: phases.in_a_row(name, sets, True), count, True)
-    if (
-        name != "backward" or phases.fixed_memory or count * input_bytes < queue.cache_bytes
-    ):  # its forwards have memory of their own
+    # The forwards of a backward have memory of their own.
+    if name != "backward" or phases.fixed_memory or count * input_bytes < queue.cache_bytes:
         warm = queued_seconds(queue, lambda: phases.in_a_row(name, count, False), count, False)
     phases.forget()
     return {"device": cold, "device_warm": warm}

@@ -68,9 +68,7 @@ def _product(case: Case, network: Network, node: Node) -> Product:
     parameters, steps = network.parameters[node.name], network.steps(node.name, case.time_steps)
     outer, *inner = parameters["recurrent" if node.kind == "neuron" else "weight"]
     if node.kind == "neuron":
-        return Product(
-            (steps - 1) * case.batch, prod(inner), outer
-        )  # nothing feeds back into the first step
+        return Product((steps - 1) * case.batch, prod(inner), outer)  # no feedback into step 0
     rows = steps * case.batch * prod(network.shapes[node.name][1:])
     if node.kind == "linear":
         return Product(rows, prod(inner), outer)

@@ -43,10 +43,10 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
     for index, node in enumerate(soft.nodes):
         parameters_of_node = oracle.exact(parameters, node)
         if node.kind != "neuron":
-            if node == soft.only_before(last, "linear"):
+            if node == soft.only_before(last, "linear"):  # only MOST_NEURONS of them are needed
                 parameters_of_node = {
                     name: array[:MOST_NEURONS] for name, array in parameters_of_node.items()
-                }  # the rest is not looked at
+                }
             oracle.compute(result, node, parameters_of_node)
             result.pulls.clear()  # which hold the weights in float64
             continue

@@ -147,9 +147,8 @@ def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         by_x = np.empty(x.shape)
         for t, step in enumerate(seen):
-            largest = step.reshape(*step.shape[:4], -1).argmax(axis=-1)[
-                ..., None
-            ]  # of equal values the first in row-major order
+            # Of equal values, argmax takes the first in row-major order.
+            largest = step.reshape(*step.shape[:4], -1).argmax(axis=-1)[..., None]
             by_window = np.zeros((*step.shape[:4], options["kernel"] ** 2))
             np.put_along_axis(by_window, largest, gradient[t, ..., None], axis=-1)
             by_x[t : t + 1] = summed_windows(

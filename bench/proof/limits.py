@@ -96,10 +96,9 @@ def _of_node(case: Case, network: Network, name: str, precision: str) -> Limits:
         inputs = max(summed(network, each) for each in network.neurons)
     over = max(inputs, steps * case.batch) if chain else steps * case.batch * prod(features[1:])
     own = limits(precision, spec, inputs, over, case.time_steps, count)
-    one = 1 / (
-        steps * case.batch * prod(features)
-    )  # decision of a small case is more than the share that is allowed
-    own = replace(own, decisions=max(own.decisions, one))
+    # In a small case, one decision is more than the allowed share.
+    one_decision = 1 / (steps * case.batch * prod(features))
+    own = replace(own, decisions=max(own.decisions, one_decision))
     if chain or precision != "fp32":
         return own
     gradient = 2 * max(1.0, sqrt(count / 8)) * own.gradient

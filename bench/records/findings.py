@@ -45,9 +45,7 @@ def _endings(old: Row, now: Row) -> Iterator[Finding]:
         yield Finding(
             name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse"
         )
-    elif (
-        old.rankable and not now.rankable
-    ):  # ended and proved as before, and has lost its step time
+    elif old.rankable and not now.rankable:  # as before, but without the time of its step
         yield Finding(
             name, "step", units.seconds(old.estimates["step"].seconds), "no time", "worse"
         )

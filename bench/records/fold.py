@@ -46,7 +46,5 @@ def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 def unfinished_part(events: list[dict[str, Any]]) -> str | None:
     """Returns the part that a worker was in when its events stopped; None if it reached its end."""
-    parts = [
-        event["part"] for event in events if event["part"] != "events"
-    ]  # which stands for what makes no sense
+    parts = [event["part"] for event in events if event["part"] != "events"]  # invalid reports
     return None if "end" in parts else parts[-1] if parts else "start"

@@ -29,9 +29,8 @@ def flags(records: Sequence[Record]) -> list[str]:
     """Returns the names of reasons to trust the step's time less, from its slots in all blocks."""
     blocks = [timing for record in records if (timing := record.timing("step"))]
     monitors = [record.monitor for record in records]
-    counted = int(np.isfinite(levels([records], "step")).sum()) or len(
-        blocks
-    )  # another remark tells of a row without one
+    # Another remark names a row without any such block.
+    counted = int(np.isfinite(levels([records], "step")).sum()) or len(blocks)
     raised = {
         "few_blocks": 0 < counted < FEWEST_BLOCKS,
         "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,

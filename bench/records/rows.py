@@ -255,9 +255,10 @@ def _rests_on(records: list[Record]) -> list[str]:
         if len({packages.get(name) for packages in closures}) > 1
     ]
     versions = [record.adapter.get("version") for record in records]
+    # Versions are an aspect already.
     varying = [
         name for name in varying if [packages.get(name) for packages in closures] != versions
-    ]  # versions are an aspect already
+    ]
     if len(varying) > 2 or "all" in varying:
         return [f"environment {record.environment['hash'][:6]}" for record in records]
     return [

@@ -75,9 +75,8 @@ class Progress:
             soft_wrap=True,
         )
         traceback = report.record.traceback
-        if (
-            traceback and not report.resumed and traceback not in self.tracebacks
-        ):  # it is the same in every size and block
+        # A traceback is the same in every size and block.
+        if traceback and not report.resumed and traceback not in self.tracebacks:
             self.tracebacks.add(traceback)
             self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
         self.bar.update(self.task, completed=report.ended, total=report.total, left=remaining)

@@ -296,15 +296,13 @@ def _of_decisions(e: Evidence) -> str | None:
         return name
     if not many and (name := _confirmed(e, best)):
         return name
-    shorter = best(
-        roundings(e), 0.0
-    )  # potentials of a short format often lie exactly on the threshold
+    # Potentials of a short format often lie exactly on the threshold.
+    shorter = best(roundings(e), 0.0)
     perhaps = "perhaps " if np.count_nonzero(wrong) < FEW_DECISIONS else ""
     if shorter[0] <= FAR_BETTER:
         return perhaps + shorter[1]
-    constants = (
-        constants_of(e) if many or not e.gradients else []
-    )  # which would have shown in the gradients
+    # Wrong constants would have shown in the gradients.
+    constants = constants_of(e) if many or not e.gradients else []
     fits = [
         (fit, constant) for constant in constants if (fit := fit_decisions(e, constant)) is not None
     ]

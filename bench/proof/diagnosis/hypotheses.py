@@ -206,9 +206,8 @@ def reordered(e: Evidence, wrong: np.ndarray) -> Iterator[tuple[str, Hypothesis]
     order = np.arange(len(wrong))
     order[wrong] = apart.argmin(axis=1)
     moved = np.flatnonzero(order != np.arange(len(order)))
-    if (
-        len(moved) and free[:, order[moved]].any(axis=0).mean() >= 0.5
-    ):  # any neuron that hardly fires is like silent neurons
+    # A neuron that hardly fires resembles every silent one.
+    if len(moved) and free[:, order[moved]].any(axis=0).mean() >= 0.5:
         first, other = e.neurons[moved[0]], e.neurons[order[moved[0]]]
         swapped = len(moved) == 2 and order[order[moved[0]]] == moved[0]
         text = f"neurons are in another order: {first} gives what {other} should"
@@ -223,9 +222,7 @@ def anywhere(e: Evidence) -> Hypothesis:
     its decisions allow."""
     step = 1e-6
     here, moved = (run(e.spec, e.started(p).currents, e.right.spikes)[0] for p in (0.0, step))
-    with np.errstate(
-        divide="ignore", over="ignore", invalid="ignore"
-    ):  # where the potential overflowed
+    with np.errstate(all="ignore"):  # potentials may overflow
         bounds = (e.spec.threshold - here) * step / (moved - here)
     low = np.where(e.right.spikes > 0, bounds, -np.inf).max(axis=0)
     high = np.where(e.right.spikes > 0, np.inf, bounds).min(axis=0)

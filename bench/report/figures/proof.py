@@ -73,14 +73,12 @@ def _panel(
         {"row": entry.index, "right": entry.row.proved, "sizes": table.conditions.short(entry.row)}
         for entry in group
     ]
-    limited = [
+    limited = [  # the limits of networks that only a config knows are not known here
         entry
         for entry in group
         if entry.row.case.workload in WORKLOADS and entry.row.case.network is None
     ]
-    limits = (
-        [_limit(entry) for entry in limited] if column == "grad_error" else []
-    )  # of a network that only its config knows, none
+    limits = [_limit(entry) for entry in limited] if column == "grad_error" else []
     most = [max(limits)] if limits else []
     names: dict[str, Any] = {
         "measure": words,
@@ -132,9 +130,8 @@ def _spec() -> Spec:
     zero = layer(
         "text", {"x": {"value": 16}}, "datum.value === 0", text="0", align="left", fontWeight="bold"
     )
-    zero["transform"] += [
-        {"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}
-    ]  # one text a line
+    # One text for all cases of a line.
+    zero["transform"] += [{"aggregate": [{"op": "count", "as": "cases"}], "groupby": ["variant"]}]
     layers = [
         limit(x, "$limit", tooltip=hint(limit="value")),
         layer("point", {"x": x, **seen}, "datum.value > 0", **look),

@@ -47,12 +47,8 @@ def result_set(folder: StoredSet, started: list[str]) -> ResultSet:
         try:
             experiment = Experiment.model_validate(_given(values))
             contents.config, contents.adapters = as_toml(experiment), experiment.adapters
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            OverflowError,
-        ):  # of another version of snnbench: no reason to doubt its records
+        except (ValueError, KeyError, TypeError, OverflowError):
+            # Another version of snnbench wrote it; that is no reason to doubt the records.
             contents.strange.append("experiment.json")
     contents.planned, unreadable = folder.read_planned()
     contents.unreadable += unreadable

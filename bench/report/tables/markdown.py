@@ -24,9 +24,7 @@ def _ranking(table: Table, title: str, group: list[Entry]) -> str:
     for row, framework in zip(
         rows, ["framework", ":--", *(entry.variant for entry in group)], strict=True
     ):
-        row.insert(
-            1 if metrics[0].name == "rank_low" else 0, framework
-        )  # it stands behind its rank
+        row.insert(1 if metrics[0].name == "rank_low" else 0, framework)  # behind its rank
     return "\n".join(
         [f"**{title}**" + (", not ranked" if native else ""), "", *map(line, rows), ""]
     )

@@ -93,9 +93,10 @@ def _widest(
 def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
     """Returns the table with all columns but the `spared` ones; bars are made of `block`."""
     ranking = table.metrics_of(group, SUMMARY)
+    # Metrics that a ranking lacks stand last.
     native_metrics = sorted(
         table.metrics_of(group, NATIVES), key=lambda metric: metric not in ranking
-    )  # what a ranking lacks stands last
+    )
     by_head = {metric.head: metric for metric in (native_metrics if group[0].native else ranking)}
     heads = list(by_head)
     heads.insert(1 if "#" in by_head else 0, "framework")
