@@ -7,7 +7,7 @@ import signal
 from functools import cached_property
 from pathlib import Path
 
-from snnbench.data.strategies import caches, counts
+from snnbench.data.strategies import frames_strategies, tonic_strategies
 from snnbench.data.strategies.loading import Loading
 
 WHEN = 5
@@ -37,13 +37,13 @@ class Held:
         return self.items[number]
 
 
-class _HeldDisk(caches.DiskCache):
+class _HeldDisk(tonic_strategies.DiskCache):
     @cached_property
     def recordings(self):
         return Held(super().recordings)
 
 
-class _HeldMemmap(counts.Memmap):
+class _HeldMemmap(frames_strategies.Memmap):
     def counts(self):
         for number, one in enumerate(super().counts()):
             stand_still(number)
@@ -83,8 +83,8 @@ class HeldMemmap(Cached):
 
 
 class FullDisk(Cached):
-    name, of = "full-disk", full(caches.DiskCache)
+    name, of = "full-disk", full(tonic_strategies.DiskCache)
 
 
 class FullMemmap(Cached):
-    name, of = "full-memmap", full(counts.Memmap)
+    name, of = "full-memmap", full(frames_strategies.Memmap)

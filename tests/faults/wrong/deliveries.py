@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from snnbench.data.epoch import Epoch
-from snnbench.data.strategies import counts
+from snnbench.data.strategies import frames_strategies
 from snnbench.data.strategies.loading import Loading
 
 
-def adapter_of(name: str, of: type[counts.Uint8]) -> type[Loading]:
+def adapter_of(name: str, of: type[frames_strategies.Uint8]) -> type[Loading]:
     """An adapter with one strategy."""
     members = {
         "name": name,
@@ -23,7 +23,7 @@ def wrong(name: str, change: Callable) -> type[Loading]:
     """An adapter with a strategy that hands over `change(frames, labels, number of the epoch,
     number of the batch)`."""
 
-    class Strategy(counts.Uint8):
+    class Strategy(frames_strategies.Uint8):
         epochs = 0
 
         def epoch(self, epoch):
@@ -54,7 +54,7 @@ OnlyProvedRight = wrong(
 def batches(name: str, change: Callable) -> type[Loading]:
     """An adapter with a strategy that delivers `change(batches, number of the epoch)`."""
 
-    class Strategy(counts.Uint8):
+    class Strategy(frames_strategies.Uint8):
         epochs = 0
 
         def epoch(self, epoch):
@@ -71,14 +71,14 @@ FewerWhenTimed = batches(
 )
 
 
-class _LastBinLost(counts.Uint8):
+class _LastBinLost(frames_strategies.Uint8):
     def frames_of(self, t, places):
         frames = super().frames_of(t, places)
         frames[-1] = 0
         return frames
 
 
-class _FromZero(counts.Uint8):
+class _FromZero(frames_strategies.Uint8):
     def frames_of(self, t, places):
         window, within = self.data.window_us(self.shape[0]), (t >= 0) & (t <= self.data.longest_us)
         frames, bins = np.zeros(self.shape, np.int64), t[within] // window
@@ -87,17 +87,17 @@ class _FromZero(counts.Uint8):
         return frames
 
 
-class _NotShifted(counts.Uint8):
+class _NotShifted(frames_strategies.Uint8):
     def epoch(self, epoch):
         return super().epoch(Epoch(epoch.numbers))
 
 
-class _PolaritiesSwapped(counts.Uint8):
+class _PolaritiesSwapped(frames_strategies.Uint8):
     def places(self, events):
         return super().places(events._replace(p=1 - events.p))
 
 
-class _AxesSwapped(counts.Uint8):
+class _AxesSwapped(frames_strategies.Uint8):
     def places(self, events):
         return super().places(events._replace(x=events.y, y=events.x))
 

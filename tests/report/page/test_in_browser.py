@@ -79,7 +79,7 @@ def test_the_answer_is_on_the_first_screen_and_caveats_unfold(visit):
     seen = visit("example")
     answer, caveats = seen.page.locator(".answer .first"), seen.page.locator(".trust > summary")
     assert (
-        "fp32: norse:compile is fastest at a step in all 12 conditions" in answer.inner_text()
+        "fp32: norse:compile has the fastest step in all 12 conditions" in answer.inner_text()
         and seen.titles("winners")[0].endswith("fp32 · step")
     )
     seen.draw("winners")
