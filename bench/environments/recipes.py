@@ -144,7 +144,7 @@ def read_lock(text: str) -> dict[str, str]:
     >>> read_lock("numpy==2.4.6 ; python_version < '3'\\nnumpy==2.5.5 ; python_version >= '3'")
     {'numpy': '2.5.5'}
     """
-    lock = {}
+    lock: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         package, _, marker = line.partition("#")[0].partition(";")
         if not package.strip():
@@ -242,8 +242,8 @@ def _recipes(path: Path, tables: dict[str, Any]) -> dict[str, Recipe]:
         try:
             lock = read_lock((path.parent / recipe.lock).read_text("utf-8")) if recipe.lock else {}
         except (OSError, ValueError) as error:
-            reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
-            reason = error.strerror if isinstance(error, OSError) else reason
+            reason = str(error.strerror if isinstance(error, OSError) else error)
+            reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else reason
             raise ConfigError(f"{path}: {name}.lock = {recipe.lock!r}: {reason}") from None
         try:
             recipes[name] = recipe.pinned_by(lock)
