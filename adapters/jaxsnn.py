@@ -1,11 +1,11 @@
 """jaxsnn (https://github.com/electronicvisions/jaxsnn): its neuron in discrete time,
 `jaxsnn.discrete`, under `lax.scan`.
 
-`lif_step` is an Euler step whose synaptic current drives the potential one step later: it gets one
-extra step without current, and its first output is dropped. The current decays by 1 − dt/τ_syn;
-without a synapse dt/τ_syn = 1 forgets it within a step. Its reset is hard and attached, `{ reset =
-"hard", detach_reset = false }`; the input is multiplied by dt/τ_mem = 1 − decay. The scan is
-written here after that of `Topology`, which takes neither batches nor given currents.
+`lif_step` is an Euler step with a synaptic current that drives the potential one step later: it
+gets one extra step without current, and its first output is dropped. The current decays by 1 −
+dt/τ_syn; without a synapse dt/τ_syn = 1 forgets it within a step. Its reset is hard and attached,
+`{ reset = "hard", detach_reset = false }`; the input is multiplied by dt/τ_mem = 1 − decay. The
+scan is written here after that of `Topology`, which takes neither batches nor given currents.
 
 The neurons that jaxsnn is known for, those of `jaxsnn.event`, have no steps: spikes at exact times,
 with exact gradients.

@@ -148,7 +148,7 @@ class Norse(TorchAdapter):
         surrogate superspike.
 
         Source: the spiking classifier in Norse's README, from its MNIST tutorial
-        (norse.github.io/notebooks), whose `LIFCell()` is applied to every time step by
+        (norse.github.io/notebooks); their `LIFCell()` is applied to every time step by
         `norse.torch.LIF()`, and the defaults of `LIFParameters`. Their `alpha` of 100 is ignored by
         Norse 1.1.
         """

@@ -3,7 +3,7 @@
 - `default`, `stepwise`: `LIF` with its time constant, from which it computes the decay at every
   call; without a leak `IAF`.
 - `alphas`: `LIF` with the decay itself (`train_alphas=True`), trained only where the decay is
-  learned. With an adaptive threshold `ALIF`, whose spike function, written here, gives the
+  learned. With an adaptive threshold `ALIF`; its spike function, written here, gives the
   threshold a gradient too.
 - `layers`: `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …),
   `Merge` for sums.

@@ -9,7 +9,7 @@ from snnbench.kernels.surrogates import derivative
 
 
 def torch_spike(spec: NeuronSpec) -> Any:
-    """Returns an autograd Function class whose `apply(v)` fires at v ≥ threshold (counts up to
+    """Returns an autograd Function class; its `apply(v)` fires at v ≥ threshold (counts up to
     max_spikes); its backward is σ'(v − threshold).
 
         spike = torch_spike(spec).apply

@@ -139,7 +139,7 @@ def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Modul
 @dataclass(frozen=True)
 class Part:
     """A module that computes a run of nodes: the value of the last from the values `reads`.
-    `neuron` is the neuron of the run, of a NodeContainer the last, whose spikes are the module's
+    `neuron` is the neuron of the run, of a NodeContainer the last, which computes the module's
     value. With `apart` the module, a NodeContainer or a neuron with potentials, returns (spikes,
     value). The values `unread` are not read after it."""
 

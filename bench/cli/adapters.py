@@ -22,7 +22,7 @@ from .options import Adapters, Json
 def adapters(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Adapters whose variants are listed.", show_default=False),
+        typer.Argument(help="Adapters to list with their variants.", show_default=False),
     ] = None,
     adapter: Adapters = [],
     ready: Annotated[

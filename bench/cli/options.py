@@ -109,8 +109,8 @@ def option_settings(specs: Sequence[str], **axes: Any) -> list[Setting]:
 
 
 def axis_settings(texts: Sequence[str], options: Sequence[Setting]) -> list[Setting]:
-    """Returns the settings of `--set` and those of options whose axis `--set` does not name. Raises
-    ConfigError for a key that is no axis of a network."""
+    """Returns the settings of `--set` and those of options for axes that `--set` does not name.
+    Raises ConfigError for a key that is no axis of a network."""
     settings = [parse_setting(text) for text in texts]
     for setting in settings:
         table, dot, axis = setting.key.partition(".")

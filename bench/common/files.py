@@ -86,7 +86,7 @@ def own_folder(parent: Path) -> Iterator[Path]:
     """Makes a new folder below `parent` for this command, and removes it when the block ends.
 
     Folders of killed commands in `parent` are removed first: those of this user that have our
-    marker and whose lock is free. Links are not followed.
+    marker and a free lock. Links are not followed.
     """
     parent.mkdir(parents=True, exist_ok=True)
     for abandoned in parent.glob(f"{PREFIX}*"):

@@ -86,7 +86,7 @@ def brief(text: str, width: int) -> str:
 
 
 def unplaced(value: Any, folders: Iterable[Path]) -> Any:
-    """Returns a JSON value in whose texts paths below `folders` are relative to these.
+    """Returns a JSON value; in its texts paths below `folders` are relative to these.
 
     The place of a folder may identify its owner.
 

@@ -16,7 +16,7 @@ from ..records.record import Record
 from ..schema.reported import KnownFacts, Reported
 
 OWN_WORDS = ("ok", "unsupported", "pruned", "timeout", "interrupted", "implausible", "check_failed")
-"""Statuses whose reasons snnbench or an adapter wrote; the others quote errors."""
+"""Statuses with reasons that snnbench or an adapter wrote; the others quote errors."""
 LEFT_OUT = "its words are left out"
 
 FIELDS = (

@@ -26,7 +26,7 @@ Parameters = dict[str, dict[str, Array]]
 
 
 class Unsupported(Exception):
-    """Raised by an adapter whose framework cannot compute a case; the text is the reason."""
+    """Raised by an adapter of a framework that cannot compute a case; the text is the reason."""
 
 
 class BuildFailed(Exception):

@@ -68,7 +68,7 @@ class InstallStep(RecipeTable):
 class Recipe(RecipeTable):
     """The adapters that one environment serves, what its packages need, and the steps.
 
-    `lock` is a file of pins, whose path is relative to that of environments.toml.
+    `lock` is the path of a file of pins, relative to that of environments.toml.
     """
 
     adapters: Annotated[tuple[str, ...], Field(min_length=1)]

@@ -128,7 +128,7 @@ class Grid(_Table):
         USUAL["augment"], "recordings shifted by some channels, anew in each epoch"
     )
     behind: list[Behind] = _axis(
-        USUAL["behind"], "the framework whose network trains on the batches, or none"
+        USUAL["behind"], "the framework of the network that trains on the batches, or none"
     )
     parallel: list[Parallel] = _axis("data", "what ranks share: items of the batch, or time steps")
     ranks: list[Ranks] = _axis(1, "processes (of JAX: devices) that compute a case together")

@@ -18,9 +18,10 @@ WINOGRAD = 4
 """Factor by which Winograd's F(4×4, 3×3) saves products in a 3×3 convolution of stride 1 (Lavin
 & Gray 2016)."""
 NEVER_ZERO = ("superspike", "atan", "straight-through")
-"""Surrogates whose derivative float32 never rounds to zero: gradients behind them are dense."""
+"""Surrogates with a derivative that float32 never rounds to zero: gradients behind them are
+dense."""
 DEPENDS_ON_POTENTIAL = ("superspike", "atan", "sigmoid", "exponential")
-"""Surrogates whose derivative differs at every potential; a few bits determine that of the
+"""Surrogates with a derivative that differs at every potential; a few bits determine that of the
 others."""
 
 
@@ -134,7 +135,7 @@ def _least_share(case: Case, network: Network, below: str | None, nonzero: float
 
 
 def _source(network: Network, node: Node) -> str | None:
-    """Returns the neuron, or INPUT, whose unchanged values a node reads, else None."""
+    """Returns the neuron, or INPUT, of the unchanged values that a node reads, else None."""
     name = node.inputs[0]
     while name != INPUT and network.node(name).kind == "flatten":
         name = network.node(name).inputs[0]

@@ -176,7 +176,7 @@ def _unlike_untimed(
 def judge_inference(
     problem: Problem, call: JudgedCall, forward: JudgedCall, limits: LimitsByNode
 ) -> list[str]:
-    """Returns faults of an inference whose hidden spikes are those of the untimed forward, which
+    """Returns faults of an inference with the hidden spikes of the untimed forward, which
     is judged too: frameworks make the same decisions in both, to the bit unless they are
     compiled for a short format."""
     if findings := judge(problem, forward, limits).findings:

@@ -210,7 +210,7 @@ def _beyond(
 
 
 def _versions(pairs: Sequence[RowPair]) -> list[str]:
-    """Returns the frameworks whose version changed: `snntorch 0.9.4 → 1.0.0`."""
+    """Returns the frameworks with a changed version: `snntorch 0.9.4 → 1.0.0`."""
     known = [
         (old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now)))
         for old, now in pairs

@@ -32,7 +32,7 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> MergedSet:
         folder.must_exist()
         if folder.path.resolve() == out.path.resolve():
             raise ConfigError(
-                f"--out {out}: is one of the folders to merge, whose records must stay; choose "
+                f"--out {out}: is one of the folders to merge, and their records must stay; choose "
                 "another --out"
             )
     out.make()

@@ -203,8 +203,8 @@ def _slower_pairs(
 ) -> set[tuple[int, int]]:
     """Returns the pairs (slower, faster) that the contrasts in `table` show.
 
-    No case whose interval contains 1 is surely slower than the fastest. The intervals and the ranks
-    come from separately corrected tests, which could disagree; the interval wins.
+    No case with an interval that contains 1 is surely slower than the fastest. The intervals and
+    the ranks come from separately corrected tests, which could disagree; the interval wins.
     """
     pairs = combinations(range(len(table)), 2)
     undecided = {
@@ -217,7 +217,7 @@ def _slower_by_early_stop(
     fastest: int, comparisons: Mapping[int, LogRatio], stop_factors: Mapping[int, float]
 ) -> set[tuple[int, int]]:
     """Returns the pairs (slower, faster) of a case that stopped early, as slower than `factor`
-    times the fastest, and a case whose ratio to the fastest is surely below that factor."""
+    times the fastest, and a case with a ratio to the fastest that is surely below that factor."""
     upper_ratios = {fastest: 1.0} | {
         case: comparison.ratio[2] for case, comparison in comparisons.items()
     }

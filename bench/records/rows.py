@@ -200,7 +200,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 def rows_of(records: list[Record]) -> list[Row]:
     """One row per case, adapter, framework, packages, machine and set, machine by machine,
     ranked within its group; of several measurements of that, the one that was to time most
-    phases counts, and of those the newest. Of a case whose later block was interrupted the other
+    phases counts, and of those the newest. Of a case with an interrupted later block the other
     blocks count."""
     rows = []
     for measured in grouped(records, _row_of).values():

@@ -50,7 +50,7 @@ def read_results(folders: list[Path], baseline: str = "") -> ReadResults:
 
 
 def results_of(folders: Sequence[StoredSet], baseline: str = "") -> ReadResults:
-    """Returns the results of sets whose records may have been read already."""
+    """Returns the results of sets; records may have been read already."""
     records: list[Record] = []
     unreadable: list[str] = []
     sets: list[ResultSet] = []

@@ -22,7 +22,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """First characters of a spreadsheet's formula."""
 STEP = re.compile(r"\bstep\b")
 MOST_TOGETHER = 100
-"""Approximate number of cases whose processes are alive at once."""
+"""Approximate number of cases with living processes at once."""
 
 
 class Table:

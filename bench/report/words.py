@@ -99,7 +99,7 @@ KINDS = {
 }
 """Colour classes of statuses."""
 REFUSED = ("check_failed", "implausible")
-"""Statuses of wrong networks or times, whose figures are not shown."""
+"""Statuses of wrong networks or times; their figures are not shown."""
 UNRANKED = "ok, not ranked"
 OWN_NEURON = "the framework's own neuron, which no other computes"
 FLAGS = {

@@ -196,7 +196,7 @@ class Runner:
         )
 
     def _block(self, group: list[PlannedCase], block: int) -> Iterator[CaseReport]:
-        """Runs one block of a group, whose cases are timed together.
+        """Runs one block of a group; its cases are timed together.
 
         Finished records are kept unless a timed case is added; then the whole group is timed again.
         """

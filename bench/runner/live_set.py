@@ -148,7 +148,7 @@ class Member:
         """Runs a burst of about `seconds` and compares the harness's clock with the times that the
         worker reported for a slot.
 
-        No burst is needed if the slot was one call, whose time agrees with the harness's clock.
+        No burst is needed if the slot was one call and its time agrees with the harness's clock.
         """
         if slot["calls"] == 1 and slot["wall"] >= LEAST_SHARE * slot["elapsed"]:
             return
@@ -167,7 +167,7 @@ class Member:
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
     def reject_distinguishable_calls(self, phase: str) -> None:
-        """Rejects a phase whose last calls of slots, one of which is judged, take longer than the
+        """Rejects a phase if the last calls of slots, one of which is judged, take longer than the
         others."""
         if phase in self.live_phases and (reason := other_endings(self.endings.get(phase, []))):
             self.fail_phase(phase, "implausible", reason)

@@ -33,7 +33,7 @@ from .measured import Measured
 from .parts import CaseEnded
 
 if TYPE_CHECKING:
-    from ..data.strategies.strategy import Strategy
+    from ..data.strategies.base import Strategy
 
 
 class Delivery:

@@ -83,7 +83,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
 
 
 def _distribution(adapter: Adapter, reference: str) -> str:
-    """The distribution whose version is the adapter's; empty if unknown, as for a third-party
+    """The distribution that gives the adapter's version; empty if unknown, as for a third-party
     adapter that requires no more than its base class."""
     last = (adapter.requires or ("",))[-1].split(".")[0]
     return adapter.distribution or (

@@ -12,7 +12,7 @@ from .sandbox import ATTEMPTS
 
 
 class CaseEnded(Exception):
-    """Raised at the end of a case, whose last event says how it ended."""
+    """Raised at the end of a case; its last event says how it ended."""
 
 
 class Parts:

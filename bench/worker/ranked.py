@@ -1,4 +1,4 @@
-"""Adapters whose cases several ranks compute together."""
+"""Adapters of cases that several ranks compute together."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def confined(memory_bytes: int, parent: int) -> None:
 
 
 class RankedAdapter:
-    """An adapter whose programs with ranks are built in the ranks' processes."""
+    """An adapter with programs that the ranks' processes build."""
 
     def __init__(self, adapter: Adapter, ranks: Any) -> None:
         self.adapter, self.ranks = adapter, ranks

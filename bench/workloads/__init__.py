@@ -1,12 +1,12 @@
 """The named networks, each a function from a case to a network."""
 
 from ..core.case import Case
+from .base import Workload
 from .convnets import alexnet, cifar_large, cifar_medium, cifar_small
 from .layers import conv_lif, lif, linear_lif, one_layer, recurrent_lif
 from .perceptrons import data, frames_mlp, mnist_mlp
 from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
 from .user_network import user_network
-from .workload import Workload
 
 LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
 NETWORKS = (

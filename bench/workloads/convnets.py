@@ -9,8 +9,8 @@ classifier reads the mean over time. The paper's sizes are width = 128, image = 
 
 from ..core.case import Case
 from ..core.network import Network
+from .base import workload
 from .builder import Builder
-from .workload import workload
 
 CIFAR_AXES = ("width", "image", "classes", "norm")
 CIFAR_SMALL = {"time_steps": 5, "batch": 3, "width": 8, "image": 19, "classes": 7}

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ..core.case import ABSENT, Case
 from ..core.network import INPUT, Network, Node
+from .base import workload
 from .builder import Builder
-from .workload import workload
 
 
 @workload(
@@ -41,7 +41,7 @@ def one_layer(case: Case) -> Case:
     small={"time_steps": 37, "batch": 3, "neurons": 97},
 )
 def lif(case: Case) -> Network:
-    """Leaky integrate-and-fire neurons alone, whose currents are the input. The only gradient is
+    """Leaky integrate-and-fire neurons alone; their currents are the input. The only gradient is
     that of the input."""
     return Network((case.neurons,), (Node("neuron1", "neuron", (INPUT,), {"neuron": case.neuron}),))
 
@@ -62,7 +62,7 @@ def conv_lif(case: Case) -> Network:
 
 @workload("recurrent-lif", axes=("neurons",), small={"time_steps": 37, "batch": 3, "neurons": 97})
 def recurrent_lif(case: Case) -> Network:
-    """A linear map and neurons, whose spikes go back through weights to the currents of the next
+    """A linear map and neurons; their spikes go back through weights to the currents of the next
     step."""
     net = Builder(case, (case.neurons,))
     net.linear(case.neurons)

@@ -12,8 +12,8 @@ from ..core.case import CASE_FIELDS, DATA, Case
 from ..core.datasets import SOUND_FRAMES, form_of
 from ..core.network import INPUT, Network, Node
 from ..core.variant import VARIANT_FIELDS, Variant
+from .base import workload
 from .builder import Builder
-from .workload import workload
 
 
 @workload(

@@ -10,8 +10,8 @@ Published sizes are width = 64 and image = 224, with T = 6, B = 16 for the first
 
 from ..core.case import Case
 from ..core.network import Network
+from .base import workload
 from .builder import Builder
-from .workload import workload
 
 AXES = ("width", "image", "classes")
 TINY = {"time_steps": 5, "batch": 3, "width": 4, "image": 37, "classes": 7}
@@ -19,7 +19,7 @@ TINY = {"time_steps": 5, "batch": 3, "width": 4, "image": 37, "classes": 7}
 
 @workload("resnet34", axes=AXES, small=TINY, samples=1_281_167)
 def resnet34(case: Case) -> Network:
-    """A residual network of 34 layers whose neurons stand before the convolutions (Liang et
+    """A residual network of 34 layers with neurons that stand before the convolutions (Liang et
     al.'s)."""
     net = Builder(case, (3, case.image, case.image))
     net.conv(case.width, 7, stride=2)
@@ -113,6 +113,6 @@ def spiking_resnet50(case: Case) -> Network:
 
 @workload("sew-resnet18", axes=AXES, small=TINY, samples=1_281_167)
 def sew_resnet18(case: Case) -> Network:
-    """A residual network of 18 layers whose blocks add spikes (Fang et al.'s spike-element-wise
+    """A residual network of 18 layers with blocks that add spikes (Fang et al.'s spike-element-wise
     network)."""
     return spiking_resnet(case, (2, 2, 2, 2), adds_spikes=True)

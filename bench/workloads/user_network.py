@@ -18,7 +18,7 @@ from snnbench.kernels.spec import NeuronSpec
 
 from ..core.case import NETWORK, Case
 from ..core.network import TEXTS, Network, Node
-from .workload import Workload
+from .base import Workload
 
 REFERENCE = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}@[0-9a-f]{16}$"
 """A case's reference to such a network: a name, and a hash of its text."""

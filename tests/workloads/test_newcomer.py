@@ -9,8 +9,8 @@ from support.proofs import wait_for_writers
 from snnbench.core.case import Case
 from snnbench.proof.calibration import calibrate
 from snnbench.proof.stages import prove
+from snnbench.workloads.base import workload
 from snnbench.workloads.builder import Builder
-from snnbench.workloads.workload import workload
 
 SMALL = {"time_steps": 5, "batch": 3, "width": 4, "image": 19, "classes": 7}
 

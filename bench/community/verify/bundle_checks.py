@@ -98,7 +98,7 @@ def unrecorded(bundle: Bundle) -> list[str]:
 
 
 def unrecorded_beside_others(bundle: Bundle) -> list[str]:
-    """Returns the names of planned cases without a record whose comparison has a record.
+    """Returns the names of planned cases without a record in comparisons that have one.
 
     A shard has all cases of a comparison or none.
     """

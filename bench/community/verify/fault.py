@@ -48,7 +48,7 @@ KINDS = {
 """Kinds of faults with their meanings; docs/community.md has the same list."""
 
 DIRECT = ("machine", "version")
-"""Kinds whose sentences name the change itself instead of its consequences."""
+"""Kinds with sentences that name the change itself instead of its consequences."""
 MACHINES = "machine"
 """Cause of faults about the machines of all records."""
 

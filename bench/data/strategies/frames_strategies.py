@@ -17,8 +17,8 @@ from ...core.contract import Unsupported
 from ..epoch import Epoch
 from ..reading import opened
 from ..recordings import Events
+from .base import Batch, Strategy, bytes_below
 from .shift import keys, shifted
-from .strategy import Batch, Strategy, bytes_below
 
 MOST = 255
 

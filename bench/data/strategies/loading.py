@@ -12,7 +12,7 @@ from ...core.contract import Adapter, Unsupported
 from ...core.network import Network
 
 if TYPE_CHECKING:
-    from .strategy import Strategy
+    from .base import Strategy
 
 
 class Loading(Adapter):

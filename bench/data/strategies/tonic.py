@@ -9,7 +9,7 @@ from ...core.case import Case
 from .loading import Loading
 
 if TYPE_CHECKING:
-    from .strategy import Strategy
+    from .base import Strategy
 
 
 class Tonic(Loading):

@@ -14,8 +14,8 @@ from .. import full_disk
 from ..epoch import Epoch
 from ..event_files import EventFiles, Gestures, Saccades
 from ..reading import opened
+from .base import Batch, Strategy, bytes_below
 from .shift import Augmented, keys, shifted
-from .strategy import Batch, Strategy, bytes_below
 
 CAMERAS: dict[str, tuple[type, type[EventFiles]]] = {
     "nmnist": (datasets.NMNIST, Saccades),

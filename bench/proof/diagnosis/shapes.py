@@ -33,7 +33,7 @@ def shape_fault(
     ]
     for suspect, words, other in _changes(suspects, given):
         nodes = tuple(other if each is suspect else each for each in network.up_to(name).nodes)
-        with suppress(ValueError):  # of a node whose inputs do not fit
+        with suppress(ValueError):  # of a node with inputs that do not fit
             if Network(network.input, nodes).shapes[name] == given:
                 return f"{suspect.name} gives another shape, as with {words}"
     return f"{' or '.join(each.name for each in suspects) or name} gives another shape"

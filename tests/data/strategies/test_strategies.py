@@ -15,7 +15,7 @@ from snnbench.core.datasets import form_of
 from snnbench.data import files
 from snnbench.data.epoch import Epoch
 from snnbench.data.files import make
-from snnbench.data.strategies.strategy import Strategy
+from snnbench.data.strategies.base import Strategy
 from snnbench.proof.stages import too_large
 from snnbench.workloads import WORKLOADS
 
