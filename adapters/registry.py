@@ -6,6 +6,7 @@ Nothing here imports an adapter except `load`, which only workers call.
 
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -69,12 +70,12 @@ def load(reference: str) -> Adapter:
     if source.endswith(".py"):
         # Last, so that a file named like a framework does not hide it.
         sys.path.append(str(Path(source).parent))
-        spec = importlib.util.spec_from_file_location(
-            "snnbench_adapter_" + Path(source).stem, source
-        )
+        module_name = "snnbench_adapter_" + re.sub(r"\W", "_", Path(source).stem)
+        spec = importlib.util.spec_from_file_location(module_name, source)
         if spec is None or spec.loader is None:
             raise ImportError(f"{source} is no Python file")
         module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module  # torch.compile looks its globals up by this name
         spec.loader.exec_module(module)
     else:
         try:

@@ -42,6 +42,18 @@ def test_the_example_is_proved_and_a_fault_in_it_is_seen(offer, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_example_is_proved_under_torch_compile(tmp_path):
+    page = (ROOT / "docs" / "maintainers.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import torch\n.*?)```", page, re.DOTALL)
+    (tmp_path / "my-adapter.py").write_text(code, encoding="utf-8")
+    sizes = {"neurons": 13, "time_steps": 7, "batch": 2}
+    verdict = snnbench.check(
+        "mine:compile", f"{tmp_path / 'my-adapter.py'}:Mine", neuron="soft", **sizes
+    )
+    assert verdict, verdict
+
+
+@pytest.mark.slow
 def test_the_adapter_in_ten_minutes_is_proved(tmp_path):
     page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

@@ -1,17 +1,21 @@
 """Mode compile: the compiled network is proved like any other, and chunks are joined without a
 seam."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 from support.expected import HERE, adapter_of, case_of
 from support.networks import WIDEST, network_of
+from support.paths import ROOT
 from support.proofs import judged, loaded, refusal_of
 from support.slow import one_of_each, representatives
 
 from snnbench.adapters import TorchAdapter
 from snnbench.adapters.base import torch_adapter, torch_compile
 from snnbench.adapters.base.torch_compile import CHUNK, LONGEST_WHOLE
+from snnbench.adapters.registry import load
 from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.core.case import Case
 from snnbench.core.variant import COMPILE_MODES
@@ -117,6 +121,19 @@ def test_every_neuron_is_compiled(traced_only, neuron):
     _, _, verdict = judged(
         TorchLoop(), Case("torch", neuron=NEURONS[neuron], **TINY | {"time_steps": 9})
     )
+    assert verdict.passed, verdict.findings
+
+
+@pytest.mark.parametrize("page", ["adapter", "maintainers"])
+def test_the_file_adapter_of_a_page_is_compiled(traced_only, tmp_path, page):
+    """Torch looks globals of the file up by the name of its module."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    code = next(
+        code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Mine(" in code
+    )
+    (tmp_path / "my-adapter.py").write_text(code, encoding="utf-8")
+    adapter = load(f"{tmp_path / 'my-adapter.py'}:Mine")
+    _, _, verdict = judged(adapter, Case("mine", **TINY))
     assert verdict.passed, verdict.findings
 
 
