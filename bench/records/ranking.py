@@ -9,6 +9,8 @@ import numpy as np
 
 from ..core.result import Array
 from .contrasts import (
+    FAMILYWISE_ERROR,
+    LAST_LOOK,
     LogRatio,
     blocks_to_decide,
     compared,
@@ -175,7 +177,7 @@ def _standings(
         for case, records in enumerate(cases)
         if (factor := max(each.beyond or 0.0 for each in records))
     }
-    slower = _slower_pairs(table, fastest, comparisons) | _slower_by_early_stop(
+    slower = _slower_pairs(table, fastest, comparisons, _level(cases)) | _slower_by_early_stop(
         fastest, comparisons, stop_factors
     )
     ranks = rank_intervals(len(cases), sorted(slower))
@@ -198,8 +200,15 @@ def _standings(
     ]
 
 
+def _level(cases: Cases) -> float:
+    """Returns the level of the rank tests: LAST_LOOK if the run could add blocks."""
+    measures = [records[0].measure for records in cases]
+    added = any(each.get("most_blocks", 0) > each.get("blocks", 0) for each in measures)
+    return LAST_LOOK if added else FAMILYWISE_ERROR
+
+
 def _slower_pairs(
-    table: Array, fastest: int, comparisons: Mapping[int, LogRatio]
+    table: Array, fastest: int, comparisons: Mapping[int, LogRatio], level: float
 ) -> set[tuple[int, int]]:
     """Returns the pairs (slower, faster) that the contrasts in `table` show.
 
@@ -210,7 +219,7 @@ def _slower_pairs(
     undecided = {
         (case, fastest) for case, comparison in comparisons.items() if not comparison.low > 0
     }
-    return {*surely_slower({pair: table[pair] for pair in pairs})} - undecided
+    return {*surely_slower({pair: table[pair] for pair in pairs}, level)} - undecided
 
 
 def _slower_by_early_stop(
