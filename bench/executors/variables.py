@@ -69,6 +69,11 @@ INFLUENTIAL = frozenset(name for names in READ_BY.values() for name in names.spl
 """Variables that change measurements. Records hold these variables of a user and no others."""
 
 
+PASSIVE_WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+"""A thread that waits at a barrier sleeps, in GNU's, LLVM's and Intel's OpenMP. Spinning threads
+keep the cores from other programs, and these keep the last thread from its core."""
+
+
 def worker_environment(device: str, threads: int) -> dict[str, str]:
     """Makes all frameworks use the same device and number of threads (0: one per core)."""
     count = str(threads or len(usable_cores()))
@@ -78,6 +83,7 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         "OMP_NUM_THREADS": count,
         "MKL_NUM_THREADS": count,
         "OPENBLAS_NUM_THREADS": count,
+        **PASSIVE_WAITING,
         "JAX_PLATFORMS": kind,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         # One heap: glibc never returns the freed top of others, so earlier calls would hide memory

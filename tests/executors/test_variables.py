@@ -1,5 +1,11 @@
 """Records hold the user's environment variables that change measurements, and no others."""
 
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 
 from snnbench.executors.local import LocalExecutor
@@ -48,3 +54,19 @@ def test_a_variable_that_changes_measurements_is_recorded(monkeypatch):
 def test_variables_of_workers_change_measurements():
     variables = worker_environment("cpu", 1)
     assert variables.keys() - INFLUENTIAL == {"PIP_NO_INDEX"}
+
+
+def test_torchs_openmp_waits_without_spinning():
+    library = Path(find_spec("torch").origin).parent / "lib" / "libgomp.so.1"
+    if not library.exists():
+        pytest.skip("this torch brings no libgomp of its own")
+    ours = {"OMP_DISPLAY_ENV": "VERBOSE", **worker_environment("cpu", 2)}
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(library)!r})"],
+        env=os.environ | {"OMP_WAIT_POLICY": "ACTIVE"} | ours,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    settings = {line.strip().removeprefix("[host] ") for line in loaded.splitlines()}
+    assert {"OMP_WAIT_POLICY = 'PASSIVE'", "GOMP_SPINCOUNT = '0'"} <= settings, loaded
