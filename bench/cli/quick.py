@@ -45,6 +45,15 @@ def quick(
     device: Annotated[
         str, typer.Option(help="cpu, cuda or cuda:0.", show_default="the GPU if there is one")
     ] = "",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=4096,
+            help="Cores of every framework; 0: all.",
+            show_default="1 on a CPU, all beside a GPU",
+        ),
+    ] = None,
     blocks: Annotated[
         int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")
     ] = USUAL,
@@ -72,7 +81,7 @@ def quick(
     given = option_settings([neuron], precision=precision, **sizes, **where)
     given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
-    plan = quick_plan(given, adapter, blocks)
+    plan = quick_plan(given, adapter, blocks, threads)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)
     interrupted = execute_shown(plan, folder, fresh, messages())
@@ -82,6 +91,7 @@ def quick(
     sentences = answer(mine)
     if not interrupted:
         words = [*(names or []), *_options(neuron, precision, device, sizes)]
+        words += ["--threads", str(threads)] if threads is not None else []
         words += [word for reference in adapter for word in ("--adapter", reference)] + (
             ["--out", str(out)] if out else []
         )

@@ -199,11 +199,20 @@ def load_plan(
     return Plan(experiment, planned, part, mine, executor, bool(only), left_out, controls)
 
 
-def quick_plan(settings: Sequence[Setting], references: list[str], blocks: int) -> Plan:
-    """Returns the plan of `snnbench quick` for the network in `settings`. Raises ConfigError."""
+def quick_plan(
+    settings: Sequence[Setting], references: list[str], blocks: int, threads: int | None = None
+) -> Plan:
+    """Returns the plan of `snnbench quick` for the network in `settings`. Raises ConfigError.
+
+    By default a CPU computes on one core, where programs beside it disturb least, and a GPU has
+    all cores beside it.
+    """
     measure = {**QUICK, "blocks": blocks, "most_blocks": blocks}
     plan = load_plan({"name": "quick", "measure": measure}, settings, "", references)
     case = plan.cases[0].case
+    if threads is None:
+        threads = 1 if case.device_type == "cpu" else 0
+    plan.experiment.measure.threads = threads
     sizes = f"N{case.neurons}-T{case.time_steps}-B{case.batch}-L{case.layers}"
     name = f"quick-{case.neuron_label}-{sizes}-{case.precision}-{case.device}"
     plan.experiment.name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100]

@@ -38,7 +38,7 @@ def quick(snnbench_module):
     """A run beside somebody slow, on a machine on which nothing disturbs."""
     (snnbench_module.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
     patch = pytest.MonkeyPatch()
-    patch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms", "threads": 1})
+    patch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms"})
     patch.setattr(live_set, "disturbance", lambda *facts: None)
     patch.setattr(
         live_set, "other_endings", lambda endings: None
@@ -83,6 +83,15 @@ def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(qu
         "2.0",
         "",
     )
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(None, 1), (0, 0), (2, 2)])
+def test_a_framework_has_one_core_unless_threads_says_otherwise(quick, threads, expected):
+    _, first = quick
+    assert {record["measure"]["threads"] for record in first.records} == {1}
+    settings = [Option("grid.device", ["cpu"], "--device")]
+    plan = quick_plan(settings, [f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"], 2, threads)
+    assert plan.experiment.measure.threads == expected
 
 
 @pytest.mark.slow
