@@ -3,8 +3,10 @@
 import os
 import shutil
 import sys
+import sysconfig
 from collections.abc import Mapping, Set
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import Case
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 CXX = "clang++" if sys.platform == "darwin" else "g++"
 """The compiler that torch.compile starts unless the environment variable CXX names another."""
+PYTHON_HEADER = Path(sysconfig.get_path("include")) / "Python.h"
+"""A header that all C++ code of torch.compile includes."""
 
 
 def torch_constructions(*traits: Trait) -> dict[str, Set[Trait]]:
@@ -160,6 +164,8 @@ class TorchAdapter(Adapter):
                 f"mode compile needs a C++ compiler on a CPU, and {cxx} (set CXX for another) is "
                 "not here"
             )
+        if case.mode == "compile" and on_cpu and not PYTHON_HEADER.exists():
+            return f"mode compile needs Python's headers on a CPU, and there is no {PYTHON_HEADER}"
         if compiled and not on_cpu and find_spec("triton") is None:
             return f"mode {case.mode} needs Triton on a CUDA device, and it is not installed"
         if case.ranks:

@@ -62,7 +62,7 @@ def lacks(
         )
     if not header.exists():
         by = _by(which, "python3-dev", "python3-devel", "python")
-        missing.append(Lack(f"no Python.h: variants with :compile end as build_error{by}"))
+        missing.append(Lack(f"no Python.h: variants with :compile cannot be built{by}"))
     if not which("git"):
         by = _by(which, "git", "git", "git")
         missing.append(Lack(f"no git: records do not name the commit of snnbench{by}"))

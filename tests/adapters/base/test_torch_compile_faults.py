@@ -109,3 +109,14 @@ def test_the_first_error_is_the_compiler_s_own_line():
         == line
     )
     assert torch_compile.first_error("only this\nand that") == "only this"
+
+
+def test_without_pythons_headers_the_mode_is_refused_in_one_sentence(monkeypatch, tmp_path):
+    header = tmp_path / "Python.h"
+    monkeypatch.setattr("snnbench.adapters.base.torch_adapter.PYTHON_HEADER", header)
+    case = Case("torch", mode="compile")
+    assert refusal_of(TorchLoop(), case) == (
+        f"mode compile needs Python's headers on a CPU, and there is no {header}"
+    )
+    header.touch()
+    assert refusal_of(TorchLoop(), case) is None
