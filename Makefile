@@ -23,7 +23,7 @@ help:
 $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml adapters/environments/standard.txt
 	$(PYTHON) bench/machine/lacking.py $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet,report]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[data,docker,parquet]'
 	$(BIN)/snnbench env create standard --here
 	touch $@
 
@@ -32,7 +32,7 @@ LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11
 
 # Newest versions of all packages, for every Python: constraints.txt and adapters/environments/*.txt.
 lock: setup
-	$(LOCK) pyproject.toml $(addprefix --extra=,data docker parquet report test) adapters/environments/standard.in --output-file constraints.txt
+	$(LOCK) pyproject.toml $(addprefix --extra=,data docker parquet test) adapters/environments/standard.in --output-file constraints.txt
 	for each in adapters/environments/*.in; do $(LOCK) $$each --output-file $${each%.in}.txt || exit 1; done
 
 # setup, and the packages that tests need.

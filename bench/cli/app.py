@@ -1,6 +1,6 @@
 """Collects the verbs into one command; a verb is imported only when it is called."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -47,8 +47,6 @@ VERBS = {
 }
 """The verbs and the first sentence of their help. Each is the function or group of its name in its
 module."""
-REPORT = ("jinja2", "scipy", "vl_convert")
-"""Packages of the extra `report`, which verbs that only prove do not need."""
 
 
 def load_verb(arguments: Sequence[str]) -> None:
@@ -59,32 +57,15 @@ def load_verb(arguments: Sequence[str]) -> None:
 
 @cache
 def _verb(name: str) -> Any:
-    """Returns the command of a verb, or one that names a missing package."""
-    settings: dict[str, Any] = {}
-    try:
-        function = getattr(import_module(f".{name}", __package__), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in REPORT:
-            raise
-        function, settings = _lacking(name, str(error.name)), {"ignore_unknown_options": True}
+    """Returns the command of a verb."""
+    function = getattr(import_module(f".{name}", __package__), name)
     if isinstance(function, typer.Typer):
         group = get_group(function)
         group.name = name
         return group
     alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=_Verb, context_settings=settings)(function)
+    alone.command(name, cls=_Verb)(function)
     return get_command(alone)
-
-
-def _lacking(verb: str, package: str) -> Callable[[list[str] | None], None]:
-    def lacking(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
-        raise ConfigError(
-            f"{verb} ranks and draws, which {package} is missing for: "
-            "pip install 'snnbench[report]'"
-        )
-
-    lacking.__doc__ = "Needs more packages: pip install 'snnbench[report]'."
-    return lacking
 
 
 class _Verb(TyperCommand):

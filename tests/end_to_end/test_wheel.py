@@ -38,15 +38,12 @@ def wheel(tmp_path_factory) -> Path:
 
 
 class Installed:
-    """A virtual environment with the wheel and its extra `report`, and a folder to work in;
-    `bare` is a run without the extra."""
+    """A virtual environment with the wheel, and a folder to work in."""
 
     def __init__(self, folder: Path, wheel: Path):
         self.folder, self.wheel, self.bin = folder, wheel, folder / "venv" / "bin"
         assert called(sys.executable, "-m", "venv", folder / "venv").returncode == 0
         self.add("")
-        self.bare = self("run", "--config", "quickstart")
-        self.add("report")
 
     def add(self, extra: str) -> None:
         """Install the wheel with an extra, in the versions that were tested."""
@@ -87,12 +84,6 @@ def test_the_wheel_has_what_is_no_python(wheel):
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and path.suffix in kinds:
                 assert f"{package}/{path.relative_to(ROOT / folder)}" in names
-
-
-def test_without_the_extra_of_reports_it_says_what_to_install(installed):
-    assert installed.bare.returncode == 2 and installed.bare.stderr.strip().endswith(
-        "pip install 'snnbench[report]'"
-    )
 
 
 def test_without_a_framework_it_says_what_to_do(installed):
