@@ -43,7 +43,7 @@ COPY bench/environments/__init__.py bench/environments/environment.py bench/envi
 COPY adapters/__init__.py adapters/environments.toml /opt/installer/snnbench/adapters/
 COPY adapters/environments /opt/installer/snnbench/adapters/environments/
 RUN mkdir -p /opt/environments \
- && if [ "$DEVICE" = cpu ] && [ -n "$TORCH_CPU_INDEX" ]; then export PIP_EXTRA_INDEX_URL="$TORCH_CPU_INDEX"; fi \
+ && if [ "$DEVICE" = cuda ]; then export TORCH_CPU_INDEX=""; fi \
  && for name in $ENVIRONMENTS; do \
       PYTHONPATH=/opt/installer python -c "from snnbench.environments.environment import named; from snnbench.environments.install import install; [print(p.line) for p in install(named('$name'))]" \
       || exit 1; \

@@ -101,6 +101,8 @@ def create_shown(environment: Environment, here: bool = False) -> None:
                 line = f"{name} [{progress.number}/{progress.of}] {progress.step}"
                 if progress.kind == "damaged":
                     console.print(escape(f"{name} is made anew: {progress.line}"), soft_wrap=True)
+                elif progress.kind == "size":
+                    console.print(escape(f"{line}: {progress.line}"), soft_wrap=True)
                 elif progress.kind == "line":
                     status.update(escape(f"{line}: {progress.line}")[: console.width - 4])
                 elif progress.kind == "step":

@@ -2,11 +2,14 @@
 
 import json
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from support.environments import framework, states, steps, wheel_of, write_recipe
 
-from snnbench.environments.install import from_pip
+from snnbench.environments.install import INDEX_VARIABLES, from_pip
 
 LISTED = """global.cert='/etc/certificates.crt'
 global.index-url='https://one.example/simple'
@@ -103,3 +106,46 @@ def test_packages_in_the_environment_of_snnbench_are_reported(snnbench, pins, st
     helps = f"tiny: {state}" + ": snnbench env create tiny" * (state == "not created")
     assert helps in snnbench("env", "doctor", "tiny").stdout.splitlines()
     assert f"             tiny: {state}" in snnbench("doctor").stdout.splitlines()
+
+
+@pytest.fixture
+def torch_index(tmp_path):
+    """The address of an index with torch for CPUs, served over HTTP."""
+    wheel_of(tmp_path / "index" / "torch", "torch", {"torch.py": ""}, "1.0+cpu")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("index", "driver", "version"),
+    [("here", False, "1.0+cpu"), ("here", True, "1.0"), ("", False, "1.0"), ("gone", False, "1.0")],
+)
+def test_torch_for_cpus_is_installed_where_no_driver_is(
+    snnbench, torch_index, index, driver, version
+):
+    programs, index = snnbench.folder / "programs", {"here": torch_index}.get(index, index)
+    programs.mkdir()
+    if driver:
+        (programs / "nvidia-smi").touch(mode=0o755)
+    wheel_of(snnbench.folder / "mine", "torch", {"torch.py": ""}, "1.0")
+    for name in INDEX_VARIABLES:
+        snnbench.environment.pop(name, None)
+    snnbench.environment |= {
+        "PATH": str(programs),
+        "PIP_FIND_LINKS": str(snnbench.folder / "mine"),
+        "PIP_NO_INDEX": "" if version == "1.0+cpu" else "1",
+        "TORCH_CPU_INDEX": "http://127.0.0.1:9" if index == "gone" else index,
+    }
+    folder = write_recipe(snnbench, steps(first=([framework(snnbench), "torch==1.0"], "")))
+    ended = snnbench("env", "create", "tiny")
+    assert ended.exit_code == 0, ended.stderr
+    assert [each.name for each in folder.glob("lib/*/site-packages/torch-*")] == [
+        f"torch-{version}.dist-info"
+    ]
+    said = {"1.0+cpu": "torch for CPUs comes from"}.get(
+        version, "does not answer" if index == "gone" else "PyPI's for Linux brings CUDA, 3 GB"
+    )
+    assert said in ended.stderr
