@@ -24,15 +24,16 @@ def levels(cases: Cases, phase: str) -> Array:
     return _levels(_blocks(cases, phase), len(cases))
 
 
-def contrasts(cases: Cases, phase: str, disturbed: bool = False) -> Array:
-    """Returns log ratios (cases, cases, blocks) of the first case's seconds over the second's.
+def contrasts(cases: Cases, phase: str, disturbed: bool = False, clock: str = "wall") -> Array:
+    """Returns log ratios (cases, cases, blocks) of the first case's seconds over the second's, on
+    `clock` (wall or device).
 
     For cases that were alive together it is the median over shared passes. Two cases without a
     shared pass, because the group exceeded the memory, are linked by a third that shares passes
     with both. Else it is the difference of their medians in a block. Cases of different sets share
     no block: NaN. Disturbed slots count only if `disturbed` is set.
     """
-    blocks = _blocks(cases, phase, disturbed)
+    blocks = _blocks(cases, phase, disturbed, clock)
     block_levels = _levels(blocks, len(cases))
     result = block_levels[:, None] - block_levels[None, :]
     for at, timed in enumerate(blocks.values()):
@@ -59,27 +60,30 @@ class _Slots:
     logs: dict[int, float]
 
 
-def _blocks(cases: Cases, phase: str, disturbed: bool = False) -> dict[Block, dict[int, _Slots]]:
+def _blocks(
+    cases: Cases, phase: str, disturbed: bool = False, clock: str = "wall"
+) -> dict[Block, dict[int, _Slots]]:
     """Returns the slots of the phase by block and by the index of the case."""
     blocks: dict[Block, dict[int, _Slots]] = {}
     for index, records in enumerate(cases):
         for record in records:
             if timing := record.timing(phase):
                 blocks.setdefault((record.set, record.block), {})[index] = _Slots(
-                    record.live_set, _logs(timing, disturbed)
+                    record.live_set, _logs(timing, disturbed, clock)
                 )
     return blocks
 
 
-def _logs(timing: Timing, all_count: bool) -> dict[int, float]:
+def _logs(timing: Timing, all_count: bool, clock: str) -> dict[int, float]:
     """Returns log seconds by pass. If a slot was repeated in its pass, the undisturbed one
     counts."""
     logs: dict[int, float] = {}
-    for number, wall, disturbed in zip(
-        *map(timing.column, ("in_pass", "wall", "disturbed")), strict=True
+    for number, seconds, disturbed in zip(
+        *map(timing.column, ("in_pass", clock, "disturbed")), strict=True
     ):
         if number not in logs or not disturbed:
-            logs[number] = math.nan if disturbed and not all_count else math.log(wall)
+            counts = seconds and (all_count or not disturbed)
+            logs[number] = math.log(seconds) if counts else math.nan
     return logs
 
 

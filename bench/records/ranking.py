@@ -10,6 +10,7 @@ import numpy as np
 from ..core.result import Array
 from .contrasts import (
     FAMILYWISE_ERROR,
+    FIRST_LOOK,
     LAST_LOOK,
     LogRatio,
     blocks_to_decide,
@@ -19,6 +20,7 @@ from .contrasts import (
     rank_intervals,
     surely_slower,
 )
+from .disturbed import by_both_clocks, slower_by_both_clocks
 from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record
 
@@ -119,7 +121,7 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
 
 def contrasts_with_fastest(records: Iterable[Record]) -> list[Array]:
     """Returns the block contrasts of the step between each other case of a group and its
-    fastest."""
+    fastest, without cases that both clocks show to be slower though slots were disturbed."""
     by_case: dict[str, list[Record]] = {}
     for record in records:
         if record.timing("step"):
@@ -130,7 +132,9 @@ def contrasts_with_fastest(records: Iterable[Record]) -> list[Array]:
     table = contrasts(cases, "step")
     logs = nanmedian(levels(cases, "step"))
     fastest, *others = _order(_log_ratios(cases, table, logs), logs)
-    return [table[case, fastest] for case in others]
+    by_clocks = by_both_clocks(cases, "step", _disturbed_pairs(table, fastest))
+    decided = slower_by_both_clocks(by_clocks, FIRST_LOOK)
+    return [table[case, fastest] for case in others if (case, fastest) not in decided]
 
 
 def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
@@ -177,15 +181,17 @@ def _standings(
         for case, records in enumerate(cases)
         if (factor := max(each.beyond or 0.0 for each in records))
     }
-    slower = _slower_pairs(table, fastest, comparisons, _level(cases)) | _slower_by_early_stop(
-        fastest, comparisons, stop_factors
-    )
+    level = _level(cases)
+    slower = _slower_pairs(table, fastest, comparisons, level)
+    by_clocks = by_both_clocks(cases, "step", _disturbed_pairs(table, fastest))
+    slower_though_disturbed = slower_by_both_clocks(by_clocks, level)
+    comparisons |= {case: ratio for (case, other), ratio in by_clocks.items() if other == fastest}
+    slower |= slower_though_disturbed
+    slower |= _slower_by_early_stop(fastest, comparisons, stop_factors)
     ranks = rank_intervals(len(cases), sorted(slower))
     not_stopped = [case for case in range(len(cases)) if case not in stop_factors]
-    note = _note(
-        [cases[case] for case in not_stopped],
-        [table[pair] for pair in combinations(not_stopped, 2)],
-    )
+    pairwise = [table[pair] for pair in combinations(not_stopped, 2)]
+    note = "" if slower_though_disturbed else _note([cases[case] for case in not_stopped], pairwise)
     exceeded = {} if fastest in stop_factors else stop_factors
     return [
         Standing(
@@ -220,6 +226,15 @@ def _slower_pairs(
         (case, fastest) for case, comparison in comparisons.items() if not comparison.low > 0
     }
     return {*surely_slower({pair: table[pair] for pair in pairs}, level)} - undecided
+
+
+def _disturbed_pairs(table: Array, fastest: int) -> list[tuple[int, int]]:
+    """Returns the pairs without contrasts of two blocks, the fastest second."""
+    pairs = (
+        (second, first) if first == fastest else (first, second)
+        for first, second in combinations(range(len(table)), 2)
+    )
+    return [pair for pair in pairs if np.isfinite(table[pair]).sum() < 2]
 
 
 def _slower_by_early_stop(

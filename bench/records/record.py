@@ -212,6 +212,14 @@ class Record(Reported, RecordedCase):
     def file_name(self) -> str:
         return file_name(self.case_id, self.block, self.done_key)
 
+    def cores(self, phase: str) -> int | None:
+        """Returns the number of the worker's cores if the device clock of a phase is the CPU time
+        of its process; None if it is not, or if the phase was not timed."""
+        timing = self.timing(phase)
+        if timing is None or timing.device_clock != "process":
+            return None
+        return int(self.measure["threads"] or self.machine.get("usable_threads") or 1)
+
     def timing(self, phase: str) -> Timing | None:
         """Returns the timing of a phase, None if it was not timed."""
         part = self.parts.get(phase)

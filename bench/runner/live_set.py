@@ -288,7 +288,9 @@ class LiveSet:
                 for slot in member.timing["step"]["slots"] if "step" in member.live_phases else ():
                     if slot["pass"] >= self.passes:
                         passes.setdefault(slot["pass"], {})[index] = slot
-            for index in beyond([passes[number] for number in sorted(passes)], factor):
+            clocks = {member.timing.get("step", {}).get("device_clock") for member in members}
+            cores = self.cores if clocks == {"process"} else None
+            for index in beyond([passes[number] for number in sorted(passes)], factor, cores):
                 members[index].timing["step"]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:

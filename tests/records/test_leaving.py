@@ -5,8 +5,9 @@ import numpy as np
 from snnbench.records.leaving import beyond
 
 
-def slot(wall, spread=0.1, disturbed=None):
+def slot(wall, spread=0.1, disturbed=None, cpu=None):
     return {
+        "device": wall if cpu is None else cpu,
         "low": wall * (1 - spread),
         "wall": wall,
         "high": wall * (1 + spread),
@@ -38,6 +39,23 @@ def test_a_disturbed_slot_counts_for_no_case():
     assert beyond([], 2.0) == [] == beyond([{}], 2.0) == beyond([{"alone": slot(1.0)}], 2.0)
     disturbed = {"best": slot(1.0, disturbed="preempted"), "slow": slot(9.0)}
     assert beyond([{"best": slot(1.0), "slow": slot(9.0)}, disturbed], 2.0) == ["slow"]
+
+
+def test_disturbed_slots_stop_a_case_that_wall_and_cpu_time_show_to_be_slow():
+    def passes(count, wall, cpu):
+        fast = slot(3.0, disturbed="preempted", cpu=1.0)
+        return [{"fast": fast, "slow": slot(wall, disturbed="preempted", cpu=cpu)}] * count
+
+    assert beyond(passes(3, wall=9.0, cpu=2.1), 2.0, cores=1) == ["slow"]
+    assert beyond(passes(2, wall=9.0, cpu=2.1), 2.0, cores=1) == [], "too few passes"
+    assert beyond(passes(3, wall=9.0, cpu=1.9), 2.0, cores=1) == [], "it only waited longer"
+    assert beyond(passes(3, wall=5.9, cpu=9.0), 2.0, cores=1) == [], (
+        "CPU time alone decides nothing"
+    )
+    assert beyond(passes(3, wall=9.0, cpu=3.9), 2.0, cores=2) == [], "it may use both cores at once"
+    assert beyond(passes(3, wall=9.0, cpu=4.1), 2.0, cores=2) == ["slow"]
+    assert beyond(passes(3, wall=9.0, cpu=2.1), 2.0) == [], "no clock shows CPU time"
+    assert beyond(passes(3, wall=9.0, cpu=0.0), 2.0, cores=1) == []
 
 
 def test_one_lucky_pass_of_several_is_not_enough():

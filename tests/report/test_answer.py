@@ -66,7 +66,7 @@ def test_the_leanest_is_named_only_of_figures_with_the_same_meaning():
 
 
 def test_where_nothing_is_known_it_says_so():
-    busy = [*disturbed(blocks("torch"), every=1), *disturbed(blocks("norse", step=0.04), every=1)]
+    busy = [*disturbed(blocks("torch"), every=1), *disturbed(blocks("norse", step=0.008), every=1)]
     assert "How sure: not at all (too many disturbed slots)." in told(busy)
     assert "no other case to compare it with" in told(blocks("torch"))
     assert told([]) == "Nothing could be ranked; the table has the reasons."

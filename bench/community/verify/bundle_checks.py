@@ -176,13 +176,14 @@ def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
         live_set = passes.setdefault((record.set, record.block, record.live_set), {})
         for slot in slots:
             live_set.setdefault(slot.in_pass, {})[number] = {
-                name: getattr(slot, name) for name in ("low", "wall", "high", "disturbed")
+                name: getattr(slot, name) for name in ("low", "wall", "high", "device", "disturbed")
             }
     for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
         if bound := record.beyond:
             live_set = passes.get((record.set, record.block, record.live_set), {})
             seen = [live_set[slot.in_pass] for slot in slots]
-            if bound != record.measure.get("leave_beyond") or number not in beyond(seen, bound):
+            shown = beyond(seen, bound, record.cores("step"))
+            if bound != record.measure.get("leave_beyond") or number not in shown:
                 where = f"{full_name(record.typed_case)}, block {record.block + 1}"
                 text = (
                     f"was stopped early as more than {bound:g} times as slow as the fastest, but "

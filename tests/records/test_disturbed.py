@@ -1,0 +1,79 @@
+"""On a busy machine pairs are decided by wall and CPU time together, where both show the same."""
+
+from math import exp
+from random import Random
+
+import pytest
+from support.synthetic import record
+
+from snnbench.records.ranking import blocks_to_decide_ranks
+from snnbench.records.rows import rows_of
+
+STEPS = {"fused": 0.010, "jax": 0.020, "spyx": 0.0203, "snntorch": 0.050}
+
+
+def busy(steps, seed, count=2, cpu_of={}, threads=1, clock="process", waits=(1.3, 2.6)):
+    """Records of a machine on which every slot takes 1.3 to 2.6 times as long as it computes, as
+    measured at a load of 7 on two cores. CPU times differ by 5 % between processes and by 3 % between slots."""
+    random, records = Random(seed), []
+    for block in range(count):
+        for name, step in steps.items():
+            made = record(name, block=block, step=step, passes=5)
+            made.measure |= {"threads": threads}
+            timing, process = made.timing("step"), exp(0.05 * random.gauss(0, 1))
+            timing.device_clock = clock
+            for slot in timing.slots:
+                seconds = step * process * exp(0.03 * random.gauss(0, 1))
+                slot.wall, slot.disturbed = seconds * random.uniform(*waits), "preempted"
+                slot.device = cpu_of.get(name, 1.0) * seconds
+            records.append(made)
+    return records
+
+
+def slower(records) -> dict:
+    return {row.case.framework: {*row.surely_slower} for row in rows_of(records)}
+
+
+def test_pairs_that_differ_by_both_clocks_are_decided():
+    found = slower(busy(STEPS, seed=3, count=3))
+    assert found == {
+        "fused": {"jax", "spyx", "snntorch"},
+        "jax": {"snntorch"},
+        "spyx": {"snntorch"},
+        "snntorch": set(),
+    }
+    rows = {row.case.framework: row for row in rows_of(busy(STEPS, seed=3, count=3))}
+    assert {row.standing.note for row in rows.values()} == {""}
+    standing = rows["snntorch"].standing
+    assert 1.5 < standing.low < standing.ratio < standing.high and standing.high > 4
+    assert all(row.unclean for row in rows.values())
+
+
+def test_two_copies_of_one_framework_are_never_decided():
+    for seed in range(200):
+        steps = {"torch": 0.02, "copy": 0.02}
+        found = slower(busy(steps, seed, count=2 + seed % 3, waits=(1, 5)))
+        assert found == {"torch": set(), "copy": set()}, seed
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"cpu_of": {"snntorch": 0.2}}, {"threads": 4}, {"clock": "events"}, {"count": 1}],
+    ids=["only wall time differs", "four cores", "a GPU's clock", "one block"],
+)
+def test_what_one_clock_shows_alone_is_not_decided(changed):
+    steps = {"fused": 0.010, "snntorch": 0.035}
+    assert slower(busy(steps, seed=3, **{"count": 4, **changed}))["fused"] == set()
+    assert slower(busy(steps, seed=3, count=4))["fused"] == {"snntorch"}
+
+
+def test_cpu_time_alone_decides_nothing():
+    """Both wait equally long, and one of them has another process compute."""
+    steps, hidden = {"torch": 0.02, "cheat": 0.02}, {"cheat": 0.1}
+    assert slower(busy(steps, seed=3, count=4, cpu_of=hidden)) == {"torch": set(), "cheat": set()}
+
+
+def test_decided_pairs_need_no_further_blocks():
+    steps = {"fused": 0.010, "snntorch": 0.050}
+    assert blocks_to_decide_ranks(busy(steps, seed=3, count=4), 4, 10) == 0
+    assert blocks_to_decide_ranks(busy(STEPS, seed=3, count=1), 1, 10) > 1
