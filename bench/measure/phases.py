@@ -2,14 +2,20 @@
 an input, an upstream gradient or, where they could have been trained, parameters. So results
 from memory, copies made once and gradients computed before the clock starts are wrong."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.contract import Program
 from ..core.rolling import alike
+
+CLOCK = SimpleNamespace(perf_counter=time.perf_counter, process_time=time.process_time)
+"""Clocks as they were when the harness was imported: adapters come later, and may replace those
+of `time`."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,13 @@ def draw_of(seed: int, number: int, phase: str, sources: int = 2) -> Draw:
 @dataclass(frozen=True)
 class Phase:
     """`prepare(i)` makes the state of call number i, untimed; `call` is timed and returns the
-    result to wait for. `repeatable`: a call changes neither parameters nor the prepared state."""
+    result to wait for. `repeatable`: a call changes neither parameters nor the prepared state.
+    `aside`: the seconds and CPU seconds of the harness itself within the last call."""
 
     prepare: Callable[[int], Any]
     call: Callable[[Any], Any]
     repeatable: bool = False
+    aside: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)
 
 
 @dataclass(frozen=True)

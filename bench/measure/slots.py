@@ -2,21 +2,16 @@
 caches hold the data of the process before."""
 
 import gc
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..core.contract import Program
 from ..core.result import settled
-from .phases import Phase
+from .phases import CLOCK, Phase
 
-CLOCK = SimpleNamespace(perf_counter=time.perf_counter, process_time=time.process_time)
-"""Clocks as they were when the harness was imported: adapters come later, and may replace those
-of `time`."""
 MOST_UNWAITED = 0.05
 """Share of calls that may seem to end before their device: a process that takes the core between
 two clock readings delays one of them."""
@@ -141,13 +136,12 @@ class Sampler:
         returned = self.clock.perf_counter()
         last = self.queue.mark() if self.queue else None
         self.wait(self.result)
-        ready = self.clock.perf_counter()
+        ready, used = self.clock.perf_counter(), self.clock.process_time() - cpu
+        aside, aside_cpu = self.phase.aside()
         calls.began.append(start)
-        calls.wall.append(ready - start)
-        calls.enqueue.append(returned - start)
-        calls.device.append(
-            self.queue.seconds(first, last) if self.queue else self.clock.process_time() - cpu
-        )
+        calls.wall.append(ready - start - aside)
+        calls.enqueue.append(returned - start - aside)
+        calls.device.append(self.queue.seconds(first, last) if self.queue else used - aside_cpu)
 
 
 class _no_collection:

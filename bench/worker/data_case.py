@@ -24,7 +24,7 @@ from ..core.variant import VariantPattern
 from ..data.epoch import Epoch
 from ..data.reading import explained_faults
 from ..data.strategies.loading import Loading
-from ..measure.epochs import Delivered, Epochs, batches_of
+from ..measure.epochs import Delivered, Epochs, batches_of, plain
 from ..measure.memory import host_peak_bytes
 from ..measure.slots import Sampler
 from ..proof.problem import draw_parameters
@@ -80,7 +80,7 @@ class Delivery:
     def next_batch(self) -> list[Any] | None:
         """Returns frames and labels of its next batch as arrays; None after the last."""
         batch = next(self.batches, None)
-        return batch and [each.detach().cpu().numpy() for each in batch]
+        return batch and [each.detach().cpu().numpy() for each in plain(batch)]
 
 
 class DataWorker(Measured):
@@ -106,8 +106,8 @@ class DataWorker(Measured):
             if self.task.timed:
                 self._time(delivery, epochs)
             if self.first_block:
-                epoch, _ = epochs.phase.prepare(0)
-                self.emit({"part": "epoch", "facts": delivery.stages(epoch)})
+                stages = delivery.stages(epochs.phase.prepare(0))
+                self.emit({"part": "epoch", "facts": stages})
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
@@ -197,12 +197,12 @@ def _shorten_temporary_names() -> None:
 
 
 def _arrays(result: Delivered) -> dict[str, Any]:
-    """Returns the last batch of an epoch for the judge."""
-    arrays = [
-        None if each is None else each.detach().cpu().numpy()
-        for each in (result.frames, result.labels)
-    ]
-    return dict(zip(("frames", "labels"), arrays, strict=True)) | {"batches": result.batches}
+    """Returns the copied batch of an epoch for the judge."""
+    arrays = {
+        name: None if each is None else each.cpu().numpy()
+        for name, each in (("frames", result.frames), ("labels", result.labels))
+    }
+    return arrays | {"number": result.number, "batches": result.batches}
 
 
 class NetworkBehind:

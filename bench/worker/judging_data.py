@@ -12,7 +12,7 @@ from ..core.datasets import form_of
 from ..data.epoch import Epoch
 from ..data.reading import opened
 from ..data.recordings import Recordings
-from ..measure.epochs import batches_of, epoch_of, watched_by
+from ..measure.epochs import batches_of, epoch_of
 from ..measure.phases import Draw
 from ..proof.frames import batches_proved, stage_of, wrong_with
 from ..proof.framing import Asked, Framing
@@ -67,13 +67,14 @@ def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
 
 
 def recheck_data(result: dict[str, Any], case: Case, folder: Path, draw: Draw) -> list[Event]:
-    """Returns events on the last batch of a timed epoch."""
+    """Returns events on a batch of a timed epoch, the one with the number in `result`."""
     reason, wanted = None, batches_of(case)
     if result["batches"] != wanted:
         reason = f"a timed epoch had {result['batches']} batches, not {wanted}"
+    elif (number := result["number"]) not in range(wanted):
+        reason = f"batch {number} of {wanted} was handed over"
     else:
         arrays = (np.asarray(result[name]) for name in ("frames", "labels"))
-        number = watched_by(case, draw)
         reason = _wrong(
             case, folder, epoch_of(case, draw).part(number, case.batch), number, *arrays
         )

@@ -98,7 +98,12 @@ def test_recordings_go_through_all_strategies(snnbench, name):
 def wrong(snnbench_module):
     plain = [
         name
-        for name in [*TABLE["deliveries"], *TABLE["timed_deliveries"], "Right"]
+        for name in (
+            *TABLE["deliveries"],
+            *TABLE["unread_deliveries"],
+            *TABLE["timed_deliveries"],
+            *TABLE["right_deliveries"],
+        )
         if name != "NotShifted"
     ]
     ended = {}
@@ -133,8 +138,17 @@ def test_one_that_is_wrong_when_it_is_timed_is_named(wrong, name):
 
 
 @pytest.mark.slow
-def test_a_right_one_passes(wrong):
-    assert wrong["Right"]["status"] == "ok" and timed(wrong["Right"])
+@pytest.mark.parametrize("name", TABLE["unread_deliveries"])
+def test_one_that_hands_out_no_plain_tensors_ends_before_its_proof(wrong, name):
+    record = wrong[name]
+    assert record["status"] == "error" and TABLE["unread_deliveries"][name] in record["reason"]
+    assert not timed(record)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLE["right_deliveries"])
+def test_a_right_one_passes(wrong, name):
+    assert wrong[name]["status"] == "ok" and timed(wrong[name]), wrong[name]["reason"]
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
 """Strategies that deliver something wrong, each by one fault."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import torch
 
 from snnbench.data.epoch import Epoch
 from snnbench.data.strategies import frames_strategies
@@ -69,6 +71,70 @@ TooMany = batches("TooMany", lambda batches, epoch: batches + batches[:1])
 FewerWhenTimed = batches(
     "FewerWhenTimed", lambda batches, epoch: batches if epoch < 3 else batches[:-1]
 )
+
+
+class _Buffered(frames_strategies.Uint8):
+    """Right: writes a batch where an earlier one is, and only once the next is asked for."""
+
+    count, buffers = 1, None
+
+    def epoch(self, epoch):
+        for number, batch in enumerate(super().epoch(epoch)):
+            self.buffers = self.buffers or [
+                [torch.empty_like(each) for each in batch] for _ in range(self.count)
+            ]
+            buffer = self.buffers[number % self.count]
+            for place, each in zip(buffer, batch, strict=True):
+                place.copy_(each)
+            yield tuple(buffer)
+
+
+class _DoubleBuffered(_Buffered):
+    """Right: fills one buffer in a thread while the other is read."""
+
+    count = 2
+
+    def epoch(self, epoch):
+        with ThreadPoolExecutor(1) as pool:
+            batches = super().epoch(epoch)
+            following = pool.submit(next, batches, None)
+            while batch := following.result():
+                following = pool.submit(next, batches, None)
+                yield batch
+
+
+class _FilledLate(frames_strategies.Uint8):
+    """Hands out an empty batch and fills it when the next is asked for."""
+
+    def epoch(self, epoch):
+        for frames, labels in super().epoch(epoch):
+            place = torch.zeros_like(frames)
+            yield place, labels
+            place.copy_(frames)
+
+
+class Unmade(torch.Tensor):
+    """A tensor that is made when it is read."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        frames = arguments[0].make()
+        return function(frames, *arguments[1:], **(options or {}))
+
+
+class _MadeWhenRead(frames_strategies.Uint8):
+    """Hands out tensors of a class of its own, which compute their values when they are read."""
+
+    def _batch(self, chosen, by):
+        batch = torch.empty(0).as_subclass(Unmade)
+        batch.make = lambda: super(_MadeWhenRead, self)._batch(chosen, by)[0]
+        return batch, self.labels[chosen]
+
+
+OneBuffer = adapter_of("OneBuffer", _Buffered)
+DoubleBuffered = adapter_of("DoubleBuffered", _DoubleBuffered)
+FilledLate = adapter_of("FilledLate", _FilledLate)
+MadeWhenRead = adapter_of("MadeWhenRead", _MadeWhenRead)
 
 
 class _LastBinLost(frames_strategies.Uint8):
