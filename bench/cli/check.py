@@ -39,7 +39,7 @@ def check(
     No oracle has a framework's native neuron: the proof shows that it spikes and that its time axis
     is right.
     """
-    seconds = options.parse_timeout(timeout)
+    seconds = options.parse_seconds("--timeout", timeout)
     settings = options.axis_settings(
         axes,
         options.option_settings(

@@ -80,12 +80,12 @@ def tell_controls(names: list[str]) -> None:
         )
 
 
-def parse_timeout(text: str) -> float:
-    """Returns the seconds of the option `--timeout`. Raises ConfigError."""
+def parse_seconds(option: str, text: str) -> float:
+    """Returns the seconds of an option such as `--timeout`. Raises ConfigError."""
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise ConfigError(f"--timeout {text}: {error}") from None
+        raise ConfigError(f"{option} {text}: {error}") from None
 
 
 def option_settings(specs: Sequence[str], **axes: Any) -> list[Setting]:

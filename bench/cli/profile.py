@@ -50,7 +50,7 @@ def profile(
 
     A step that is taken apart is slower, so nothing here is ranked or recorded.
     """
-    seconds = options.parse_timeout(timeout)
+    seconds = options.parse_seconds("--timeout", timeout)
     chosen = options.option_settings(
         [neuron], device=device, precision=precision, workload=workload
     )

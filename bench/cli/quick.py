@@ -13,7 +13,8 @@ from ..records.ranking import blocks_to_decide_ranks
 from ..records.rows import Row, rows_of
 from ..report.answer import answer
 from ..report.table import Table
-from ..runner.planning import quick_plan
+from ..runner.budget import Budget
+from ..runner.planning import Plan, quick_plan
 from ..runner.progress import execute_shown
 from . import exit_codes
 from .console import messages, output, say
@@ -26,12 +27,15 @@ from .options import (
     Out,
     Size,
     option_settings,
+    parse_seconds,
     tell_left_out,
 )
 from .results import finished, print_results
 
 USUAL = 2
 """Blocks: fewer show nothing."""
+REPORT_S = 5.0
+"""Seconds of a budget that remain for the report."""
 
 
 def quick(
@@ -64,6 +68,13 @@ def quick(
             show_default="2m",
         ),
     ] = "",
+    within: Annotated[
+        str,
+        typer.Option(
+            help="Keep to this time, such as 5m, by fewer frameworks, passes and blocks.",
+            show_default="no limit",
+        ),
+    ] = "",
     fresh: Fresh = False,
     out: Out = None,
     adapter: Adapters = [],
@@ -76,6 +87,7 @@ def quick(
     far is stopped early. The same command with more blocks goes on from there. A timeout stays
     until --timeout or --fresh measures the framework again.
     """
+    budget = Budget(parse_seconds("--within", within) - REPORT_S) if within else Budget()
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
     where = {"device": device} if device else {}
     given = option_settings([neuron], precision=precision, **sizes, **where)
@@ -84,7 +96,7 @@ def quick(
     plan = quick_plan(given, adapter, blocks, threads)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)
-    interrupted = execute_shown(plan, folder, fresh, messages())
+    interrupted = execute_shown(plan, folder, fresh, messages(), budget)
     results = finished(folder, plan.experiment.name)
     # Only the requested cases are ranked: the folder may hold others.
     mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
@@ -95,6 +107,7 @@ def quick(
         words += [word for reference in adapter for word in ("--adapter", reference)] + (
             ["--out", str(out)] if out else []
         )
+        sentences += _for_lack_of_time(plan, mine, within)
         sentences += _what_next(mine, words, blocks, plan.experiment.measure.timeout, timeout)
     print_results(
         Table(mine),
@@ -112,6 +125,16 @@ def quick(
         say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
+
+
+def _for_lack_of_time(plan: Plan, rows: list[Row], within: str) -> list[str]:
+    """Returns a sentence on the frameworks that the budget `within` left out, if there are any."""
+    recorded = {row.first.case_id for row in rows}
+    names = [each.case.framework_variant for each in plan.mine if each.id not in recorded]
+    if not names:
+        return []
+    more = "the same command with more --within, or without it, measures them"
+    return [f"Left out for lack of time ({within}): {', '.join(names)}; {more}."]
 
 
 def _what_next(

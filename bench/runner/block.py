@@ -15,6 +15,7 @@ from ..executors.launch import Outcome, not_started
 from ..machine.energy import meter_of
 from ..machine.memory import Room
 from ..machine.monitor import Monitor, load_average, reader_of
+from .budget import Budget
 from .judge import Judge, passed
 from .launcher import Launcher
 from .live_set import LiveSet, Member
@@ -43,7 +44,8 @@ class Block:
 
     `random` draws the order in which members are timed. `on_progress` receives a text on what
     happens, while no worker computes; `note` receives the cases that compute from then on. Cases
-    with ids in `apart` are measured alone.
+    with ids in `apart` are measured alone. Cases for which `budget` has no time left are not
+    measured; `further` says that another block is planned.
     """
 
     def __init__(
@@ -55,10 +57,15 @@ class Block:
         on_progress: Callable[[str], None],
         note: Callable[[Sequence[PlannedCase]], None] = lambda cases: None,
         apart: Collection[str] = (),
+        budget: Budget | None = None,
+        further: bool = False,
     ):
         self.launcher, self.number, self.device = launcher, number, device
         self.random, self.on_progress = random, on_progress
         self.note, self.apart = note, apart
+        self.budget, self.further = budget or Budget(), further
+        self.left_out: list[PlannedCase] = []
+        """Cases that the budget had no time for."""
         self.unfinished: list[PlannedCase] = []
         """Started cases without a record."""
         self.spent: list[float | None] = []
@@ -93,13 +100,22 @@ class Block:
             Judge(self.launcher.judge, self.launcher.restore),
         )
         with Monitor(reader_of(self.device)) as monitor:
+            self.budget.begin_block(self.number)
             try:
                 while waiting:
+                    slots: list[float] = live.slot_seconds if live else []
+                    if not self.budget.holds_one_more(slots, self.further):
+                        self.left_out += waiting
+                        break
                     planned = waiting.pop(0)
                     action = "starting" if self.number else "proving"
                     self.on_progress(f"block {self.number + 1}: {action} {full_name(planned.case)}")
                     self.note([planned])
-                    member = self._start(planned, judge)
+                    limit = self.budget.longest_start(slots, self.further)
+                    member = self._start(planned, judge, limit)
+                    if member is None:
+                        self.left_out.append(planned)
+                        continue
                     if isinstance(member, EndedCase):
                         if (
                             live
@@ -123,6 +139,7 @@ class Block:
                             self.launcher.canary,
                             self.on_progress,
                             meter_of(self.device),
+                            self._holds_pass,
                         )
                         waiting += together  # cases with times are timed again next to new ones
                     live.members.append(member)
@@ -145,6 +162,9 @@ class Block:
             case.monitor = {**monitor.facts, "canary": live.canary_seconds if live else {}}
             yield self._finish(case)
 
+    def _holds_pass(self, number: int, slots: list[float]) -> bool:
+        return self.budget.holds_pass(number, slots, self.further)
+
     def _time(self, live: LiveSet) -> None:
         self.note([member.planned for member in live.members])
         live.time_passes(self.random)
@@ -153,8 +173,12 @@ class Block:
         self.unfinished.remove(ended.planned)
         return ended
 
-    def _start(self, planned: PlannedCase, judge: Judge) -> "Member | EndedCase":
-        """Starts and proves a case; returns a member that waits for orders, or the case's end."""
+    def _start(
+        self, planned: PlannedCase, judge: Judge, limit: float
+    ) -> "Member | EndedCase | None":
+        """Starts and proves a case; returns a member that waits for orders, or the case's end; None
+        if it took more than `limit` seconds, which are fewer than its timeout."""
+        began = self.budget.clock()
         started = datetime.now(UTC)
         if planned not in self.unfinished:
             self.unfinished.append(planned)
@@ -163,7 +187,7 @@ class Block:
         if failure := self.launcher.failed_oracles.get(material):
             return EndedCase(planned, started, failure, outcome)
         try:
-            worker = self.launcher.start(planned, self.number, material)
+            worker = self.launcher.start(planned, self.number, material, limit)
         except CannotStart as error:
             return EndedCase(
                 planned, started, verdict(outcome := not_started(error), self.device), outcome
@@ -176,13 +200,20 @@ class Block:
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
                 with suppress(ValueError):
-                    return Member.ready(planned, started, worker, material, events, answer["ready"])
+                    member = Member.ready(
+                        planned, started, worker, material, events, answer["ready"]
+                    )
+                    self.budget.note_start(self.budget.clock() - began)
+                    return member
                 events.append(senseless("how it warmed up"))
         except BaseException:
             worker.end()
             raise
         outcome = worker.end()
         self.spent.append(outcome.cpu_seconds)
+        if outcome.timed_out and limit < self.launcher.measure.timeout:
+            self.unfinished.remove(planned)
+            return None
         return EndedCase(planned, started, self._verdict(outcome, events), outcome)
 
     def _verdict(self, outcome: Outcome, judged: list[dict[str, Any]]) -> dict[str, Any]:

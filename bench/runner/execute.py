@@ -31,10 +31,12 @@ from ..machine.monitor import load_average
 from ..records.contrasts import blocks_to_decide
 from ..records.ranking import contrasts_with_fastest
 from ..records.record import RECORD, Record
+from ..records.rows import Row
 from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder, SetPlan
 from ..schema import understood
 from .block import Block, EndedCase
+from .budget import Budget, expected_place
 from .done import Done, reasons
 from .launcher import Launcher
 from .outcome import refuse_impossible
@@ -69,13 +71,15 @@ def execute(
     on_case: Callable[[CaseReport], None],
     on_progress: Callable[[str], None],
     on_warning: Callable[[str], None],
+    budget: Budget | None = None,
 ) -> tuple[bool, list[str]]:
     """Runs the cases of the plan's shard; writes their records into `folder`.
 
     `on_case` is called for each ended case, `on_progress` with a status text, `on_warning` if the
     machine is busy or earlier cases are measured again. With `fresh`, finished cases are measured
-    again. Returns whether the run was interrupted, and a sentence for every file that another
-    process changed during the run and that was restored. Raises ConfigError if the folder cannot be
+    again. Cases and blocks that do not fit into `budget` have no record. Returns whether the run
+    was interrupted, and a sentence for every file that another process changed during the run and
+    that was restored. Raises ConfigError if the folder cannot be
     used: see `ResultFolder.begin`.
     """
     adapters = plan.experiment.adapters
@@ -92,7 +96,7 @@ def execute(
     with folder.begin(set_plan) as inside, own_folder(node_folder(inside)) as scratch:
         interrupted = False
         try:
-            runner = Runner(plan, folder, scratch, fresh, on_progress)
+            runner = Runner(plan, folder, scratch, fresh, on_progress, budget)
             busy = busy_warning(load_average(), len(usable_cores()))
             for sentence in [*busy, *reasons(runner.remaining)]:
                 on_warning(sentence)
@@ -109,7 +113,8 @@ def execute(
 class Runner:
     """Runs the cases of a plan's shard into `folder`, which the caller must have locked.
 
-    Temporary files are in `scratch`. With `fresh`, finished cases are measured again.
+    Temporary files are in `scratch`. With `fresh`, finished cases are measured again. `budget`, if
+    it is limited, has the fastest cases started first.
     """
 
     def __init__(
@@ -119,8 +124,10 @@ class Runner:
         scratch: Path,
         fresh: bool,
         on_progress: Callable[[str], None],
+        budget: Budget | None = None,
     ):
         self.plan, self.folder, self.fresh, self.on_progress = plan, folder, fresh, on_progress
+        self.budget = budget or Budget()
         self.measure, self.seed = plan.experiment.measure, plan.experiment.seed
         self.machine = machine_facts()
         self.completed = Done(folder, self.measure, self.machine)
@@ -201,6 +208,8 @@ class Runner:
         Finished records are kept unless a timed case is added; then the whole group is timed again.
         """
         group = shuffled(self._without_ended(group), self.seed, block)
+        if self.budget.limited:
+            group.sort(key=partial(self._expected, block))
         results = {
             planned.id: None if self.fresh else self.completed.result(planned, block)
             for planned in group
@@ -223,6 +232,12 @@ class Runner:
             yield self._report(record, False, notes.get(record.case_id))
         for record in kept.values():
             yield self._report(record, True)
+
+    def _expected(self, block: int, planned: PlannedCase) -> tuple[float, int]:
+        """Returns the sort key of a case: its step time in the first block, or its usual place."""
+        first = self.completed.result(planned, 0) if block else None
+        seconds = Row(planned.case, [first]).median("step", "wall") if first else None
+        return seconds or 0.0, expected_place(planned.case)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
         """Renames damaged files of a case and returns a message, None if there are none."""
@@ -262,11 +277,22 @@ class Runner:
         apart = self.running.apart((planned.id for planned in asked), block)
         mark = partial(self._mark_running, block)
         workers = Block(
-            self.launcher, block, asked[0].case.device, Random(), self.on_progress, mark, apart
+            self.launcher,
+            block,
+            asked[0].case.device,
+            Random(),
+            self.on_progress,
+            mark,
+            apart,
+            self.budget,
+            further=block + 1 < self.planned_blocks,
         )
         try:
             for ended in workers.measure(asked, together):
                 yield self._write(ended, block)
+            for planned in workers.left_out:
+                self.first_block_only.add(planned.id)
+                self.tally.end(planned.id, True, stops=True)
         except KeyboardInterrupt:
             for planned in workers.unfinished:
                 if self.completed.result(planned, block) is None:

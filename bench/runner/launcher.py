@@ -2,6 +2,8 @@
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +43,11 @@ class Launcher:
         self._problems: dict[Path, bytes] = {}
         self._caches: dict[str, Path] = {}
 
-    def start(self, planned: PlannedCase, block: int, material: Path) -> Launched:
-        """Starts the worker of a case. Raises CannotStart."""
+    def start(
+        self, planned: PlannedCase, block: int, material: Path, limit: float = inf
+    ) -> Launched:
+        """Starts the worker of a case, which may compute for `limit` seconds if these are fewer
+        than its timeout. Raises CannotStart."""
         executor, device = planned.environment.executor, planned.case.device
         if executor not in self.null_s:
             surroundings = self._surroundings(device, executor)
@@ -50,6 +55,7 @@ class Launcher:
         compiled = self._compiled(planned, block)
         task = planned.task(self.measure, block, material, compiled / "data")
         surroundings = self._surroundings(device, executor, [compiled], compiler_caches(compiled))
+        surroundings = replace(surroundings, timeout=min(surroundings.timeout, max(limit, 0.0)))
         return Launched("run", task.as_dict(), surroundings, f"run-{planned.id}")
 
     def canary(self) -> Launched:

@@ -22,12 +22,10 @@ from ..measure.slots import length
 from ..records.leaving import beyond
 from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
+from .budget import LEAST_PASSES
 from .cross_check import LEAST_SHARE, SlotEnding, contradiction, other_endings
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
-
-LEAST_PASSES = 3
-"""Passes that a case gets even if they exceed its budget."""
 
 
 class WarmUp(BaseModel):
@@ -209,16 +207,26 @@ class LiveSet:
         start_canary: Callable[[], Launched],
         on_progress: Callable[[str], None],
         meter: EnergyMeter | None = None,
+        holds_pass: Callable[[int, list[float]], bool] = lambda number, slots: True,
     ):
-        """Without a `meter` the energy of a step is unknown. Raises CannotStart."""
+        """Without a `meter` the energy of a step is unknown. `holds_pass` says whether there is
+        time for a pass, by its number and the seconds of its slots. Raises CannotStart."""
         self.measure, self.monitor, self.judge, self.meter = measure, monitor, judge, meter
-        self.on_progress = on_progress
+        self.on_progress, self.holds_pass = on_progress, holds_pass
         self.cores = measure.threads or len(usable_cores())
         self.members: list[Member] = []
         self.passes = 0
         self.canary_seconds: list[float | None] = []
         self._canary_process = start_canary()
         self._canary_process.answer()
+
+    @property
+    def slot_seconds(self) -> list[float]:
+        """Seconds of the slots of each member in a pass."""
+        return [self._seconds_of(member) for member in self.members]
+
+    def _seconds_of(self, member: Member) -> float:
+        return sum(warm.length(self.measure.slot) for warm in member.live_phases.values())
 
     def time_passes(self, random: Random) -> None:
         """Times the members in passes; pass numbers continue from earlier calls.
@@ -240,6 +248,8 @@ class LiveSet:
                 if member.live_phases and not member.is_stopped_early
                 if number < LEAST_PASSES or member.ordered_s < self.measure.budget
             ]
+            if not self.holds_pass(number, [self._seconds_of(member) for member in timed]):
+                break
             if timed:
                 self._pass(number, timed, random)
                 self._stop_slow(timed)

@@ -15,6 +15,7 @@ from ..common.texts import SHOWN, brief, clean, cut
 from ..core.case import full_name
 from ..records.rows import Row
 from ..records.store import ResultFolder
+from .budget import Budget
 from .execute import CaseReport, execute
 from .planning import Plan
 
@@ -159,7 +160,9 @@ def ending_of(report: CaseReport) -> str:
     return f"{what}: {'kept, ' if report.resumed else ''}{outcome}{reason}"
 
 
-def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Console) -> bool:
+def execute_shown(
+    plan: Plan, folder: ResultFolder, fresh: bool, console: Console, budget: Budget | None = None
+) -> bool:
     """Runs a plan, shows its progress on `console`, and returns whether it was interrupted.
 
     Raises ConfigError if the folder cannot be used: see `ResultFolder.begin`.
@@ -169,7 +172,7 @@ def execute_shown(plan: Plan, folder: ResultFolder, fresh: bool, console: Consol
         total = len(plan.mine) * measure.planned_blocks
         with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
             interrupted, changed = execute(
-                plan, folder, fresh, progress.show, progress.tell, progress.say
+                plan, folder, fresh, progress.show, progress.tell, progress.say, budget
             )
     except OSError:
         console.print("What was finished is kept; the same command goes on from there.")

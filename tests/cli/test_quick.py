@@ -1,7 +1,9 @@
 """`snnbench quick`: the answer for one network, from proof to the command for more certainty."""
 
+import itertools
 import json
 import shlex
+from functools import partial
 
 import pytest
 from support.paths import FAULTY
@@ -9,7 +11,7 @@ from support.paths import FAULTY
 from snnbench.cli import quick as quick_module
 from snnbench.experiment.setting import Option
 from snnbench.runner import execute, live_set, planning
-from snnbench.runner.live_set import LEAST_PASSES
+from snnbench.runner.budget import LEAST_PASSES, Budget
 from snnbench.runner.planning import quick_plan
 
 SLOW = """
@@ -218,6 +220,24 @@ def test_who_is_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh
     assert "measured again: timeout 500 ms → 60 s (1 case)" in ended.stderr
     assert ended.exit_code == 0 and [row["status"] for row in ended.rows] == ["ok"], ended.stderr
     assert ended.stdout.splitlines()[-1].endswith(" --timeout 60s")
+
+
+def test_within_a_budget_it_measures_some_and_says_what_it_left_out(snnbench, monkeypatch):
+    """The clock goes on by ten seconds whenever it is read."""
+    clock = itertools.count(step=10.0).__next__
+    monkeypatch.setattr(quick_module, "Budget", partial(Budget, clock=clock))
+    monkeypatch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms"})
+    (snnbench.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
+    given = ["numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out"]
+    ended = snnbench("quick", *given, "--within", "70s")
+    assert ended.exit_code == 0 and len({each["case_id"] for each in ended.records}) == 1
+    measured = ended.records[0]["case"]["framework"]
+    (left_out,) = {"numpy", "slow"} - {measured}
+    sentence = f"Left out for lack of time (70s): {left_out}; the same command with more --within"
+    assert sentence in ended.stdout and " --within " not in ended.stdout.splitlines()[-1]
+    assert snnbench("quick", *given, "--within", "5").message.startswith(
+        "snnbench: --within 5: must be a duration such as"
+    )
 
 
 @pytest.mark.parametrize("load", [0.0, 99.0])

@@ -3,13 +3,14 @@
 from random import Random
 
 import pytest
-from support.workers import OK, Canary, JudgeWorker, Monitor, Planned, Worker
+from support.workers import OK, Canary, Clock, JudgeWorker, Monitor, Planned, Worker
 
 from snnbench.executors.executor import CannotStart
 from snnbench.executors.launch import Outcome
 from snnbench.experiment.measure import Measure
 from snnbench.runner import block as block_module
 from snnbench.runner.block import Block
+from snnbench.runner.budget import Budget
 
 
 class Launcher:
@@ -28,7 +29,7 @@ class Launcher:
     def restore(self, path):
         pass
 
-    def start(self, planned, number, free_run):
+    def start(self, planned, number, free_run, limit):
         self.alive_at_start.setdefault(planned.id, []).append(
             [w.name for w in self.started if not w.ended]
         )
@@ -68,15 +69,18 @@ def measure(monkeypatch):
 
     monkeypatch.setattr(block_module, "Room", Room)
 
-    def measure(missing, together, *workers, room=99, number=0, **changes):
+    def measure(
+        missing, together, *workers, room=99, number=0, budget=None, left_out=(), **changes
+    ):
         Room.left = room
         launcher = Launcher(*workers)
         launcher.started, launcher.measure = [], Launcher.measure.model_copy(update=changes)
-        block = Block(launcher, number, "cpu", Random(1), lambda text: None)
+        block = Block(launcher, number, "cpu", Random(1), lambda text: None, budget=budget)
         ended = list(
             block.measure([Planned(name) for name in missing], [Planned(name) for name in together])
         )
         assert block.unfinished == [] and all(worker.ended for worker in launcher.started)
+        assert [planned.id for planned in block.left_out] == list(left_out)
         return launcher, {one.planned.id: one for one in ended}
 
     return measure
@@ -162,3 +166,39 @@ def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatc
         list(block.measure([Planned("a"), Planned("b")], []))
     assert all(worker.ended for worker in launcher.started)
     assert [planned.id for planned in block.unfinished] == ["a", "b"]
+
+
+class SlowStart(Worker):
+    def answer(self):
+        Clock.now += 10.0
+        return super().answer()
+
+
+class TooSlow(SlowStart):
+    """Is killed before it has answered."""
+
+    def answer(self):
+        self.phases = None
+        return super().answer()
+
+    def end(self):
+        self.ended = True
+        return Outcome(events=[{"part": "import"}], timed_out=True)
+
+
+def test_a_budget_leaves_out_what_it_has_no_time_for(measure):
+    workers = [SlowStart(name) for name in "abcdef"]
+    budget = Budget(50.0, clock=lambda: Clock.now)
+    _, ended = measure("abcdef", "", *workers, budget=budget, left_out="def")
+    assert [one.folded["status"] for one in ended.values()] == ["ok"] * 3
+    assert Clock.now < 50.0
+
+
+def test_a_worker_that_a_budget_stops_has_no_record_and_one_out_of_its_own_time_has(measure):
+    workers = SlowStart("a"), TooSlow("b")
+    budget = Budget(45.0, clock=lambda: Clock.now)
+    _, ended = measure("ab", "", *workers, budget=budget, left_out="b")
+    assert list(ended) == ["a"]
+    workers = SlowStart("a"), TooSlow("b")
+    _, ended = measure("ab", "", *workers)
+    assert ended["b"].folded["status"] == "timeout"

@@ -12,8 +12,9 @@ from snnbench.core.case import PHASES
 from snnbench.experiment.measure import Measure
 from snnbench.machine.energy import EnergyMeter
 from snnbench.measure.phases import draw_of
+from snnbench.runner.budget import LEAST_PASSES
 from snnbench.runner.judge import Judge
-from snnbench.runner.live_set import LEAST_PASSES, LiveSet, Member
+from snnbench.runner.live_set import LiveSet, Member
 
 PATH = Path("free.npz")
 

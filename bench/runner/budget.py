@@ -1,0 +1,102 @@
+"""The time budget of a run: which cases it can still start, and how many passes it can time."""
+
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from statistics import mean
+
+from snnbench.adapters.registry import FRAMEWORKS
+
+from ..core.case import Case
+
+FASTEST_FIRST = (
+    *("fused", "jax", "spyx", "rockpool-jax", "torch", "spikingjelly", "sinabs", "snntorch"),
+    *("norse", "rockpool"),
+)
+"""Frameworks in the order of the committed set quickstart. A budget starts adapters that are not
+named here first if they are a user's, else last."""
+LEAST_PASSES = 3
+"""Passes that a case gets even if they exceed its own budget (`measure.budget`)."""
+RESTART = 0.6
+"""Seconds of a start in a later block over those in the first, which also proves and weighs."""
+ENDING = 0.15
+"""Seconds that a worker takes to end, over those of its start."""
+JUDGING_S = 1.0
+"""Seconds in which the judge compares the last call of a case."""
+
+
+def expected_place(case: Case) -> int:
+    """Returns the place of a case among those that a budget starts, the fastest first."""
+    name = case.framework.partition("@")[0]
+    if name in FASTEST_FIRST:
+        return FASTEST_FIRST.index(name)
+    return len(FASTEST_FIRST) if name in FRAMEWORKS else -1
+
+
+class Budget:
+    """`seconds` from now on, by `clock`, for all blocks of a run; by default without limit.
+
+    Workers of a block start one by one. Each needs, besides its own start, LEAST_PASSES passes of
+    all workers that are alive, their ends, and as much again if a `further` block is planned.
+    `slots` are the seconds of a slot of each of them.
+    """
+
+    def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds, self.clock, self.ends = seconds, clock, clock() + seconds
+        self._starts: list[float] = []
+        self._typical_start = 0.0
+
+    @property
+    def limited(self) -> bool:
+        return self.seconds < inf
+
+    @property
+    def left(self) -> float:
+        """Remaining seconds."""
+        return self.ends - self.clock()
+
+    def begin_block(self, number: int) -> None:
+        if number:
+            self._typical_start *= RESTART if number == 1 else 1.0
+        self._starts = []
+
+    def note_start(self, seconds: float) -> None:
+        """Notes the duration of a start."""
+        self._starts.append(seconds)
+        self._typical_start = mean(self._starts)
+
+    def holds_one_more(self, slots: Sequence[float], further: bool) -> bool:
+        """Returns whether there is time for another worker next to those with `slots`."""
+        more = [*slots, mean(slots) if slots else 0.0]
+        return self.left >= self._typical_start + self._rest_of_block(more, further)
+
+    def holds_pass(self, number: int, slots: Sequence[float], further: bool) -> bool:
+        """Returns whether there is time for pass `number` of a block, of which the first is always
+        timed."""
+        needed = self._ends_of(slots) + _seconds_of(slots)
+        if number >= LEAST_PASSES:
+            needed += self._next_block(slots, further)
+        return number == 0 or self.left >= needed
+
+    def longest_start(self, slots: Sequence[float], further: bool) -> float:
+        """Returns the seconds that a worker may take to start, so that those with `slots` can be
+        timed and ended."""
+        return self.left - (self._rest_of_block(slots, further) if slots else 0.0)
+
+    def _rest_of_block(self, slots: Sequence[float], further: bool) -> float:
+        timed = LEAST_PASSES * _seconds_of(slots) + len(slots) * JUDGING_S
+        return timed + self._ends_of(slots) + self._next_block(slots, further)
+
+    def _next_block(self, slots: Sequence[float], further: bool) -> float:
+        if not further:
+            return 0.0
+        timed = LEAST_PASSES * _seconds_of(slots) + len(slots) * JUDGING_S
+        return timed + (RESTART + ENDING) * self._typical_start * len(slots)
+
+    def _ends_of(self, slots: Sequence[float]) -> float:
+        return ENDING * self._typical_start * len(slots)
+
+
+def _seconds_of(slots: Sequence[float]) -> float:
+    """Returns the seconds of a pass. On a busy machine most slots are repeated once."""
+    return 2 * sum(slots)
