@@ -24,6 +24,7 @@ from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
 from .problem import Problem, generate, is_chain
 from .ranks import against_one_rank
+from .rare import judge_rare
 from .steps import judge_steps
 from .time_axis import time_axis
 
@@ -165,7 +166,11 @@ def _judge_stage(
             return judge_steps(program, problem, limits)
         if case.native:
             return judge_native(program, problem, limits[problem.last].gradient, backward)
-        return judge_program(program, problem, limits, sleep, backward)
+        verdict = judge_program(program, problem, limits, sleep, backward)
+        if verdict.passed and stage.kind is StageKind.CALL and case.precision == "fp32":
+            together = case.mode in LASTING and not case.ranks
+            verdict.findings += judge_rare(program, problem, limits, together).findings
+        return verdict
     except OtherNetwork as error:
         return CallVerdict([*shape_findings(program, problem), str(error)])
     except Exception as error:

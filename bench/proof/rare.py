@@ -1,0 +1,91 @@
+"""Judges calls on inputs that no draw gives: silence, single spikes and ones everywhere.
+
+Shortcuts for few or for no events are right on every drawn input, because all its steps and items
+have some spikes and none has many.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..core.contract import Program
+from .diagnosis.diagnose import name_fault
+from .judge import CallVerdict, JudgedCall, judge
+from .limits import LimitsByNode
+from .native import ask_gradients
+from .problem import Problem
+
+SPARSE, DENSE, SINGLE = (
+    "on an input with silent steps and items",
+    "on an input of ones in two of three steps",
+    "on an input with one spike in all",
+)
+
+
+def rare_inputs(x: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns three inputs like x (T, B, *features), by words for them.
+
+    In the first, the first and the last step are silent, and a third of the steps between them, at
+    the end of which item 0 has one spike; item 1 is silent, and item 2 has one spike. In the second
+    all values are spikes in two of three steps. The third has one spike.
+    """
+    steps, items = x.shape[:2]
+    size = np.float32(np.median(np.abs(x[x != 0]))) if x.any() else np.float32(1)
+    third, middle = steps // 3, int(np.prod(x.shape[2:])) // 2
+    sparse, dense, single = x.copy(), x.copy(), np.zeros_like(x)
+    sparse[[0, *range(third, 2 * third), -1]] = 0
+    sparse[:, 1:3] = 0
+    for item in {0, min(2, items - 1)}:
+        sparse[max(0, 2 * third - 1), item].flat[middle] = size
+    dense[np.arange(steps) % 3 != 2] = size
+    single[steps // 2, items // 2].flat[middle] = size
+    return {SPARSE: sparse, DENSE: dense, SINGLE: single}
+
+
+def judge_rare(
+    program: Program, problem: Problem, limits: LimitsByNode, together: bool
+) -> CallVerdict:
+    """Judges a call on each of the rare inputs.
+
+    Gradients of the single spike are not judged: potentials far from every threshold may have
+    smaller ones than float32 numbers. `together`: the calls run before the first backward, which
+    must not use what a later call has overwritten.
+    """
+    verdict, calls, pending = CallVerdict(), list[tuple[str, JudgedCall]](), list[Any]()
+
+    def differentiate() -> None:
+        for call, result in pending:
+            program.release()
+            upstream = program.put_upstream(problem.upstream, result)
+            call.gradients, failed = ask_gradients(program, result, upstream)
+            if failed:
+                verdict.findings.append(failed)
+        pending.clear()
+
+    result = program.forward(program.put_input(problem.input))
+    program.wait(result)
+    statistics = program.statistics(result)
+    for words, x in rare_inputs(problem.other_input).items():
+        result = program.forward(program.put_input(x))
+        program.wait(result)
+        before, statistics = statistics, program.statistics(result)
+        call = JudgedCall(
+            x, program.spikes(result), program.output(result), statistics=(before, statistics)
+        )
+        calls.append((words, call))
+        if words != SINGLE:
+            pending.append((call, result))
+        if not together:
+            differentiate()
+    differentiate()
+    for words, call in calls:
+        rare = replace(problem, input=call.x)
+        findings = judge(rare, call, limits).findings
+        if findings:
+            fault = name_fault(rare, call, limits)
+            verdict.findings = [
+                f"{words}: {each}" for each in [*([fault] if fault else []), *findings]
+            ]
+            break
+    return verdict
