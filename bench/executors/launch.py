@@ -156,15 +156,16 @@ class Launched:
         return self.open[-1]
 
     def order(
-        self, order: dict[str, Any], stop_after: float | None = None
+        self, order: dict[str, Any], stop_after: float | None = None, judged: bool = False
     ) -> dict[str, Any] | None:
-        """Sends an order and returns the answer; tells the worker to stop after `stop_after` s."""
+        """Sends an order and returns the answer; tells the worker to stop after `stop_after` s.
+        `judged`: the stop order asks for the result of the last call."""
         start = time.monotonic()
         is_sent = self._send(order)
         if is_sent and stop_after is not None:
             answered = self._ready(start, self.answers, select.POLLIN, stop_after)
             self.spend(time.monotonic() - start)
-            is_sent = answered or self._send({"stop": True})
+            is_sent = answered or self._send({"stop": True, "judged": judged})
         return self.answer() if is_sent else None
 
     def _send(self, order: dict[str, Any]) -> bool:

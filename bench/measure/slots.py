@@ -103,15 +103,19 @@ class Sampler:
         self.result = None
         return len(calls.wall)
 
-    def slot(self, is_over: Callable[[], bool]) -> Calls:
+    def slot(
+        self, is_over: Callable[[], bool], at_end: Callable[[Any], None] = lambda result: None
+    ) -> Calls:
         """Times calls until the harness ends the slot, at least one; calls before them warm the
-        caches. Nothing in this process shows which call will be the last."""
+        caches. Nothing in this process shows which call will be the last. `at_end` gets its result
+        right after the clock has stopped, before a thread can finish it."""
         self.result = None  # its memory is free for the next call
         calls, start = Calls(), self.clock.perf_counter()
         with _no_collection():
             self._call(0, calls)
             while not is_over():
                 self._call(len(calls.wall), calls)
+            at_end(self.result)
         self.last, self.last_wall = len(calls.wall) - 1, calls.wall[-1]
         self.last_busy = min(calls.wall[-1], calls.device[-1])
         return calls.since(start + SETTLING_S) if self.typical < LONG_CALL_S else calls

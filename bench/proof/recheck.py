@@ -20,7 +20,7 @@ from .limits import LimitsByNode
 from .problem import Problem, drawn
 from .recurrence import from_threshold, spec_of
 from .rounding import last_bit
-from .stages import unsettled
+from .stages import STILL_CHANGED, unsettled
 from .training import gradients_of_states, wrong_update
 
 MOST_FLIPPED = 0.01
@@ -92,11 +92,31 @@ def recheck(
     program.release()  # the program could finish postponed work here
     words = unsettled(program, last.result, given, sleep)
     if not words and not native:
-        words = name_fault(timed, call, limits)
+        words = _late_gradients(program, last) or name_fault(timed, call, limits)
     return {
         "status": "check_failed",
         "reason": f"last timed call: {'; '.join([*([words] if words else []), *findings])}",
     }
+
+
+def _late_gradients(program: Program, last: Timed) -> str | None:
+    """Returns a sentence if gradients or parameters have changed since they were read."""
+    if (then := last.answer.gradients) is None:
+        return None
+    now = program.gradients(last.result)
+    for what, before, after in (
+        ("parameters", then.updated or {}, now.updated or {}),
+        ("gradients", then.parameters, now.parameters),
+        ("gradients", {"x": {"": then.input}}, {"x": {"": now.input}}),
+    ):
+        for node, arrays in before.items():
+            for key, array in arrays.items():
+                later = after.get(node, {}).get(key)
+                if array is None or later is None:
+                    continue
+                if not np.array_equal(array, later, equal_nan=True):
+                    return f"the {what} {STILL_CHANGED}"
+    return None
 
 
 def _gradients(

@@ -39,6 +39,9 @@ another."""
 SETTLE_SECONDS = 0.2
 """Seconds after a failed proof until spikes are read again: a call had not finished if they
 changed."""
+STILL_CHANGED = (
+    "still changed after the call had been waited for: is it asynchronous without a sync?"
+)
 
 
 class StageKind(StrEnum):
@@ -338,10 +341,7 @@ def unsettled(
         for name, array in spikes.items()
     ):
         return None
-    return (
-        "the spikes still changed after the call had been waited for: "
-        "is it asynchronous without a sync?"
-    )
+    return f"the spikes {STILL_CHANGED}"
 
 
 def _unrepeated(program: Program, problem: Problem, call: JudgedCall) -> str | None:

@@ -102,15 +102,15 @@ class Member:
         return [name for name in self.live_phases if name == "step" or number % 3 == 0]
 
     def order(
-        self, phase: str, stop_after: float | None = None, **order: Any
+        self, phase: str, stop_after: float | None = None, judged: bool = False, **order: Any
     ) -> dict[str, Any] | None:
-        """Returns the answer to an order.
+        """Returns the answer to an order. `judged`: its last call will be compared with the oracle.
 
         If the phase failed or the worker ended, removes the phase, or all phases, from
         `live_phases` and returns None.
         """
         start = time.monotonic()
-        answer = self.worker.order({"phase": phase, **order}, stop_after)
+        answer = self.worker.order({"phase": phase, **order}, stop_after, judged)
         self.ordered_s += time.monotonic() - start
         if answer is None:
             self.live_phases.clear()
@@ -307,7 +307,7 @@ class LiveSet:
         """Runs a further slot that ends at a random moment, and has its last call compared with
         the oracle. The slot is not recorded."""
         seed, longest = random.getrandbits(62), member.live_phases[phase].length(self.measure.slot)
-        answer = member.order(phase, random.uniform(0.0, longest), seed=seed)
+        answer = member.order(phase, random.uniform(0.0, longest), judged=True, seed=seed)
         if answer is not None:
             member.compare_with_oracle(phase, self.judge, draw_of(seed, answer["last"], phase))
 

@@ -27,10 +27,14 @@ class Channel:
         """
         order: dict[str, Any] = {"stop": True}
         while "stop" in order:
-            while b"\n" not in self.unread:
-                self._read()
-            line, _, self.unread = self.unread.partition(b"\n")
-            order = json.loads(line)
+            order = self._next()
+        return order
+
+    def stop(self) -> dict[str, Any]:
+        """Waits for the order that stops running work, and returns it."""
+        order: dict[str, Any] = {}
+        while "stop" not in order:
+            order = self._next()
         return order
 
     def orders(self) -> Iterator[dict[str, Any]]:
@@ -41,6 +45,13 @@ class Channel:
     def has_order(self) -> bool:
         """True if the next order has arrived: running work must stop."""
         return bool(self.unread) or bool(self._poll.poll(0))
+
+    def _next(self) -> dict[str, Any]:
+        while b"\n" not in self.unread:
+            self._read()
+        line, _, self.unread = self.unread.partition(b"\n")
+        order: dict[str, Any] = json.loads(line)
+        return order
 
     def _read(self) -> None:
         if not (some := os.read(self._orders, 1 << 16)):

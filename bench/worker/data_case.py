@@ -163,9 +163,7 @@ class DataWorker(Measured):
         for order in self.channel.orders():
             if "judge" in order:
                 self.emit({"part": "recheck"})
-                self.serving.until_judged(
-                    {"recheck": self.serving.handed_over(partial(_arrays, sampler.result))}
-                )
+                self.serving.until_judged({"recheck": self.serving.handed_over()})
                 self.channel.answer({})
                 continue
             sampler.result, epochs.seed = None, order["seed"]
@@ -181,7 +179,7 @@ class DataWorker(Measured):
 
     def _counted(self, sampler: Sampler) -> dict[str, Any]:
         """Fills a slot and counts its CPU time."""
-        answer = self._slot(sampler, "step", [])
+        answer = self._slot(sampler, "step", [], _arrays)
         self.cpu_s, self.calls = self.cpu_s + answer["cpu"], self.calls + answer["last"] + 1
         return answer
 

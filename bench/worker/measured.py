@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,21 @@ class Measured(Parts):
             )
             return {"failed": status}
 
-    def _slot(self, sampler: Sampler, name: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
+    def _slot(
+        self,
+        sampler: Sampler,
+        name: str,
+        seen: list[dict[str, Any]],
+        read: Callable[[Any], Any],
+    ) -> dict[str, Any]:
+        """Times a slot. `read` returns the answer of a call for the judge."""
+
+        def at_end(result: Any) -> None:
+            if self.channel.stop()["judged"]:
+                self.serving.take(partial(read, result))
+
         used = getattr(sampler.program, "cpu_seconds", cpu_seconds)
-        cpu, calls = used(), sampler.slot(self.channel.has_order)
+        cpu, calls = used(), sampler.slot(self.channel.has_order, at_end)
         slot = calls.summary(clock := sampler.program.device_clock)
         seen.append(slot)
         if warnings := warnings_of(clock, calls):

@@ -27,7 +27,7 @@ from ..proof.stages import problem_of
 from ..workloads.task import batch_of
 from .measured import Measured
 from .parts import CaseEnded
-from .serving import ProvedAdapter
+from .serving import ProvedAdapter, answer_of
 
 
 class Worker(Measured):
@@ -234,8 +234,7 @@ class Worker(Measured):
         for order in self.channel.orders():
             name = order["phase"]
             if "judge" in order:
-                answer = self.serving.last_call(program, samplers[name].result, name)
-                answer["input_scale"] = self.input_scale
+                answer = {**self.serving.handed_over(), "input_scale": self.input_scale}
                 self.emit({"part": "recheck"})
                 if not self.serving.until_judged(
                     {"recheck": answer}, **judged, result=samplers[name].result
@@ -246,7 +245,8 @@ class Worker(Measured):
             for sampler in samplers.values():
                 sampler.result = None  # frees its memory for the next calls
             phases.seed = order["seed"]
-            work = partial(self._slot, samplers[name], name, seen[name])
+            read = partial(answer_of, program, phase=name)
+            work = partial(self._slot, samplers[name], name, seen[name], read)
             if "burst" in order:
                 work = partial(self._burst, samplers[name], order["burst"])
             if "device" in order:

@@ -64,7 +64,8 @@ class Serving:
     """Serves the judge over `channel`.
 
     Arrays are exchanged in `folder`. `reference` names the adapter, `version` is `NAME@VERSION` if
-    the config asks for one. `traceback` is that of the last call that raised.
+    the config asks for one. `traceback` is that of the last call that raised. `taken` is the answer
+    of a timed call, or the error of reading it, until the judge asks for it.
     """
 
     def __init__(self, channel: Channel, folder: Path, reference: str, version: str | None = None):
@@ -75,6 +76,7 @@ class Serving:
             version,
         )
         self.traceback: str | None = None
+        self.taken: Any = None
 
     def until_judged(self, request: dict[str, Any], **objects: Any) -> bool:
         """Asks to be judged and serves calls on `objects`; returns whether the verdict is right."""
@@ -86,22 +88,23 @@ class Serving:
             self.channel.answer(self._carried_out(order, objects))
         return bool(order["right"])
 
-    def last_call(self, program: Program, result: Any, phase: str) -> dict[str, Any]:
-        """Returns the result of a phase's last call for the judge.
-
-        It is read at once: an array that is missing now was not computed in time.
-        """
-        return self.handed_over(
-            lambda: answer_of(program, result, phase in ("backward", "optimizer", "step"))
-        )
-
-    def handed_over(self, read: Callable[[], Any]) -> dict[str, Any]:
-        """Returns the value of `read`, or what it raises, for the judge."""
+    def take(self, read: Callable[[], Any]) -> None:
+        """Reads a result at once: an array that is missing now was not computed in time."""
         try:
-            return {"answer": encode(read(), self.folder)}
+            self.taken = read()
+        except BaseException as error:  # an adapter may raise SystemExit too
+            self.taken = error
+
+    def handed_over(self) -> dict[str, Any]:
+        """Returns what was taken, for the judge, and drops it."""
+        taken, self.taken = self.taken, None
+        try:
+            if isinstance(taken, BaseException):
+                raise taken
+            return {"answer": encode(taken, self.folder)}
         except HarnessDiskFull:
             raise
-        except BaseException as error:  # an adapter may raise SystemExit too
+        except BaseException as error:
             return {"raised": self._raised(error)}
 
     def _raised(self, error: BaseException) -> list[str]:
@@ -136,11 +139,12 @@ class Serving:
             return {"raised": self._raised(error)}
 
 
-def answer_of(program: Program, result: Any, backward: bool) -> Answer:
-    """Reads a result, with its gradients after a backward pass.
+def answer_of(program: Program, result: Any, phase: str) -> Answer:
+    """Reads the result of a phase, with its gradients if the phase has a backward pass.
 
     No method of the adapter runs before all arrays are read.
     """
+    backward = phase in ("backward", "optimizer", "step")
     spikes, output, statistics = (
         getattr(Program, name)(program, result) for name in ("spikes", "output", "statistics")
     )

@@ -79,6 +79,11 @@ ENDS = {
     "careless.py:LeavesAChild": ("leaves-a-child", "ok", None),
     "careless.py:LeavesADaemon": ("leaves-a-daemon", "ok", None),
     "careless.py:ReturnsEarly": ("returns-early", "check_failed", "asynchronous without a sync"),
+    "careless.py:FinishesLater": (
+        "finishes-later",
+        "check_failed",
+        "last timed call: the gradients still changed after the call had been waited for",
+    ),
     "careless.py:ReturnsEarlyWhenTimed": (
         "returns-early-when-timed",
         "check_failed",

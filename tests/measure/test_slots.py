@@ -145,6 +145,13 @@ def test_any_call_can_be_the_last_and_what_it_can_look_up_is_the_same(calls):
     assert all(one == seen[0] for one in seen)
 
 
+def test_the_last_result_is_read_before_anything_else_runs():
+    program = Program()
+    one, seen = sampler(program), []
+    one.slot(after(program, 0.1), lambda result: seen.append((result, program.log[-1])))
+    assert seen == [(24, ("wait", 24))] and program.log[-1] == ("wait", 24)
+
+
 def test_the_last_result_waits_for_the_judge_and_is_dropped_before_the_next_slot():
     program = Program()
     one = sampler(program)

@@ -70,9 +70,9 @@ def test_the_order_within_a_pass_is_drawn_anew():
     turns = []
     workers = [Worker(name, phases=("step",)) for name in "abcd"]
     for worker in workers:
-        worker.order = lambda order, stop_after=None, name=worker.name, real=worker.order: (
+        worker.order = lambda order, stop_after=None, *more, name=worker.name, real=worker.order: (
             turns.append(name) if stop_after == 0.1 else None,
-            real(order, stop_after),
+            real(order, stop_after, *more),
         )[1]
     live_set(*workers).time_passes(Random(1))
     by_pass = [tuple(turns[i : i + 4]) for i in range(0, 40, 4)]
@@ -95,6 +95,7 @@ def test_every_phase_is_judged_once_by_a_slot_like_any_other_that_may_end_at_any
         assert len({worker.log[at]["seed"] for at in timed}) == len(timed), (
             "values are other ones each time"
         )
+        assert [at for at, read in enumerate(worker.judged) if read] == [at - 1 for at in judged]
         ends += [worker.stops[at - 1] for at in judged]
         assert {worker.stops[at] for at in timed if at + 1 not in judged} == {0.1}
         judged_before.add(next(at for at in judged if worker.log[at]["phase"] == "step"))
@@ -142,8 +143,8 @@ def test_long_calls_end_the_passes_of_their_case_alone_and_are_judged_all_the_sa
 class Slowing(Worker):
     """Three times as slow from its third slot on, be that timed or judged."""
 
-    def order(self, order, stop_after=None):
-        answer = super().order(order, stop_after)
+    def order(self, order, stop_after=None, judged=False):
+        answer = super().order(order, stop_after, judged)
         if answer and "slot" in answer:
             answer["slot"] |= dict.fromkeys(
                 ("wall", "low", "high", "device"), self.step * (3 if self.slots > 2 else 1)

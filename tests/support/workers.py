@@ -41,6 +41,7 @@ class Worker:
     honest: bool = True
     log: list = field(default_factory=list)
     stops: list = field(default_factory=list)
+    judged: list = field(default_factory=list)
     slots: int = 0
     device: object = None
     """Of a worker on a GPU: what it answers when it is asked for times of the device."""
@@ -62,9 +63,10 @@ class Worker:
         }
         return {name: facts for name in self.phases}
 
-    def order(self, order, stop_after=None):
+    def order(self, order, stop_after=None, judged=False):
         self.log.append(order)
         self.stops.append(stop_after)
+        self.judged.append(judged)
         if "right" in order:
             return {"ready": self.ready}
         if "call" in order:

@@ -75,6 +75,29 @@ class ReturnsEarly(NumpyNetwork):
     program_class = EarlyProgram
 
 
+class LateProgram(NumpyProgram):
+    writer = None
+
+    def step(self, x, upstream):
+        result = super().step(x, upstream)
+        late = result.input_gradient
+        ready, result.input_gradient = late, np.zeros_like(late)
+        self.writer = threading.Timer(0.05, np.copyto, (result.input_gradient, ready))
+        self.writer.start()
+        return result
+
+    def release(self):
+        if self.writer:
+            self.writer.join()
+
+
+class FinishesLater(NumpyNetwork):
+    """Hands out a gradient of the input that a thread writes before the next call is made."""
+
+    name = "finishes-later"
+    program_class = LateProgram
+
+
 class EarlyWhenTimedProgram(NumpyProgram):
     def forward(self, x):
         result = super().forward(x)

@@ -141,6 +141,89 @@ class StepsWhenAsked(Driven):
     driver = Deferred
 
 
+class Joined(TorchProgram):
+    """Writes arrays of a step 20 ms after it was waited for, in a thread that the next call's
+    preparation waits for."""
+
+    writer = None
+
+    def step(self, x, upstream):
+        result = super().step(x, upstream)
+        arrays = self.late(result)
+        ready = [array.detach().clone() for array in arrays]
+        for array in arrays:
+            array.detach().zero_()
+        self.writer = threading.Timer(0.02, self.write, (arrays, ready))
+        self.writer.start()
+        return result
+
+    def write(self, arrays, ready):
+        for array, values in zip(arrays, ready, strict=True):
+            array.detach().copy_(values)
+
+    def release(self):
+        if self.writer:
+            self.writer.join()
+        super().release()
+
+
+class LateUpdate(Joined):
+    def late(self, result):
+        return [array for named in result.updated.values() for array in named.values()]
+
+
+class UpdatesInThread(Driven):
+    """Hands out parameters that a thread updates while the next call is prepared."""
+
+    name = "wrong-updates-in-thread"
+    driver = LateUpdate
+
+
+class LateInputGradient(Joined):
+    def late(self, result):
+        return [result.input_gradient]
+
+
+class InputGradientInThread(Driven):
+    """Hands out a gradient of the input that a thread writes while the next call is prepared."""
+
+    name = "wrong-input-gradient-in-thread"
+    driver = LateInputGradient
+
+
+class LateSpikes(Joined):
+    def late(self, result):
+        return [result.output]
+
+
+class SpikesInThread(Driven):
+    """Hands out spikes of a step that a thread writes while the next call is prepared."""
+
+    name = "wrong-spikes-in-thread"
+    driver = LateSpikes
+
+
+class Prefetching(TorchProgram):
+    """Right: copies its weights in a thread during the call, which waits for it."""
+
+    def step(self, x, upstream):
+        thread = threading.Thread(target=self.warm)
+        thread.start()
+        result = super().step(x, upstream)
+        thread.join()
+        return result
+
+    def warm(self):
+        self.packed = [leaf.detach().clone() for leaf in self.leaves]
+
+
+class WarmsItsCache(Driven):
+    """Is right: a thread of every step fills a cache, and the step waits for it."""
+
+    name = "right-warms-its-cache"
+    driver = Prefetching
+
+
 class Ahead(TorchProgram):
     upstream = None
 
