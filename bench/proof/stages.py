@@ -25,7 +25,7 @@ from .native import ask_gradients, judge_native, with_firing_input
 from .problem import Problem, generate, is_chain
 from .ranks import against_one_rank
 from .rare import judge_rare
-from .steps import judge_steps
+from .steps import judge_plain_steps, judge_steps
 from .time_axis import time_axis
 
 Sleep = Callable[[float], None]
@@ -173,6 +173,9 @@ def _judge_stage(
         if verdict.passed and stage.kind is StageKind.CALL and case.precision == "fp32":
             together = case.mode in LASTING and not case.ranks
             verdict.findings += judge_rare(program, problem, limits, together).findings
+            plain = case.loss is None and case.optimizer is None and not case.ranks
+            if verdict.passed and plain and adapter.fixed_point(case) is None:
+                verdict.findings += judge_plain_steps(program, problem, limits).findings
         return verdict
     except OtherNetwork as error:
         return CallVerdict([*shape_findings(program, problem), str(error)])

@@ -1,4 +1,4 @@
-"""Compares the parameters after three real training steps with float64, with all that an
+"""Compares the parameters after real training steps with float64, with all that an
 optimizer carries over."""
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,10 @@ from .problem import Problem
 from .rounding import last_bit
 from .training import Descent, gradients_of_states, wrong_update
 
-STEPS = 3
+STEPS, PLAIN_STEPS = 3, 2
+MOVED = 0.02
+"""Largest relative L2 movement of a parameter by a plain step that is judged: after large ones the
+neurons would all be silent or fire at every step."""
 LEAST_GRADIENT = 1e-6
 """Gradient that every step must exceed where parameters are compared: Adam's first step is the
 sign of a gradient."""
@@ -27,8 +30,36 @@ gradient by itself."""
 By = dict[str, dict[str, np.ndarray]]
 
 
-def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> CallVerdict:
-    """Trains for three steps from rest. Judges the gradients of the first, decisions and loss of
+def judge_plain_steps(program: Program, problem: Problem, limits: LimitsByNode) -> CallVerdict:
+    """Judges an inference, and two steps of plain gradient descent in a row, with an upstream
+    gradient that moves parameters by no more than MOVED."""
+    result = program.forward(program.put_input(problem.input))
+    program.wait(result)
+    spikes = program.spikes(result)
+    served = program.inference(program.put_input(problem.input))
+    program.wait(served)
+    call = JudgedCall(problem.input, {**spikes, **program.spikes(served)}, program.output(served))
+    if findings := judge(problem, call, limits).findings:
+        return CallVerdict([f"inference: {finding}" for finding in findings])
+    if not problem.parameters:
+        return CallVerdict()
+    run = oracle.forward(problem.network, problem.parameters, problem.input, spikes)
+    gradients = _whole(oracle.backward(problem.network, run, problem.upstream)[0])
+    ratios = [
+        float(np.linalg.norm(gradients[node][name])) / max(float(np.linalg.norm(array)), 1e-30)
+        for node, named in problem.parameters.items()
+        for name, array in named.items()
+    ]
+    factor = np.float32(2.0 ** np.floor(np.log2(MOVED / (LEARNING_RATE * max(*ratios, 1e-30)))))
+    return judge_steps(
+        program, replace(problem, upstream=factor * problem.upstream), limits, PLAIN_STEPS
+    )
+
+
+def judge_steps(
+    program: Program, problem: Problem, limits: LimitsByNode, steps: int = STEPS
+) -> CallVerdict:
+    """Trains for a few steps from rest. Judges the gradients of the first, decisions and loss of
     each on the float64 parameters, and the parameters after each."""
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
@@ -36,7 +67,7 @@ def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Cal
     right = Descent(problem.optimizer, _exact(problem.parameters), LEARNING_RATE)
     upstream, verdict = program.put_upstream(problem.upstream, result), CallVerdict()
     program.roll_parameters(0)
-    for index in range(STEPS):
+    for index in range(steps):
         given = replace(
             problem,
             parameters=right.parameters,
@@ -62,7 +93,7 @@ def judge_steps(program: Program, problem: Problem, limits: LimitsByNode) -> Cal
             )
         if not verdict.passed:
             verdict.findings = [
-                f"step {index + 1} of {STEPS}: {finding}" for finding in verdict.findings
+                f"step {index + 1} of {steps}: {finding}" for finding in verdict.findings
             ]
             if words := _fault(problem.optimizer, start, answer.updated or {}, seen, limits):
                 verdict.findings.insert(0, words)

@@ -109,3 +109,22 @@ def test_the_gradient_of_a_loss_is_its_difference(steps, items, count, loss):
     assert (ahead - behind) / 2e-5 == pytest.approx(
         np.vdot(loss_and_gradient(loss, output, labels)[1], direction), abs=1e-8
     )
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("timed.py:NoUpdate", "step 1 of 2: the weight of linear1 is off by 1.0e+00 of its way"),
+        ("timed.py:HalfAnUpdate", "step 1 of 2: the weight of linear1 is off by"),
+        ("timed.py:WeightsPackedOnce", "step 2 of 2: "),
+        ("later.py:GradientsNotCleared", "step 2 of 2: "),
+        ("later.py:WeightDecay", "step 1 of 2: the weight of linear1 is off by"),
+        ("later.py:BackwardOfHalfTheBatch", "step 1 of 2: the weight of linear1 is off by"),
+        ("inference.py:InferenceInBf16", "inference: "),
+    ],
+)
+def test_plain_steps_and_inference_are_proved_too(fault, words):
+    adapter = registry.load(f"{WRONG / fault}")
+    proof = proof_of(adapter, Case(adapter.name, neurons=64, time_steps=20, batch=3))
+    assert not proof.passed
+    assert words in proof.reason
