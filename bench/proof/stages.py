@@ -128,6 +128,7 @@ def prove(
         "no gradients at its own size": not backward,
     }
     proof = Proof(loosened=[rule for rule, applies in looser_rules.items() if applies])
+    built: tuple[Case, Program] | None = None
     for stage in stages_of(case, workload, adapter.fixed_point(case)):
         adapter.prepare(stage.case, len(usable_cores()))
         is_own_size = stage.kind is StageKind.OWN_SIZE
@@ -138,7 +139,11 @@ def prove(
             gains if is_own_size else calibrate(stage.case, network),
             adapter.fixed_point(stage.case),
         )
-        verdict = _judge_stage(adapter, stage, problem, sleep, backward or not is_own_size)
+        if is_own_size or built is None or built[0] != stage.case:
+            built = None  # frees its memory
+            built = stage.case, adapter.program(stage.case, problem.network)
+        with_backward = backward or not is_own_size
+        verdict = _judge_stage(adapter, built[1], stage, problem, sleep, with_backward)
         proof.stages.append(ProofStage(stage.name, stage.case, verdict))
         if not verdict.passed:
             break
@@ -147,12 +152,16 @@ def prove(
 
 
 def _judge_stage(
-    adapter: Adapter, stage: PlannedStage, problem: Problem, sleep: Sleep, backward: bool
+    adapter: Adapter,
+    program: Program,
+    stage: PlannedStage,
+    problem: Problem,
+    sleep: Sleep,
+    backward: bool,
 ) -> CallVerdict:
-    """Builds the program of a stage and judges it. A call that fails in a program with wrong shapes
+    """Judges a stage by its program. A call that fails in a program with wrong shapes
     is a finding. Raises other errors."""
     case, network = stage.case, problem.network
-    program = adapter.program(case, network)
     limits = limits_of(case, network, adapter.fixed_point(case))
     try:
         program.load(problem.parameters)
