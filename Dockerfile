@@ -1,5 +1,5 @@
 # snnbench with all frameworks, for CPUs or NVIDIA GPUs. docs/machines.md shows how to build and run it.
-ARG BASE_IMAGE=python:3.11-slim-bookworm
+ARG BASE_IMAGE=python:3.13-slim-trixie
 FROM ${BASE_IMAGE}
 
 # Our CPU kernel, torch.compile and Triton's launcher are compiled at run time. Debian's Python has its headers in a
