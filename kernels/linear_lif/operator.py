@@ -5,6 +5,8 @@ Plain eager calls bypass torch's dispatcher, as in `lif.autograd`. Options are t
 its operator allocate by the same function, as in `lif.operator`. `passes` computes.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -17,6 +19,14 @@ from .matmul import currents_dtype
 GRADIENT_TYPES_ARE_FREE = hasattr(Tensor, "grad_dtype")
 """True if a gradient may have another type than its tensor; older torch rounds it to short spikes'
 type."""
+
+
+def set_gradient_type(ctx: Any, spikes: Tensor, dtype: torch.dtype) -> None:
+    """Lets `spikes`, a forward's only output, get gradients in `dtype`."""
+    if hasattr(ctx, "set_output_grad_dtype"):  # from torch 2.15 on
+        ctx.set_output_grad_dtype(dtype)
+    elif GRADIENT_TYPES_ARE_FREE:
+        spikes.grad_dtype = dtype
 
 
 def run(
@@ -139,8 +149,8 @@ class Layer(torch.autograd.Function):
             ctx.plan = plan
             if not spikes.is_floating_point():
                 ctx.mark_non_differentiable(spikes)
-            elif spikes.dtype != torch.float32 and GRADIENT_TYPES_ARE_FREE:
-                spikes.grad_dtype = torch.float32
+            elif spikes.dtype != torch.float32:
+                set_gradient_type(ctx, spikes, torch.float32)
         return spikes
 
     @staticmethod
@@ -188,12 +198,8 @@ class _LinearNeuron(torch.autograd.Function):
             gradient_type = weight.dtype if saved.currents is None else saved.currents.dtype
             if not spikes.is_floating_point():
                 ctx.mark_non_differentiable(spikes)
-            elif (
-                options.operands != "bf16"
-                and spikes.dtype != gradient_type
-                and GRADIENT_TYPES_ARE_FREE
-            ):
-                spikes.grad_dtype = gradient_type
+            elif options.operands != "bf16" and spikes.dtype != gradient_type:
+                set_gradient_type(ctx, spikes, gradient_type)
         return spikes
 
     @staticmethod

@@ -12,8 +12,10 @@ import torch.distributed as dist
 def of_ranks(work: Callable[..., Any], count: int, folder: Path, *given: Any) -> list[Any]:
     """What `work(rank, count, *given)`, a function of a module, returned in each rank."""
     folder.mkdir(exist_ok=True)
+    # torch for CUDA has threads after the first backward, so that no forked process can have one.
+    method = "fork" if torch.version.cuda is None else "spawn"
     torch.multiprocessing.start_processes(
-        _ranked, (count, str(folder), work, given), nprocs=count, start_method="fork"
+        _ranked, (count, str(folder), work, given), nprocs=count, start_method=method
     )
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(count)]
 

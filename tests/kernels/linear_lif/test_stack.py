@@ -107,9 +107,9 @@ def test_it_is_the_network_of_float64(tier, recompute):
 
 
 def test_gradients_rounded_to_the_type_of_short_spikes_would_be_seen(monkeypatch):
-    """Without `grad_dtype` torch rounds them."""
+    """torch rounds them unless the function declares their type."""
     exact = gradients(stack().double(), spikes_in().double())
-    monkeypatch.setattr(operator, "GRADIENT_TYPES_ARE_FREE", False)
+    monkeypatch.setattr(operator, "set_gradient_type", lambda *_: None)
     actual = gradients(stack(tier="fp32", emulate=True), spikes_in())
     assert relative(actual[0], exact[0]) > 1e-4
 
