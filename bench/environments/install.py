@@ -63,6 +63,9 @@ INDEX_VARIABLES = (
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """The index of torch for CPUs; the variable of this name replaces it, an empty one leaves it out.
 PyPI's torch for Linux brings the libraries of CUDA."""
+SYSTEM_CERTIFICATES = dict.fromkeys(("UV_SYSTEM_CERTS", "UV_NATIVE_TLS"), "true")
+"""uv trusts the machine's certificates, as pip does; older versions call the variable the second
+name."""
 IGNORED_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "UV_PYTHON", "UV_SYSTEM_PYTHON")
 """Variables that would have uv install into another Python."""
 
@@ -258,7 +261,7 @@ def _run(
         stderr=STDOUT,
         text=True,
         errors="replace",
-        env={**inherited, "PATH": path, **variables},
+        env={**SYSTEM_CERTIFICATES, **inherited, "PATH": path, **variables},
         start_new_session=True,
     )
     assert process.stdout is not None
