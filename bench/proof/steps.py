@@ -16,7 +16,7 @@ from .problem import Problem
 from .rounding import last_bit
 from .training import Descent, gradients_of_states, wrong_update
 
-STEPS, PLAIN_STEPS = 3, 2
+STEPS, PLAIN_STEPS = 5, 2
 MOVED = 0.02
 """Largest relative L2 movement of a parameter by a plain step that is judged: after large ones the
 neurons would all be silent or fire at every step."""
@@ -24,7 +24,7 @@ LEAST_GRADIENT = 1e-6
 """Gradient that every step must exceed where parameters are compared: Adam's first step is the
 sign of a gradient."""
 WIDENED = 10
-"""Factor on the limit of one gradient for the movement of three steps: Adam divides a small
+"""Factor on the limit of one gradient for the movement of all steps: Adam divides a small
 gradient by itself."""
 
 By = dict[str, dict[str, np.ndarray]]

@@ -164,3 +164,21 @@ class LargeEpsilon(Stepping):
     def change(self, trainer, program):
         for group in trainer.optimizer.param_groups:
             group["eps"] = 1e-4
+
+
+class RateHalvedLater(Stepping):
+    """Halves its rate from the fourth step on."""
+
+    name = "wrong-rate-halved-later"
+
+    def change(self, trainer, program):
+        right, taken = trainer.update, []
+
+        def update():
+            taken.append(None)
+            for group, rate in zip(trainer.optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate if len(taken) < 4 else rate / 2
+            right()
+
+        rates = [group["lr"] for group in trainer.optimizer.param_groups]
+        trainer.update = update
