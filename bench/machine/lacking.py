@@ -39,9 +39,14 @@ def lacks(
     header: Path = Path(sysconfig.get_path("include")) / "Python.h",
     free_bytes: int | None = None,
     memory_bytes: int | None = None,
+    platform: str = sys.platform,
 ) -> list[Lack]:
     """Returns what is missing to install into `folder` and to measure; the rest is for tests."""
     missing = []
+    if platform != "linux":
+        missing.append(
+            Lack(f"this is {platform}: snnbench measures on Linux, and was tried nowhere else")
+        )
     if not PYTHONS[0] <= python <= PYTHONS[1]:
         oldest, newest = (".".join(map(str, version)) for version in PYTHONS)
         ours = ".".join(map(str, python))
