@@ -47,6 +47,9 @@ LOADING = {name: BUILT_IN[name] for name in ("tonic", "frames")}
 FRAMEWORKS = {name: reference for name, reference in BUILT_IN.items() if name not in LOADING}
 """Adapters that compute networks."""
 
+OURS = ("fused", "frames")
+"""This project's own frameworks: its kernels and its data loading."""
+
 ENTRY_POINT_GROUP = "snnbench.adapters"
 
 

@@ -21,6 +21,7 @@ from .contrasts import (
     surely_slower,
 )
 from .disturbed import by_both_clocks, slower_by_both_clocks
+from .leaving import in_passes, is_beyond
 from .pairing import Cases, contrasts, levels, rough_ratios
 from .record import Record
 
@@ -188,11 +189,21 @@ def _standings(
     comparisons |= {case: ratio for (case, other), ratio in by_clocks.items() if other == fastest}
     slower |= slower_though_disturbed
     slower |= _slower_by_early_stop(fastest, comparisons, stop_factors)
+    open_pairs = [
+        pair for pair in _disturbed_pairs(table, fastest) if by_clocks.keys().isdisjoint({pair})
+    ]
+    shown = _shown_by_passes(cases, open_pairs)
+    slower |= shown.keys()
     ranks = rank_intervals(len(cases), sorted(slower))
     not_stopped = [case for case in range(len(cases)) if case not in stop_factors]
     pairwise = [table[pair] for pair in combinations(not_stopped, 2)]
-    note = "" if slower_though_disturbed else _note([cases[case] for case in not_stopped], pairwise)
+    note = (
+        ""
+        if slower_though_disturbed or shown
+        else _note([cases[case] for case in not_stopped], pairwise)
+    )
     exceeded = {} if fastest in stop_factors else stop_factors
+    exceeded |= {case: factor for (case, other), factor in shown.items() if other == fastest}
     return [
         Standing(
             order.index(case) + 1,
@@ -251,6 +262,35 @@ def _slower_by_early_stop(
         for other, upper in upper_ratios.items()
         if other not in stop_factors and upper < factor
     }
+
+
+def _shown_by_passes(
+    cases: Cases, pairs: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], float]:
+    """Returns the pairs (slower, faster) that the passes of one block show to differ by more than
+    the factor of early stops, with that factor. Runs without early stops have none."""
+    return {
+        ordered: factor
+        for pair in pairs
+        for ordered in (pair, pair[::-1])
+        if (factor := _passes_show(*(cases[case] for case in ordered)))
+    }
+
+
+def _passes_show(slow: Sequence[Record], fast: Sequence[Record]) -> float:
+    """Returns the factor by which a case is shown to be slower than another, 0 if it is not."""
+    for first in slow:
+        for second in fast:
+            steps = first.timing("step"), second.timing("step")
+            factor = first.measure.get("leave_beyond") or first.beyond or second.beyond
+            if not (factor and first.live_set and first.live_set == second.live_set):
+                continue
+            passes = in_passes(
+                (member, slot) for member, step in enumerate(steps) if step for slot in step.slots
+            )
+            if is_beyond(list(passes.values()), 0, 1, factor, first.cores("step")):
+                return float(factor)
+    return 0.0
 
 
 def _interval(

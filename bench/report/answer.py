@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from snnbench.adapters.registry import OURS
+
 from ..common import units
 from ..common.texts import cut
 from ..records.rows import Row, grouped
@@ -10,8 +12,6 @@ from .columns.metric import Entry
 from .table import Table
 from .words import FLAGS
 
-OURS = ("fused", "frames")
-"""This project's own frameworks: its kernels and its data loading."""
 MOST_OF_A_REASON = 160
 NOTHING = "Nothing is ranked: no case was proved and timed."
 NATIVE = "Nothing is ranked: each framework's own neuron is another network."

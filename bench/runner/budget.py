@@ -21,6 +21,8 @@ RESTART = 0.6
 """Seconds of a start in a later block over those in the first, which also proves and weighs."""
 ENDING = 0.15
 """Seconds that a worker takes to end, over those of its start."""
+STAYING = 0.5
+"""Share of the cases in a block that are expected in the next one, too."""
 JUDGING_S = 1.0
 """Seconds in which the judge compares the last call of a case."""
 
@@ -37,7 +39,7 @@ class Budget:
     """`seconds` from now on, by `clock`, for all blocks of a run; by default without limit.
 
     Workers of a block start one by one. Each needs, besides its own start, LEAST_PASSES passes of
-    all workers that are alive, their ends, and as much again if a `further` block is planned.
+    all workers that are alive, their ends, and half of it again if a `further` block is planned.
     `slots` are the seconds of a slot of each of them.
     """
 
@@ -91,7 +93,7 @@ class Budget:
         if not further:
             return 0.0
         timed = LEAST_PASSES * _seconds_of(slots) + len(slots) * JUDGING_S
-        return timed + (RESTART + ENDING) * self._typical_start * len(slots)
+        return STAYING * (timed + (RESTART + ENDING) * self._typical_start * len(slots))
 
     def _ends_of(self, slots: Sequence[float]) -> float:
         return ENDING * self._typical_start * len(slots)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from snnbench.adapters.registry import OURS
+
 from ..common import units
 from ..executors.launch import Launched, Outcome
 from ..experiment.measure import Measure
@@ -291,16 +293,26 @@ class LiveSet:
 
     def _stop_slow(self, members: list[Member]) -> None:
         """Stops timing members that the passes so far show to be slower than `leave_beyond` times
-        the fastest."""
-        if factor := self.measure.leave_beyond:
-            passes: dict[int, dict[int, dict[str, Any]]] = {}
-            for index, member in enumerate(members):
-                for slot in member.timing["step"]["slots"] if "step" in member.live_phases else ():
-                    if slot["pass"] >= self.passes:
-                        passes.setdefault(slot["pass"], {})[index] = slot
-            clocks = {member.timing.get("step", {}).get("device_clock") for member in members}
-            cores = self.cores if clocks == {"process"} else None
-            for index in beyond([passes[number] for number in sorted(passes)], factor, cores):
+        the fastest, and than that factor times the fastest third-party one unless they are ours:
+        of others it shall be known how far they are from each other."""
+        if not (factor := self.measure.leave_beyond):
+            return
+        passes: dict[int, dict[int, dict[str, Any]]] = {}
+        for index, member in enumerate(members):
+            for slot in member.timing["step"]["slots"] if "step" in member.live_phases else ():
+                if slot["pass"] >= self.passes:
+                    passes.setdefault(slot["pass"], {})[index] = slot
+        in_order = [passes[number] for number in sorted(passes)]
+        clocks = {member.timing.get("step", {}).get("device_clock") for member in members}
+        cores = self.cores if clocks == {"process"} else None
+        ours = {at for at, member in enumerate(members) if member.planned.case.framework in OURS}
+        others = [
+            {index: slot for index, slot in slots.items() if index not in ours}
+            for slots in in_order
+        ]
+        behind_others = beyond(others, factor, cores)
+        for index in beyond(in_order, factor, cores):
+            if index in ours or index in behind_others:
                 members[index].timing["step"]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:

@@ -12,14 +12,14 @@ from snnbench.records.rows import rows_of
 STEPS = {"fused": 0.010, "jax": 0.020, "spyx": 0.0203, "snntorch": 0.050}
 
 
-def busy(steps, seed, count=2, cpu_of={}, threads=1, clock="process", waits=(1.3, 2.6)):
+def busy(steps, seed, count=2, cpu_of={}, threads=1, clock="process", waits=(1.3, 2.6), **measure):
     """Records of a machine on which every slot takes 1.3 to 2.6 times as long as it computes, as
     measured at a load of 7 on two cores. CPU times differ by 5 % between processes and by 3 % between slots."""
     random, records = Random(seed), []
     for block in range(count):
         for name, step in steps.items():
             made = record(name, block=block, step=step, passes=5)
-            made.measure |= {"threads": threads}
+            made.measure |= {"threads": threads, **measure}
             timing, process = made.timing("step"), exp(0.05 * random.gauss(0, 1))
             timing.device_clock = clock
             for slot in timing.slots:
@@ -65,6 +65,23 @@ def test_what_one_clock_shows_alone_is_not_decided(changed):
     steps = {"fused": 0.010, "snntorch": 0.035}
     assert slower(busy(steps, seed=3, **{"count": 4, **changed}))["fused"] == set()
     assert slower(busy(steps, seed=3, count=4))["fused"] == {"snntorch"}
+
+
+def test_with_early_stops_the_passes_of_one_block_decide_pairs_beyond_the_factor():
+    steps, one_block = {"fused": 0.010, "torch": 0.018, "snntorch": 0.040}, {"seed": 3, "count": 1}
+    assert slower(busy(steps, **one_block, leave_beyond=2.0)) == {
+        "fused": {"snntorch"},
+        "torch": {"snntorch"},
+        "snntorch": set(),
+    }
+    rows = {row.case.framework: row.standing for row in rows_of(busy(steps, **one_block))}
+    assert {standing.note for standing in rows.values()} == {"one block"}
+    rows = rows_of(busy(steps, **one_block, leave_beyond=2.0))
+    assert [(row.standing.note, row.standing.low) for row in rows] == [
+        ("", None),
+        ("", None),
+        ("", 2.0),
+    ]
 
 
 def test_cpu_time_alone_decides_nothing():

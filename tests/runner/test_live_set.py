@@ -167,6 +167,21 @@ def test_a_case_slow_in_most_passes_so_far_stops_early_and_one_pass_is_not_most(
     assert [member.timing["step"].get("beyond") for member in live.members] == [None, 2.0, 2.0]
 
 
+def test_where_ours_is_the_fastest_the_others_are_compared_with_each_other():
+    steps = {"fused": 0.001, "jax": 0.003, "torch": 0.005, "norse": 0.009}
+    workers = [Worker(name, step, phases=("step",)) for name, step in steps.items()]
+    live = live_set(*workers, leave_beyond=2.0)
+    live.time_passes(Random(1))
+    assert [len(passes_of(member, "step")) for member in live.members] == [10, 10, 10, 1]
+
+
+def test_ours_stops_early_like_any_other():
+    workers = Worker("fused", 0.009, phases=("step",)), Worker("jax", phases=("step",))
+    live = live_set(*workers, leave_beyond=2.0)
+    live.time_passes(Random(1))
+    assert [len(passes_of(member, "step")) for member in live.members] == [1, 10]
+
+
 def test_a_phase_that_fails_is_not_timed_again_and_others_go_on():
     live = live_set(Worker(fails="backward"))
     live.time_passes(Random(1))

@@ -19,7 +19,7 @@ class Planned:
     """A case of that name."""
 
     def __init__(self, name):
-        self.id, self.case = name, self
+        self.id, self.case, self.framework = name, self, name
         self.as_dict, self.delivers_data = dict, False
 
 

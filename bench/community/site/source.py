@@ -8,9 +8,10 @@ from hashlib import sha256
 
 from packaging.version import InvalidVersion, Version
 
+from snnbench.adapters.registry import OURS
+
 from ...machine.facts import machine_kind
 from ...records.rows import Row, rows_of
-from ...report.answer import OURS
 from ...report.colours import PLACES
 from ..bundle import Bundle
 

@@ -9,7 +9,7 @@ from ...core.case import full_name
 from ...core.variant import VARIANT_FIELDS
 from ...experiment.config import Experiment
 from ...experiment.grid import excludes, points
-from ...records.leaving import beyond
+from ...records.leaving import beyond, in_passes
 from ...records.record import Record
 from ...records.rows import grouped, rows_of
 from ..bundle import Bundle, results_of
@@ -170,18 +170,15 @@ def lacking_blocks(same: Sequence[Record]) -> list[int]:
 
 def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
     """Yields a fault for each early stop that the passes of its live set do not justify."""
-    passes: dict[Any, dict[int, dict[int, dict[str, Any]]]] = {}
     steps = [step.slots if (step := record.timing("step")) else [] for record in records]
-    for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
-        live_set = passes.setdefault((record.set, record.block, record.live_set), {})
-        for slot in slots:
-            live_set.setdefault(slot.in_pass, {})[number] = {
-                name: getattr(slot, name) for name in ("low", "wall", "high", "device", "disturbed")
-            }
+    live_sets = grouped(range(len(records)), lambda number: _live_set(records[number]))
+    passes = {
+        name: in_passes((number, slot) for number in members for slot in steps[number])
+        for name, members in live_sets.items()
+    }
     for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
         if bound := record.beyond:
-            live_set = passes.get((record.set, record.block, record.live_set), {})
-            seen = [live_set[slot.in_pass] for slot in slots]
+            seen = [passes[_live_set(record)][slot.in_pass] for slot in slots]
             shown = beyond(seen, bound, record.cores("step"))
             if bound != record.measure.get("leave_beyond") or number not in shown:
                 where = f"{full_name(record.typed_case)}, block {record.block + 1}"
@@ -190,6 +187,10 @@ def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
                     "its passes do not show that"
                 )
                 yield Fault("blocks", where, text)
+
+
+def _live_set(record: Record) -> tuple[str, int, str | None]:
+    return record.set, record.block, record.live_set
 
 
 def _claims(bundle: Bundle) -> Iterator[Fault]:

@@ -14,9 +14,11 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from snnbench.adapters.registry import OURS
+
 from ...common.files import cache_folder, write_atomically
 from ...workloads import WORKLOADS
-from ..answer import OURS, report_answer
+from ..answer import report_answer
 from ..colours import config, named, styles
 from ..columns.metric import STEP_FIRST, VIEWS
 from ..coverage import coverage
