@@ -67,11 +67,12 @@ class JaxNetwork:
         statistics: dict[str, NodeArrays],
         x: Value,
         parts: int | None = None,
+        training: bool = True,
     ) -> tuple[Value, dict[str, Value], dict[str, NodeArrays]]:
         """Returns (value of the last node, or of the last of the first `parts`; spikes by neuron;
         running statistics after the call)."""
         values, statistics, chosen = {INPUT: x}, dict(statistics), self.parts[:parts]
-        borders = self.go_through(chosen, parameters, values, statistics)
+        borders = self.go_through(chosen, parameters, values, statistics, training)
         return values[chosen[-1][0].name], borders, statistics
 
     def go_through(
@@ -80,18 +81,19 @@ class JaxNetwork:
         parameters: dict[str, NodeArrays],
         values: dict[str, Value],
         statistics: dict[str, NodeArrays],
+        training: bool = True,
     ) -> dict[str, Value]:
-        """Returns the spikes by neuron of `parts`. Reads and extends `values`, and updates the
-        running `statistics`."""
+        """Returns the spikes by neuron of `parts`. Reads and extends `values`, and in training
+        updates the running `statistics`; else norms use them."""
         borders: dict[str, Value] = {}
         for node, source, function in parts:
-            value = function(
-                parameters.get(source.name, {}),
-                *(self.cast(values[name]) for name in source.inputs),
-            )
+            own = parameters.get(source.name, {})
+            if node.kind == "norm" and not training:
+                own = {**own, **statistics[node.name]}
+            value = function(own, *(self.cast(values[name]) for name in source.inputs))
             if node.kind == "neuron":
                 borders[node.name], value = value if node.options["potentials"] else (value, value)
-            elif node.kind == "norm":
+            elif node.kind == "norm" and training:
                 (value, new), rate = value, node.options["momentum"]
                 statistics[node.name] = {
                     key: (1 - rate) * running + rate * jax.lax.stop_gradient(new[key])
@@ -222,18 +224,26 @@ def _conv(options: Any) -> Callable[..., Any]:
 
 
 def _norm(options: Any) -> Callable[..., Any]:
-    """Returns (normalised value, mean and unbiased variance by name). Statistics are float32."""
+    """Returns (normalised value, mean and unbiased variance by name); the value alone if the arrays
+    hold the statistics to use. Statistics are float32."""
 
-    def norm(arrays: NodeArrays, x: Value) -> tuple[Value, NodeArrays]:
+    def norm(arrays: NodeArrays, x: Value) -> Any:
         axes = tuple(axis for axis in range(x.ndim) if axis != 2)
         channel = (-1,) + (1,) * (x.ndim - 3)
         wide = x.astype(jnp.float32)
-        mean, variance, count = MOMENTS.get()(wide, axes)
+        running = "mean" in arrays
+        if running:
+            mean, variance = arrays["mean"], arrays["variance"]
+        else:
+            mean, variance, count = MOMENTS.get()(wide, axes)
         scale = arrays["weight"] * jax.lax.rsqrt(variance + options["epsilon"])
         value = (wide - mean.reshape(channel)) * scale.reshape(channel) + arrays["bias"].reshape(
             channel
         )
-        return value.astype(x.dtype), {"mean": mean, "variance": variance * (count / (count - 1))}
+        value = value.astype(x.dtype)
+        if running:
+            return value
+        return value, {"mean": mean, "variance": variance * (count / (count - 1))}
 
     return norm
 

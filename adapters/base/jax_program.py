@@ -17,7 +17,7 @@ import numpy as np
 
 from snnbench.core.breakdown import Breakdown
 from snnbench.core.case import Case
-from snnbench.core.contract import LEARNING_RATE, MemoryProbe, Parameters, Program
+from snnbench.core.contract import LEARNING_RATE, MemoryProbe, Parameters, Program, Statistics
 from snnbench.core.network import INPUT, Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.rolling import rolled
@@ -63,6 +63,7 @@ class JaxProgram(Program):
         self._step = jax.jit(self._train)
         self._update = jax.jit(self.updates.update)
         self._inference = jax.jit(self._infer)
+        self._evaluation = jax.jit(self._evaluate)
 
     # -- data
 
@@ -99,6 +100,12 @@ class JaxProgram(Program):
     def roll_parameters(self, turn: int) -> None:
         self.running_stats, self.states = self.at_rest, self.no_states
         self.parameters = jax.tree_util.tree_map(lambda array: rolled(array, turn), self.loaded)
+
+    def prepare_inference(self, statistics: Statistics | None) -> None:
+        self.running_stats = self.running_stats | {
+            norm: {name: self._put(array, jnp.float32) for name, array in named.items()}
+            for norm, named in (statistics or {}).items()
+        }
 
     def put_input(self, array: Array) -> Value:
         return self._put(self._scaled(array, INPUT), self.dtype)
@@ -174,8 +181,15 @@ class JaxProgram(Program):
         self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
     ) -> tuple[dict[str, Value], Value | None]:
         """Returns the spikes of the last neuron, and the output unless it is spikes."""
-        _, (borders, value, _) = self._outcome(parameters, running, x)
+        borders, value = self._evaluate(parameters, running, x)
         return {self.neurons[-1]: borders[self.neurons[-1]]}, value
+
+    def _evaluate(
+        self, parameters: dict[str, NodeArrays], running: dict[str, NodeArrays], x: Value
+    ) -> tuple[dict[str, Value], Value | None]:
+        """Returns the spikes by neuron, and the output unless it is spikes."""
+        output, borders, _ = self.computed(parameters, running, x, training=False)
+        return borders, None if self.spikes_are_output else output
 
     # -- calls
 
@@ -226,6 +240,12 @@ class JaxProgram(Program):
 
     def inference(self, x: Value) -> JaxResult:
         return self._result(x, *self._run("_inference", self.parameters, self.running_stats, x))
+
+    def evaluate(self, x: Value) -> JaxResult:
+        """Its compilation is not counted: only the judge needs it."""
+        if len(self.neurons) == 1:
+            return self.inference(x)
+        return self._result(x, *self._evaluation(self.parameters, self.running_stats, x))
 
     def step(self, x: Value, upstream: Value) -> JaxResult:
         answer = self._run("_step", self.parameters, self.running_stats, self.states, x, upstream)

@@ -66,8 +66,9 @@ class ShardedProgram(JaxProgram):
         )
         after = (self.shared, output, ALL, ALL, ALL, ALL, gradients[1:])
         self._step = self._together(self._train, (ALL, ALL, ALL, self.shared, self.labels), after)
-        self._inference = self._together(
-            self._infer, (ALL, ALL, self.shared), (self.shared, output)
+        self._inference, self._evaluation = (
+            self._together(part, (ALL, ALL, self.shared), (self.shared, output))
+            for part in (self._infer, self._evaluate)
         )
 
     def _together(self, part: Callable[..., Any], inputs: Any, outputs: Any) -> Any:

@@ -34,14 +34,14 @@ class Pipeline:
         self.blocks = tuple(self._blocks())
 
     def __call__(
-        self, parameters: Parameters, statistics: Parameters, x: Value
+        self, parameters: Parameters, statistics: Parameters, x: Value, training: bool = True
     ) -> tuple[Value, Values, Parameters]:
         values, statistics = {INPUT: x}, dict(statistics)
         for block in self.blocks:
             if isinstance(block, Wave):
                 values |= block(parameters, values)
             else:
-                self.network.go_through(block, parameters, values, statistics)
+                self.network.go_through(block, parameters, values, statistics, training)
         nodes = self.network.network
         spikes = {name: values[name] for name in nodes.neurons}
         return values[nodes.output.name], spikes, statistics

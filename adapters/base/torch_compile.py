@@ -58,16 +58,24 @@ class CompiledProgram(TorchProgram):
             self.trainer.update = compiled_step(optimizer, mode)
 
     def call(self, x: Tensor, every_border: bool) -> tuple[dict[str, Tensor], Tensor]:
-        """Returns spikes by neuron and the output. A forward always computes all borders: another
-        set would need another compilation."""
-        every = torch.is_grad_enabled()
+        """Returns spikes by neuron and the output. A forward always computes all borders, and so
+        does an evaluation: another set would need another compilation."""
+        only_one = len(self.network.network.neurons) == 1
+        every = torch.is_grad_enabled() or every_border or only_one
         if self.case.mode != "compile":
             # torch's CUDA graphs may now overwrite the results of the last call.
             torch.compiler.cudagraph_mark_step_begin()
         with self.compiling:
             borders, output = self.compiled(x, every)
         last = next(reversed(borders))
-        return borders if every and every_border else {last: borders[last]}, output
+        return borders if every_border else {last: borders[last]}, output
+
+    def evaluate(self, x: Tensor) -> TorchResult:
+        """Is not counted: only the judge needs it compiled."""
+        counted = vars(self.compiling).copy()
+        result = super().evaluate(x)
+        vars(self.compiling).update(counted)
+        return result
 
     def backward(self, result: TorchResult, upstream: Tensor) -> TorchResult:
         with self.compiling:
@@ -141,15 +149,17 @@ def in_chunks(
 
 
 class Pieces:
-    """A function compiled once for each length, start (rest or a state) and gradient mode. Torch
-    would recompile for these by itself; kept apart, `recompiles` counts surprises only."""
+    """A function compiled once for each length, start (rest or a state), switch (True or False) and
+    gradient mode. Torch would recompile for these by itself; kept apart, `recompiles` counts
+    surprises only."""
 
     def __init__(self, function: Callable[..., Any], mode: str) -> None:
         self.function, self.mode = function, mode
         self.compiled: dict[tuple[object, ...], Callable[..., Any]] = {}
 
     def __call__(self, x: Tensor, *more: Any) -> Any:
-        kind = (len(x), *(value is None for value in more), torch.is_grad_enabled())
+        known = (value if isinstance(value, bool) else value is None for value in more)
+        kind = (len(x), *known, torch.is_grad_enabled())
         if kind not in self.compiled:
 
             def piece(*arguments: Any) -> Any:

@@ -74,6 +74,11 @@ class GraphProgram(TorchProgram):
         result: TorchResult = self._replay("inference", work, work)
         return result
 
+    def evaluate(self, x: Tensor) -> TorchResult:
+        """Runs without a graph, which would keep its memory."""
+        self._take(x=x)
+        return super().evaluate(self._memory("x"))
+
     def memory_probe(self) -> "GraphMemory":
         super().memory_probe()
         return GraphMemory(self)

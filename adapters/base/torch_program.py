@@ -13,7 +13,14 @@ from torch.utils._pytree import tree_leaves
 
 from snnbench.core.breakdown import Breakdown
 from snnbench.core.case import Case
-from snnbench.core.contract import LEARNING_RATE, MemoryProbe, OtherNetwork, Parameters, Program
+from snnbench.core.contract import (
+    LEARNING_RATE,
+    MemoryProbe,
+    OtherNetwork,
+    Parameters,
+    Program,
+    Statistics,
+)
 from snnbench.core.network import INPUT, Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.rolling import rolled
@@ -98,6 +105,7 @@ class TorchProgram(Program):
         self.roll_parameters(0)
 
     def roll_parameters(self, turn: int) -> None:
+        self._set_mode(training=True)
         self.turn = turn
         shapes = (shape for shapes in self.shapes.values() for shape in shapes.values())
         with torch.no_grad():
@@ -106,6 +114,17 @@ class TorchProgram(Program):
         for norm in self.network.norms().values():
             norm.reset_running_stats()
         self.trainer.rest()
+
+    def prepare_inference(self, statistics: Statistics | None) -> None:
+        self._set_mode(training=False)
+        for norm, named in (statistics or {}).items():
+            for name, array in named.items():
+                self.running_stats[norm][name].copy_(self._put(array, torch.float32))
+
+    def _set_mode(self, training: bool) -> None:
+        """Sets the mode of all modules; timed calls find it set."""
+        if self.network.training is not training:
+            self.network.train(training)
 
     def put_input(self, array: Array) -> Tensor:
         return self._put(self._scaled(array, INPUT), self.dtype)
@@ -119,6 +138,7 @@ class TorchProgram(Program):
         return self.forward_function(x, every_border)
 
     def forward(self, x: Tensor) -> TorchResult:
+        self._set_mode(training=True)
         x = x.detach().requires_grad_(self.case.input_grad)
         with self.autocast:
             return self._result(x, *self.call(x, self.holds_borders))
@@ -150,8 +170,15 @@ class TorchProgram(Program):
         return result
 
     def inference(self, x: Tensor) -> TorchResult:
+        return self._inferred(x, False)
+
+    def evaluate(self, x: Tensor) -> TorchResult:
+        return self._inferred(x, True)
+
+    def _inferred(self, x: Tensor, every_border: bool) -> TorchResult:
+        self._set_mode(training=False)
         with torch.no_grad(), self.autocast:
-            return self._result(x, *self.call(x, False))
+            return self._result(x, *self.call(x, every_border))
 
     def step(self, x: Tensor, upstream: Tensor) -> TorchResult:
         if not self.leaves:  # a network without parameters has nothing to update

@@ -41,9 +41,9 @@ class _Normalised(torch.autograd.Function):
 
 
 class SynchronisedNorm(nn.modules.batchnorm._BatchNorm):
-    """`nn.BatchNorm` in training over the items of all ranks: one all_gather in forward, one
-    all_reduce in backward. It shares parameters and running statistics with `norm`. torch's own
-    SyncBatchNorm takes no CPU tensors."""
+    """`nn.BatchNorm` over the items of all ranks: in training one all_gather in forward, one
+    all_reduce in backward; in eval mode it uses the running statistics. It shares parameters and
+    running statistics with `norm`. torch's own SyncBatchNorm takes no CPU tensors."""
 
     def __init__(self, norm: nn.modules.batchnorm._BatchNorm, group: Group) -> None:
         super().__init__(
@@ -53,7 +53,12 @@ class SynchronisedNorm(nn.modules.batchnorm._BatchNorm):
         self.running_mean, self.running_var = norm.running_mean, norm.running_var
         self.num_batches_tracked = norm.num_batches_tracked
 
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Takes an input of any dims, for the superclass."""
+
     def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return super().forward(x)
         shape = (1, -1, *(1,) * (x.dim() - 2))
         normalised, mean, variance, count = _Normalised.apply(x, self.eps, self.group)
         with torch.no_grad():

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from snnbench.core.case import Case
-from snnbench.core.contract import MemoryProbe, OtherNetwork, Parameters, Program
+from snnbench.core.contract import MemoryProbe, OtherNetwork, Parameters, Program, Statistics
 from snnbench.core.network import Network, Shape
 from snnbench.core.result import Array, Result
 from snnbench.core.sharded import AXIS, Gathered, Spread, parts
@@ -71,6 +71,9 @@ class RankedProgram(Program):
     def roll_parameters(self, turn: int) -> None:
         self._of_all("roll_parameters", turn)
 
+    def prepare_inference(self, statistics: Statistics | None) -> None:
+        self._of_all("prepare_inference", statistics)
+
     def release(self) -> None:
         self._of_all("release")
 
@@ -106,6 +109,9 @@ class RankedProgram(Program):
 
     def inference(self, x: Any) -> RankedResult:
         return self._call("inference", None, x)
+
+    def evaluate(self, x: Any) -> RankedResult:
+        return self._call("evaluate", None, x)
 
     def step(self, x: Any, upstream: Any) -> RankedResult:
         return self._call("step", None, x, upstream)

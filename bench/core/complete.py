@@ -19,6 +19,8 @@ LISTS = ("requires", "modes", "devices")
 CAN_BE_LEFT_OUT = (
     *BY_HARNESS,
     "features",
+    "prepare_inference",
+    "evaluate",
     "optimize",
     "breakdown",
     "release",

@@ -24,6 +24,9 @@ s²."""
 Parameters = dict[str, dict[str, Array]]
 """float32 arrays by node and name (weight, bias, recurrent), shaped as in `Network.parameters`."""
 
+Statistics = dict[str, dict[str, Array]]
+"""Running `mean` and `variance` (C,) of norms in float32, by node."""
+
 
 class Unsupported(Exception):
     """Raised by an adapter of a framework that cannot compute a case; the text is the reason."""
@@ -337,8 +340,13 @@ class Program(ReadByHarness, Protocol):
         """Moves the float32 gradient by the network's output to the device, in the dtype of
         `result`'s output; in a case with a loss instead the labels (B,), whole numbers."""
 
+    def prepare_inference(self, statistics: Statistics | None) -> None:
+        """Makes the next call of `inference` or `evaluate` start in eval mode, and sets the running
+        statistics unless they are None. Untimed; `roll_parameters` undoes both."""
+        return
+
     def forward(self, x: Any) -> Result:
-        """Computes the network and keeps all that `backward` needs."""
+        """Computes the network in training mode and keeps all that `backward` needs."""
 
     def features(self, x: Any) -> dict[str, Shape]:
         """Returns the features of each node's value in a forward of x, in order, up to the first
@@ -350,7 +358,13 @@ class Program(ReadByHarness, Protocol):
         case says so, of the input."""
 
     def inference(self, x: Any) -> Result:
-        """Computes the same as forward and keeps nothing. Running statistics are not judged."""
+        """Computes the network in eval mode and keeps nothing: norms use their running statistics
+        and leave them as they are. Of spikes the result needs those of the last neuron only."""
+
+    def evaluate(self, x: Any) -> Result:
+        """Computes what `inference` computes, with the spikes of every neuron. It is not timed:
+        the harness judges an inference by the hidden spikes that this call hands out."""
+        return self.inference(x)
 
     def step(self, x: Any, upstream: Any) -> Result:
         """Computes forward, backward and `optimize`."""

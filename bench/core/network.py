@@ -11,8 +11,8 @@ Values of nodes are (T, B, *features): T time steps, B batch items, features (N,
 kind        what it computes
 linear      x · weightᵀ + bias
 conv        2-d cross-correlation with zero padding, square kernel, plus bias
-norm        batch norm of a training step: mean and biased variance over T, B, H, W; running
-            statistics take the unbiased one
+norm        batch norm: mean and biased variance over T, B, H, W; running statistics take the
+            unbiased one. An inference normalises by its running statistics
 max_pool    maximum over square windows; of equal values the first in row-major order has the
             gradient
 avg_pool    mean over square windows
@@ -167,6 +167,10 @@ class Network:
         """The different neurons in the order of the nodes, without native ones."""
         neurons = (self.node(name).options["neuron"] for name in self.neurons)
         return tuple(dict.fromkeys(neuron for neuron in neurons if isinstance(neuron, NeuronSpec)))
+
+    @property
+    def has_norms(self) -> bool:
+        return any(node.kind == "norm" for node in self.nodes)
 
     def neurons_behind(self, kind: str) -> list[tuple[str, str]]:
         """Returns (node, neuron) for every spiking neuron behind a node of that kind. Frameworks

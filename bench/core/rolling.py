@@ -1,6 +1,7 @@
 """Rolls arrays, so that each call has other values, but exactly the same numbers in any format."""
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from itertools import product
 from typing import Any
@@ -60,6 +61,14 @@ def rolled(source: Any, turn: int, buffer: Any = None) -> Any:
     for piece in product(*pieces):
         buffer[tuple(to for to, _ in piece)] = source[tuple(start for _, start in piece)]
     return buffer
+
+
+def all_rolled(arrays: Mapping[str, Mapping[str, Any]], turn: int) -> dict[str, dict[str, Any]]:
+    """Returns copies of arrays by node and name, each rolled with `turn`."""
+    return {
+        node: {name: rolled(array, turn) for name, array in named.items()}
+        for node, named in arrays.items()
+    }
 
 
 def alike(one: Any, other: Any) -> bool:

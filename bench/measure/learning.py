@@ -32,6 +32,7 @@ def learned(
         program.wait(result)
         losses.append(float(held(result, "loss")))
     right = total = 0
+    program.prepare_inference(None)  # with the running statistics of the training
     for number in range(STEPS, STEPS + NEW):
         x, labels = batch(number)
         result = program.inference(program.put_input(x))

@@ -10,8 +10,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from ..core.contract import Program
-from ..core.rolling import alike
+from ..core.contract import Program, Statistics
+from ..core.rolling import alike, all_rolled
 
 CLOCK = SimpleNamespace(perf_counter=time.perf_counter, process_time=time.process_time)
 """Clocks as they were when the harness was imported: adapters come later, and may replace those
@@ -67,11 +67,19 @@ class Prepared:
 
 class Phases:
     """The phases of a program by name. `inputs` are on the device; all have one shape. `seed` is
-    that of the draws: calls are counted from 0 whenever it is set."""
+    that of the draws: calls are counted from 0 whenever it is set. An inference runs in eval mode
+    with the running `statistics`, rolled as the parameters are."""
 
-    def __init__(self, program: Program, inputs: list[Any], upstream: Any, seed: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        inputs: list[Any],
+        upstream: Any,
+        seed: int,
+        statistics: Statistics | None = None,
+    ) -> None:
         self.program, self.inputs, self.seed = program, inputs, seed
-        self.given_upstream = upstream
+        self.given_upstream, self.statistics = upstream, statistics or {}
         # A plain dictionary does not notice that it is read.
         self.fixed_memory = program.fixed_memory if type(program.fixed_memory) is dict else {}
         self.buffer: Any = None
@@ -84,12 +92,14 @@ class Phases:
             "inference": Phase(self._served, program.inference, repeatable=True),
         }
 
-    def put(self, draw: Draw, parameters: bool = True) -> Any:
-        """Writes the values of a draw and returns its input on the device. Drops gradients of
-        earlier calls."""
+    def put(self, draw: Draw, phase: str, parameters: bool = True) -> Any:
+        """Writes the values of a draw for a call of `phase` and returns its input on the device.
+        Drops gradients of earlier calls."""
         self.program.release()
         if parameters:
             self.program.roll_parameters(draw.parameters)
+            if phase == "inference":
+                self.program.prepare_inference(all_rolled(self.statistics, draw.parameters))
         self.buffer = self._rolled("x", draw, self.buffer)
         return self.buffer
 
@@ -108,7 +118,7 @@ class Phases:
         phases renew them themselves, or continue from their forward."""
         draws = [self._drawn(index, name) for index in range(count)]
         program, own = self.program, draws if apart else draws[:1]
-        self.put(draws[0])
+        self.put(draws[0], name)
         inputs = [self._rolled("x", draw) for draw in own] * (1 if apart else count)
         if name in ("forward", "inference"):
             call = getattr(program, name)
@@ -163,22 +173,23 @@ class Phases:
         return self.program.roll_input(buffer if place is None else place, given, turn)
 
     def _renewed(self, index: int) -> Any:
-        return self.put(self._drawn(index, "forward"))
+        return self.put(self._drawn(index, "forward"), "forward")
 
     def _stepped(self, index: int) -> Any:
         draw = self._drawn(index, "step")
         self._renew_upstream(draw)
-        return self.put(draw)
+        return self.put(draw, "step")
 
     def _forwarded(self, index: int) -> Any:
         """Draws the upstream gradient after the forward, which cannot use it."""
-        result = self.program.forward(self.put(self._drawn(index, "backward")))
+        result = self.program.forward(self.put(self._drawn(index, "backward"), "backward"))
         self.program.wait(result)
         self._renew_upstream(self._drawn(index, "backward"))
         return result
 
     def _graded(self, index: int) -> Any:
-        result = self.program.forward(self.put(draw := self._drawn(index, "optimizer")))
+        draw = self._drawn(index, "optimizer")
+        result = self.program.forward(self.put(draw, "optimizer"))
         self._renew_upstream(draw)
         result = self.backward(result)
         self.program.wait(result)
@@ -188,4 +199,4 @@ class Phases:
         self.upstream = self._rolled("upstream", draw, self.upstream)
 
     def _served(self, index: int) -> Any:
-        return self.put(self._drawn(index, "inference"), parameters=index == 0)
+        return self.put(self._drawn(index, "inference"), "inference", parameters=index == 0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.case import Case
+from ..core.contract import Statistics
 from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
@@ -27,13 +28,15 @@ values."""
 class FreeRun:
     """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features).
     `seeded`: the weights are seeded, although the network has its own. `work`: spikes of all
-    neurons and operations of a forward, see `WORK`."""
+    neurons and operations of a forward, see `WORK`. `statistics`: those of norms, which an
+    inference takes for their running ones."""
 
     gains: dict[str, float]
     rates: dict[str, float]
     spikes: np.ndarray
     seeded: bool = False
     work: dict[str, int] = field(default_factory=dict)
+    statistics: Statistics = field(default_factory=dict)
 
     def of(self, network: Network) -> Network:
         """Returns the network with the weights of this run."""
@@ -103,7 +106,9 @@ def _free_run(case: Case, network: Network) -> FreeRun:
 
     result = oracle.forward(network, problem.parameters, problem.input, on_node=on_node)
     counts = {name: round(count) for name, count in work.items()}
-    return FreeRun(gains, rates, result.spikes[problem.last].astype(np.uint8), work=counts)
+    statistics = oracle.in_float32(result.statistics)
+    spikes = result.spikes[problem.last].astype(np.uint8)
+    return FreeRun(gains, rates, spikes, work=counts, statistics=statistics)
 
 
 def write_free_run(case: Case, path: Path) -> None:
@@ -117,6 +122,8 @@ def write_free_run(case: Case, path: Path) -> None:
         "spikes": free.spikes,
         "seeded": free.seeded,
     }
+    for node, named in free.statistics.items():
+        arrays |= {f"{name} of {node}": array for name, array in named.items()}
     np.savez_compressed(path, allow_pickle=False, **arrays, work=[free.work[name] for name in WORK])
 
 
@@ -131,7 +138,12 @@ def read_free_run(path: Path) -> FreeRun:
             if "work" not in stored:  # written by an earlier version
                 return FreeRun(gains, rates, stored["spikes"])
             work = dict(zip(WORK, stored["work"].tolist(), strict=True))
-            return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]), work)
+            statistics: Statistics = {}
+            for key in stored.files:
+                name, _, node = key.partition(" of ")
+                if node:
+                    statistics.setdefault(node, {})[name] = stored[key]
+            return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]), work, statistics)
     except OSError:
         raise
     except Exception as error:  # archive, compressed bytes and arrays fail in many ways

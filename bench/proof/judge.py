@@ -8,6 +8,7 @@ import numpy as np
 
 from ..common.units import counted, small_share
 from ..core.case import Native
+from ..core.contract import Statistics
 from ..core.network import INPUT, Network
 from ..core.result import Gradients
 from . import oracle
@@ -17,7 +18,6 @@ from .problem import Problem, is_single_layer, places
 from .recurrence import ABRUPT, from_threshold, spec_of
 from .training import loss_and_gradient
 
-Statistics = dict[str, dict[str, np.ndarray]]
 Slack = dict[tuple[str, str], float]
 """L2 errors of gradients that are allowed in addition to the limits, by node and parameter."""
 MOST_SLACK = 0.3
@@ -243,6 +243,7 @@ def _values(
     if call.statistics is None:
         return
     before, after = call.statistics
+    yield from moved_in_inference(problem, before, after)
     for name, batch in result.statistics.items():
         momentum, limit = network.node(name).options["momentum"], limits[name].gradient
         for key, value in batch.items():
@@ -256,6 +257,15 @@ def _values(
             _, fault = _difference(actual, expected, limit)
             if fault:
                 yield f"the running {key} of {name} {fault}"
+
+
+def moved_in_inference(problem: Problem, before: Statistics, after: Statistics) -> Iterator[str]:
+    """Yields findings on norms that an inference reads and that are no longer as they were."""
+    for name, arrays in problem.parameters.items():
+        for key in ("mean", "variance"):
+            kept = after.get(name, {}).get(key)
+            if key in arrays and (kept is None or not np.array_equal(before[name][key], kept)):
+                yield f"the running {key} of {name} does not stay as it was in an inference"
 
 
 WIDE, PROJECTIONS = 2**21, 16

@@ -115,12 +115,19 @@ def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
 
 
 def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    """Normalises by the batch; by running statistics if `parameters` hold `mean` and `variance`:
+    an inference, which has no gradients."""
     axes = (0, 1, *range(3, x.ndim))
-    weight, bias = (
-        parameters[name].reshape(-1, *(1,) * (x.ndim - 3)) for name in ("weight", "bias")
-    )
-    deviation = np.sqrt(x.var(axis=axes, keepdims=True) + options["epsilon"])
-    normal = (x - x.mean(axis=axes, keepdims=True)) / deviation
+    by_channel = {
+        name: array.reshape(-1, *(1,) * (x.ndim - 3)) for name, array in parameters.items()
+    }
+    weight, bias = by_channel["weight"], by_channel["bias"]
+    if "mean" in by_channel:
+        mean, variance = by_channel["mean"], by_channel["variance"]
+    else:
+        mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    deviation = np.sqrt(variance + options["epsilon"])
+    normal = (x - mean) / deviation
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         along_mean = gradient.mean(axis=axes, keepdims=True)

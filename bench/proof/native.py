@@ -22,7 +22,7 @@ def with_firing_input(program: Program, problem: Problem) -> tuple[Problem, floa
     shows nothing. Raises Unsupported if there is no such k."""
     for k in range(MOST_DOUBLINGS + 1):
         stronger = on_stronger_input(problem, 2.0**k)
-        result = program.inference(program.put_input(stronger.input))
+        result = program.forward(program.put_input(stronger.input))
         program.wait(result)
         rate = program.spikes(result)[problem.last].mean()
         if not rate < LEAST_RATE:  # NaN is for the judge to name

@@ -13,10 +13,10 @@ import numpy as np
 
 from snnbench.kernels.spec import decay_by_parameter, decay_of
 
-from ..core.contract import Parameters
+from ..core.contract import Parameters, Statistics
 from ..core.network import INPUT, Network, Node
 from .layers import LAYERS, Arrays, Gradient, LazyProduct, Pull, Value, statistics
-from .problem import is_chain
+from .problem import Problem, is_chain
 from .recurrence import by_decay, risen, run, run_backward, slope_of, spec_of
 
 Spikes = Mapping[str, np.ndarray]
@@ -29,8 +29,8 @@ Expected = tuple[dict[str, Gradient], Value]
 class Run:
     """Float64 results of one run by node: values (with the input) and how gradients go back
     through it; of neurons, the potentials before the spike and the spikes that they call for; of
-    norms, mean and unbiased variance. `lean`: most of it is dropped, and computed again from
-    `parameters` and the spikes `forced` for gradients. `wider`: the widening, by neuron, of a
+    norms in training, mean and unbiased variance. `lean`: most of it is dropped, and computed again
+    from `parameters` and the spikes `forced` for gradients. `wider`: the widening, by neuron, of a
     surrogate's window that ends abruptly. `spread`: by neuron, the L2 norm of the terms of its
     learned decay's gradient, set by `backward`."""
 
@@ -124,6 +124,21 @@ def forward(
     return result
 
 
+def running_statistics(problem: Problem) -> Statistics:
+    """Returns the running statistics of norms after much training on the problem's input: mean and
+    unbiased variance (C,) of a free run in float32, by node."""
+    if not problem.network.has_norms:
+        return {}
+    return in_float32(forward(problem.network, problem.parameters, problem.input).statistics)
+
+
+def in_float32(statistics: Mapping[str, Arrays]) -> Statistics:
+    return {
+        node: {name: array.astype(np.float32) for name, array in arrays.items()}
+        for node, arrays in statistics.items()
+    }
+
+
 def _forget(network: Network, result: Run, node: Node, read: list[str]) -> None:
     """Drops all of `node` but its value, unless it is the last neuron, and the values `read` for
     the last time. Sums of sums are kept: computing one again would take all of them."""
@@ -157,7 +172,7 @@ def compute(
     """Adds the value of a node to `result`, which has its inputs; a neuron is forced on
     `spikes`, or `contrary`, if set."""
     inputs = [result.values[name] for name in node.inputs]
-    if node.kind == "norm":
+    if node.kind == "norm" and "mean" not in own:
         result.statistics[node.name] = statistics(*inputs)
     if node.kind == "neuron":
         value, pull = _neuron(result, node, own, inputs[0], spikes, contrary)

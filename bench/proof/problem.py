@@ -9,7 +9,7 @@ be told apart. A norm's weight is `1 + 0.2·z` and its bias `0.1·z'`, likewise 
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -17,10 +17,11 @@ import numpy as np
 from snnbench.kernels.spec import NEURONS, parameter_of_decay
 
 from ..core.case import SPIKE_SHARE, Case
-from ..core.contract import Parameters
+from ..core.contract import Parameters, Statistics
 from ..core.network import INPUT, Network
-from ..core.rolling import rolled
+from ..core.rolling import all_rolled, rolled
 from ..measure.phases import Draw
+from ..workloads import workload_of
 from .rounding import round_to
 
 NUMBERS = 2
@@ -36,7 +37,8 @@ WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
 class Problem:
     """A network with float32 arrays: parameters by node and name, inputs (T, B, *features),
     upstream of the output's shape. `input_grad`: the gradient of the input is required. With a
-    `loss`, upstream are its labels (B,) instead; an `optimizer` moves the parameters in a step."""
+    `loss`, upstream are its labels (B,) instead; an `optimizer` moves the parameters in a step.
+    `statistics` are the running ones of an inference; training starts at mean 0 and variance 1."""
 
     network: Network
     parameters: Parameters
@@ -46,6 +48,7 @@ class Problem:
     input_grad: bool = True
     loss: str | None = None
     optimizer: str | None = None
+    statistics: Statistics = field(default_factory=dict)
 
     @property
     def last(self) -> str:
@@ -61,14 +64,23 @@ class Problem:
 def drawn(problem: Problem, draw: Draw) -> Problem:
     """Returns `problem` with the values of one timed call, to the bit."""
     x = rolled((problem.input, problem.other_input)[draw.source], draw.turn)
-    own = problem.parameters.items()
-    parameters = {
-        node: {key: rolled(array, draw.parameters) for key, array in arrays.items()}
-        for node, arrays in own
-    }
-    return replace(
-        problem, parameters=parameters, input=x, upstream=rolled(problem.upstream, draw.upstream)
+    parameters, statistics = (
+        all_rolled(arrays, draw.parameters) for arrays in (problem.parameters, problem.statistics)
     )
+    upstream = rolled(problem.upstream, draw.upstream)
+    return replace(
+        problem, parameters=parameters, statistics=statistics, input=x, upstream=upstream
+    )
+
+
+def in_inference(problem: Problem) -> Problem:
+    """Returns `problem` with norms that use their running statistics, as parameters beside theirs:
+    the oracle then computes an inference."""
+    parameters = {
+        node: {**arrays, **problem.statistics.get(node, {})}
+        for node, arrays in problem.parameters.items()
+    }
+    return replace(problem, parameters=parameters)
 
 
 def alone(
@@ -136,13 +148,15 @@ def places(network: Network) -> dict[str, str]:
 
 
 def problem_id(case: Case) -> str:
-    """Hash of all that the numbers depend on: the same for every framework, device and mode."""
+    """Hash of all that a free run depends on: the same for every framework, device and mode."""
     beside = ("framework", "construction", "mode", "device", "input_grad", "parallel", "ranks")
     values = {key: value for key, value in case.as_dict().items() if key not in beside}
     values |= {
         "neuron": (NEURONS["soft"] if case.native else case.spec).as_dict(),
         "numbers": NUMBERS,
     }
+    if workload_of(case).network(case).has_norms:
+        values["statistics"] = "running"
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

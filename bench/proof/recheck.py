@@ -10,14 +10,14 @@ import numpy as np
 
 from ..common.units import small_share
 from ..core.case import Native
-from ..core.contract import LEARNING_RATE, Program
+from ..core.contract import LEARNING_RATE, Program, Statistics
 from ..core.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import name_fault
 from .judge import JudgedCall, Slack, form_findings, judge
 from .limits import LimitsByNode
-from .problem import Problem, drawn
+from .problem import Problem, drawn, in_inference
 from .recurrence import from_threshold, spec_of
 from .rounding import last_bit
 from .stages import STILL_CHANGED, unsettled
@@ -28,11 +28,11 @@ MOST_FLIPPED = 0.01
 turn."""
 NEARER = 4
 """A framework's inference may use this part of the oracle's limits: it is nearer to its own
-forward. At N = 1024 with three layers all frameworks gave the same bits in every format;
+evaluation. At N = 1024 with three layers all frameworks gave the same bits in every format;
 compiled ones in bf16 gave other spikes in 0.006 %."""
 
-AT_REST = defaultdict[str, dict[str, Any]](lambda: {"mean": np.zeros(()), "variance": np.ones(())})
-"""Running statistics before every timed call, of any norm."""
+AT_REST = {"mean": np.zeros(()), "variance": np.ones(())}
+"""Running statistics of any norm before every timed call that trains."""
 
 
 @dataclass
@@ -59,22 +59,24 @@ def recheck(
     A native neuron, which has no oracle, is compared with an untimed call. No method of the
     program is called before the verdict."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
+    before: Statistics = defaultdict(lambda: AT_REST)
+    if name == "inference":
+        timed, before = in_inference(timed), timed.statistics
     graded = name in ("backward", "optimizer", "step")
     gradients, slack = (
         _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
     )
-    call = JudgedCall(timed.input, given, last.answer.output, gradients, slack=slack)
+    statistics = before, last.answer.statistics
+    call = JudgedCall(timed.input, given, last.answer.output, gradients, statistics, slack)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
-        untimed = _untimed(program, phases, timed, last.draw, backward=gradients is not None)
+        untimed = _untimed(program, phases, timed, last, backward=gradients is not None)
         hidden = {
             neuron: spikes for neuron, spikes in untimed.spikes.items() if neuron != problem.last
         }
         call = replace(call, spikes={**hidden, **given})  # an inference returns the last ones alone
         findings = [*(_unlike_untimed if native else judge_inference)(timed, call, untimed, limits)]
     else:
-        if name != "inference":
-            call.statistics = AT_REST, last.answer.statistics
         findings = judge(timed, call, limits).findings
         if (
             not findings
@@ -146,10 +148,12 @@ def _gradients(
 
 
 def _untimed(
-    program: Program, phases: Phases, timed: Problem, draw: Draw, backward: bool
+    program: Program, phases: Phases, timed: Problem, last: Timed, backward: bool
 ) -> JudgedCall:
-    """Runs a forward, and a backward if asked for, on the values of the last timed call."""
-    result = program.forward(phases.put(draw))
+    """Runs a forward, or the evaluation of an inference, and a backward if asked for, on the values
+    of the last timed call."""
+    x = phases.put(last.draw, last.name)
+    result = program.evaluate(x) if last.name == "inference" else program.forward(x)
     program.wait(result)
     call = JudgedCall(timed.input, program.spikes(result), program.output(result))
     if backward:
@@ -173,7 +177,7 @@ def _unlike_untimed(
         float((untimed.spikes[neuron] != spikes).mean()) for neuron, spikes in call.spikes.items()
     )
     if flipped > min(MOST_FLIPPED, 10 * limit.decisions):
-        yield f"{small_share(flipped)} of the spikes differ from forward's"
+        yield f"{small_share(flipped)} of the spikes differ from those of an untimed call"
     pairs = [("output", call.output, untimed.output)]
     if call.gradients is not None and untimed.gradients is not None:
         own, expected = call.gradients.parameters, untimed.gradients.parameters
@@ -194,22 +198,22 @@ def _unlike_untimed(
 
 
 def judge_inference(
-    problem: Problem, call: JudgedCall, forward: JudgedCall, limits: LimitsByNode
+    problem: Problem, call: JudgedCall, evaluated: JudgedCall, limits: LimitsByNode
 ) -> list[str]:
-    """Returns faults of an inference with the hidden spikes of the untimed forward, which
+    """Returns faults of an inference with the hidden spikes of the untimed evaluation, which
     is judged too: frameworks make the same decisions in both, to the bit unless they are
     compiled for a short format."""
-    if findings := judge(problem, forward, limits).findings:
-        return [f"an untimed forward on the same values: {'; '.join(findings)}"]
+    if findings := judge(problem, evaluated, limits).findings:
+        return [f"an untimed inference on the same values: {'; '.join(findings)}"]
     if not judge(problem, call, limits).findings:
         return []
     findings = judge(problem, call, _after_other_decisions(problem, limits)).findings
-    return [f"behind the hidden spikes of an untimed forward {finding}" for finding in findings]
+    return [f"behind the hidden spikes of an untimed inference {finding}" for finding in findings]
 
 
 def _after_other_decisions(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
     """Returns limits of the last neuron and of the output for hidden decisions that differ from
-    forward's: twice the change if every decision near a threshold is inverted."""
+    the evaluation's: twice the change if every decision near a threshold is inverted."""
     network, parameters, x, last = problem.network, problem.parameters, problem.input, problem.last
     near, spikes = dict[str, float](), dict[str, np.ndarray]()
 

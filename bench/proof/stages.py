@@ -19,10 +19,10 @@ from . import oracle
 from .calibration import calibrate
 from .diagnosis.diagnose import name_fault
 from .diagnosis.shapes import shape_fault
-from .judge import CallVerdict, JudgedCall, judge
+from .judge import CallVerdict, JudgedCall, judge, moved_in_inference
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
-from .problem import Problem, generate, is_chain
+from .problem import Problem, generate, in_inference, is_chain
 from .ranks import against_one_rank
 from .rare import judge_rare
 from .steps import judge_plain_steps, judge_steps
@@ -48,6 +48,7 @@ class StageKind(StrEnum):
     """The kinds of stages; the names of all but `CALL` contain it."""
 
     CALL = "call"
+    INFERENCE = "inference"
     TIME_AXIS = "time axis"
     TRAINING = "training"
     ONE_RANK = "against one rank"
@@ -167,7 +168,10 @@ def _judge_stage(
         program.load(problem.parameters)
         if case.native:
             problem, _ = with_firing_input(program, problem)
+        if stage.kind is StageKind.INFERENCE:
+            return judge_served(program, with_statistics(problem), limits, sleep)
         if stage.kind is StageKind.TIME_AXIS:
+            problem = with_statistics(problem)
             unsteady = UNSTEADY if case.native else 0.0
             return time_axis(program, problem, unsteady, lasting=case.mode in LASTING)
         if stage.kind is StageKind.ONE_RANK:
@@ -237,6 +241,7 @@ def stages_of(case: Case, workload: Workload, fixed: FixedPoint | None) -> Itera
     if case.loss or case.optimizer:
         kind = StageKind.TRAINING
         yield small(f"fp32, {kind}", "spikes", kind, precision="fp32")
+    yield small(f"fp32, {StageKind.INFERENCE}", "spikes", StageKind.INFERENCE, precision="fp32")
     yield small(time_axis_name, "spikes", StageKind.TIME_AXIS)
     yield last
 
@@ -279,6 +284,39 @@ def problem_of(
             )
         parameters[node] = {**arrays, "weight": weight}
     return replace(problem, parameters=parameters)
+
+
+def with_statistics(problem: Problem) -> Problem:
+    """Returns `problem` with the running statistics that its norms have after training on its
+    input: those of the oracle's free run."""
+    return replace(problem, statistics=oracle.running_statistics(problem))
+
+
+def judge_served(
+    program: Program, problem: Problem, limits: LimitsByNode, sleep: Sleep = time.sleep
+) -> CallVerdict:
+    """Judges an evaluation, after one of another input, and then an inference behind its hidden
+    spikes: norms use their running statistics, and neurons compute what they compute in training.
+    """
+    program.prepare_inference(problem.statistics)
+    program.wait(program.evaluate(program.put_input(problem.other_input)))
+    exact, verdict = in_inference(problem), CallVerdict()
+    hidden: dict[str, np.ndarray] = {}
+    for call_of in (program.evaluate, program.inference):
+        result = call_of(program.put_input(problem.input))
+        program.wait(result)
+        spikes, after = program.spikes(result), program.statistics(result)
+        if findings := [*moved_in_inference(exact, problem.statistics, after)]:
+            return CallVerdict(findings)
+        hidden |= spikes
+        call = JudgedCall(problem.input, hidden, program.output(result))
+        verdict = judge(exact, call, limits)
+        if not verdict.passed:
+            changed = unsettled(program, result, spikes, sleep)
+            fault = changed or name_fault(exact, call, limits)
+            verdict.findings[:0] = [fault] if fault else []
+            break
+    return verdict
 
 
 def judge_program(

@@ -31,18 +31,13 @@ By = dict[str, dict[str, np.ndarray]]
 
 
 def judge_plain_steps(program: Program, problem: Problem, limits: LimitsByNode) -> CallVerdict:
-    """Judges an inference, and two steps of plain gradient descent in a row, with an upstream
-    gradient that moves parameters by no more than MOVED."""
+    """Judges two steps of plain gradient descent in a row, with an upstream gradient that moves
+    parameters by no more than MOVED."""
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
-    spikes = program.spikes(result)
-    served = program.inference(program.put_input(problem.input))
-    program.wait(served)
-    call = JudgedCall(problem.input, {**spikes, **program.spikes(served)}, program.output(served))
-    if findings := judge(problem, call, limits).findings:
-        return CallVerdict([f"inference: {finding}" for finding in findings])
     if not problem.parameters:
         return CallVerdict()
+    spikes = program.spikes(result)
     run = oracle.forward(problem.network, problem.parameters, problem.input, spikes)
     gradients = _whole(oracle.backward(problem.network, run, problem.upstream)[0])
     ratios = [

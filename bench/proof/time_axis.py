@@ -15,14 +15,14 @@ LEAST_CHANGED = 3
 def time_axis(
     program: Program, problem: Problem, unsteady: float = 0.0, lasting: bool = False
 ) -> CallVerdict:
-    """Judges six forwards: another input, the input, repeated, changed late, changed early,
+    """Judges six inferences: another input, the input, repeated, changed late, changed early,
     repeated.
 
     The last neuron's spikes must be equal to the bit where the changed input may have no effect. A
     share of up to `unsteady` may differ, but only if a repeated call differs too, as with sums in
-    no fixed order. Behind a norm, which averages over time and batch, every input may change every
-    spike: there the oracle alone tells time from batch. `lasting`: results must survive later
-    calls, as in all modes but those that replay a graph on the same memory.
+    no fixed order. Norms use their running statistics, so that they mix neither steps nor items.
+    `lasting`: results must survive later calls, as in all modes but those that replay a graph on
+    the same memory.
     """
     verdict = CallVerdict()
     x, other = problem.input, problem.other_input
@@ -37,6 +37,7 @@ def time_axis(
         results.append(result)
         return program.spikes(result)[problem.last]
 
+    program.prepare_inference(problem.statistics)
     results: list[Any] = []
     first = call(other)
     y, again, y_future, y_past, last = call(x), call(x), call(future), call(past), call(x)
@@ -53,12 +54,11 @@ def time_axis(
             "the same input gave other spikes when repeated: state leaks between calls"
         )
         return verdict  # the other calls show nothing then
-    averaged = any(node.kind == "norm" for node in problem.network.nodes)
-    if not averaged and not (same(y_future[:, 1:], y[:, 1:]) and same(y_past[:, -1], y[:, -1])):
+    if not (same(y_future[:, 1:], y[:, 1:]) and same(y_past[:, -1], y[:, -1])):
         verdict.findings.append(
             "batch items influence each other (is the batch axis scanned as time?)"
         )
-    if not averaged and not same(y_future[:half], y[:half]):
+    if not same(y_future[:half], y[:half]):
         verdict.findings.append("looks ahead: a later input changes earlier spikes")
     if np.count_nonzero(y_future[half:, 0] != y[half:, 0]) < LEAST_CHANGED:
         verdict.findings.append("does not react to its input")

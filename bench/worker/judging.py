@@ -219,4 +219,5 @@ def _problem(case: Case, path: str | None, fixed: FixedPoint | None, input_scale
     """Returns the timed problem."""
     free = _free_run(path, case)
     network = free.of(workload_of(case).network(case))
-    return on_stronger_input(problem_of(case, network, free.gains, fixed), input_scale)
+    problem = replace(problem_of(case, network, free.gains, fixed), statistics=free.statistics)
+    return on_stronger_input(problem, input_scale)

@@ -53,7 +53,7 @@ class Worker(Measured):
                     problem, self.input_scale = with_firing_input(program, problem)
                 self.emit({"part": "excitation", "facts": {"input_scale": self.input_scale}})
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-            phases = Phases(program, inputs, upstream, getrandbits(62))
+            phases = Phases(program, inputs, upstream, getrandbits(62), problem.statistics)
             if self.first_block:
                 self._weigh(program, phases)
                 self._prove(adapter)
@@ -90,6 +90,7 @@ class Worker(Measured):
             self.fixed = adapter.fixed_point(self.case)
             self.network = free.of(self.network)
             problem = problem_of(self.case, self.network, free.gains, self.fixed)
+            problem.statistics = free.statistics
         with self._part("build", "build_error"):
             if reason := adapter.refuses(self.case, self.network):
                 raise Unsupported(reason)

@@ -20,7 +20,15 @@ from .failures import from_author, lack
 from .handover import Reference, decode, encode
 from .sandbox import HarnessDiskFull
 
-WITHOUT_RESULT = {"start", "prepare", "load", "wait", "release", "roll_parameters"}
+WITHOUT_RESULT = {
+    "start",
+    "prepare",
+    "load",
+    "wait",
+    "release",
+    "roll_parameters",
+    "prepare_inference",
+}
 RESULT_STAYS = {
     "program",
     "put_input",
@@ -29,6 +37,7 @@ RESULT_STAYS = {
     "backward",
     "step",
     "inference",
+    "evaluate",
     "put",
 }
 RESULT_JUDGED = {

@@ -48,3 +48,20 @@ def test_untimed_is_proved_and_weighed(snnbench):
     assert "proved and weighed, as asked, and not timed" in " ".join(ended.stdout.split())
     again = snnbench.run(snnbench.folder / "odd.toml")
     assert again.exit_code == 0 and again.records == ended.records, "it is through"
+
+
+@pytest.mark.slow
+@pytest.mark.frameworks
+def test_an_inference_is_timed_with_the_running_statistics_of_norms(snnbench):
+    axes = 'workload = ["cifar-small"]\nwidth = [8]\nimage = [8]\nnorm = [true]\n'
+    (snnbench.folder / "norms.toml").write_text(
+        f'name = "norms"\n[grid]\nframework = ["torch", "jax"]\n{axes}time_steps = [5]\n'
+        'batch = [3]\ndevice = ["cpu"]\n[measure]\nblocks = 1\nmost_blocks = 1\npasses = 1\n'
+        'slot = "5ms"\nthreads = 1\nphases = ["step", "inference"]\n'
+    )
+    ended = snnbench.run(snnbench.folder / "norms.toml")
+    assert ended.exit_code == 0, ended.stderr
+    for record in ended.records:
+        assert record["parts"]["inference"]["timing"]["slots"]
+        names = [stage["name"] for stage in record["proof"]["stages"]]
+        assert "small problem, fp32, inference" in names

@@ -100,11 +100,15 @@ def test_a_draw_gives_the_same_values_again(phases, program):
     x = phases.by_name["step"].prepare(0).copy()
     draw, parameters = draw_of(7, 0, "step"), program.parameters
     phases.by_name["step"].prepare(1)
-    assert np.array_equal(phases.put(draw), x) and program.parameters == parameters
+    assert np.array_equal(phases.put(draw, "step"), x) and program.parameters == parameters
 
 
 def test_a_phase_is_prepared_by_those_before_it(phases, program):
-    before = {"backward": ["forward", "wait"], "optimizer": ["forward", "backward", "wait"]}
+    before = {
+        "backward": ["forward", "wait"],
+        "optimizer": ["forward", "backward", "wait"],
+        "inference": ["prepare_inference"],
+    }
     for name, phase in phases.by_name.items():
         program.log.clear()
         state = phase.prepare(0)

@@ -56,6 +56,9 @@ class Program:
     def release(self):
         pass
 
+    def prepare_inference(self, statistics):
+        pass
+
     def forward(self, x, upstream=None):
         for _ in range(self.kernels):
             self.device.kernel(x.name, x.nbytes)

@@ -48,6 +48,7 @@ def test_what_is_stated_is_proved():
         "rounded",
         "rounded",
         "rounded",
+        "rounded",
     ]
     assert proof.stages[-1].verdict.grad_error < 1e-6
 

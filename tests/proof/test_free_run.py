@@ -26,6 +26,18 @@ def test_it_comes_back_as_it_was(stored):
     assert is_whole(stored)
 
 
+def test_so_do_the_statistics_of_its_norms(tmp_path):
+    case = Case("any", workload="cifar-small", width=8, image=8, classes=7, norm=True, time_steps=3)
+    write_free_run(case, tmp_path / "free.npz")
+    free = free_run(case, network := workload_of(case).network(case))
+    again = read_free_run(tmp_path / "free.npz").statistics
+    assert again.keys() == {node.name for node in network.nodes if node.kind == "norm"}
+    for name, arrays in free.statistics.items():
+        assert arrays.keys() == again[name].keys() == {"mean", "variance"}
+        for key, array in arrays.items():
+            np.testing.assert_array_equal(again[name][key], array)
+
+
 def flipped(content: bytes) -> bytes:
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]

@@ -12,7 +12,10 @@ from support.proofs import problem_of
 from snnbench.core.case import Case
 from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.measure.phases import Draw
 from snnbench.proof import layers, oracle
+from snnbench.proof.problem import drawn, in_inference
+from snnbench.proof.stages import with_statistics
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
 
@@ -161,3 +164,32 @@ def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
             np.testing.assert_allclose(
                 oracle.whole(by_parameter[node][name]), oracle.whole(array), rtol=1e-7, atol=1e-10
             )
+
+
+def test_an_inference_normalises_by_running_statistics_as_torch_s_norm_does_in_eval_mode():
+    problem = with_statistics(problem_of(replace(CASE, workload="contract", **TINY)))
+    assert problem.statistics.keys() == {"norm1", "norm2", "norm3"}
+    result = oracle.forward(problem.network, in_inference(problem).parameters, problem.input)
+    assert not result.statistics, "an inference moves none"
+    for name, own in problem.statistics.items():
+        (before,) = problem.network.node(name).inputs
+        norm = torch.nn.BatchNorm2d(len(own["mean"])).double().eval()
+        norm.load_state_dict(
+            {
+                **{key: torch.tensor(value) for key, value in problem.parameters[name].items()},
+                "running_mean": torch.tensor(own["mean"]),
+                "running_var": torch.tensor(own["variance"]),
+                "num_batches_tracked": torch.tensor(0),
+            }
+        )
+        images = torch.tensor(result.values[before]).flatten(0, 1)
+        np.testing.assert_allclose(
+            result.values[name], norm(images).detach().unflatten(0, (5, 3)), rtol=1e-12, atol=1e-12
+        )
+
+
+def test_statistics_are_rolled_with_the_parameters_of_a_call():
+    problem = with_statistics(problem_of(replace(CASE, workload="contract", **TINY)))
+    called = drawn(problem, Draw(0, 3, 6, 0))
+    for name, own in problem.statistics.items():
+        np.testing.assert_array_equal(called.statistics[name]["mean"], np.roll(own["mean"], 6))

@@ -21,6 +21,7 @@ from snnbench.proof import oracle
 from snnbench.proof.judge import JudgedCall
 from snnbench.proof.limits import limits_of
 from snnbench.proof.recheck import Timed, judge_inference, recheck
+from snnbench.proof.stages import with_statistics
 from snnbench.worker.serving import answer_of
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
@@ -35,9 +36,11 @@ ODD = {"neurons": 97, "time_steps": 37, "batch": 3}
 def rechecked(adapter, case, name, calls=41):
     """How the recheck of a phase ends after so many calls."""
     program, problem = loaded(adapter, case)
+    problem = with_statistics(problem)
     result = program.forward(program.put_input(problem.input))
     inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
-    phases = Phases(program, inputs, program.put_upstream(problem.upstream, result), 5)
+    upstream = program.put_upstream(problem.upstream, result)
+    phases = Phases(program, inputs, upstream, 5, problem.statistics)
     sampler, left = Sampler(phases.by_name[name], program), iter(range(1, calls))
     taken = []
     sampler.slot(
@@ -72,6 +75,13 @@ def test_running_statistics_of_timed_calls_are_judged(fault):
     assert words in rechecked(adapter, Case(adapter.name, **sizes), phase, calls=3)
     for framework in ("torch", "jax"):
         assert rechecked(adapter_of(framework), Case(framework, **sizes), "forward", calls=3) == ""
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax", "fused"])
+@pytest.mark.parametrize("precision", representatives(["fp32", "bf16"], [1]))
+def test_a_right_inference_passes_with_running_statistics(framework, precision):
+    case = Case(framework, workload="contract", precision=precision, time_steps=5, batch=3)
+    assert rechecked(adapter_of(framework), case, "inference", calls=3) == ""
 
 
 @pytest.mark.parametrize("fault", TABLE["foreseeing"])

@@ -102,6 +102,7 @@ def test_a_right_adapter_passes_every_stage(reference, neuron):
     assert proof.passed, proof.reason
     assert [stage.name for stage in proof.stages] == [
         "small problem, fp32, spikes",
+        "small problem, fp32, inference",
         "small problem, fp32, time axis",
         "own size, fp32",
     ]
@@ -146,7 +147,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
 
 def test_a_fault_that_shows_only_at_the_own_size_is_found_there():
     proof = proof_of_wrong("output.py:RightBelow128", "soft")
-    assert [stage.verdict.passed for stage in proof.stages] == [True, True, False]
+    assert [stage.verdict.passed for stage in proof.stages] == [True, True, True, False]
 
 
 def test_the_first_failing_stage_ends_the_proof():

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...core.contract import Statistics
 from ...core.network import Node
 from .. import oracle
-from ..judge import JudgedCall, Statistics
+from ..judge import JudgedCall
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem
 from ..recurrence import run, spec_of

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.contract import Statistics
 from ...core.network import INPUT, Network, Node
 from .. import oracle
-from ..judge import Statistics
 from ..layers import LAYERS, Arrays
 from ..recurrence import after_reset, risen, spec_of
 
@@ -218,11 +218,19 @@ def _of_norm(run: oracle.Run, node: Node) -> Faults:
         )
         return _norm(own, node, mean, variance, how.get("epsilon"))
 
+    def with_epsilon(epsilon: float) -> Compute:
+        if "mean" in own:
+            return _norm(own, node, own["mean"], own["variance"], epsilon)
+        return over(usual, epsilon=epsilon)
+
     faults = {f"normalises {words}": over(axes) for words, axes in AXES.items()}
-    faults["divides by the unbiased variance"] = over(usual, unbiased=1)
+    if "mean" in own:
+        faults["normalises by the statistics of the batch, as in training mode"] = over(usual)
+    else:
+        faults["divides by the unbiased variance"] = over(usual, unbiased=1)
     for epsilon in (1e-3, 1e-4, 1e-6, 1e-8, 0.0):
-        faults[f"has an epsilon of {epsilon:g}, not {node.options['epsilon']:g}"] = over(
-            usual, epsilon=epsilon
+        faults[f"has an epsilon of {epsilon:g}, not {node.options['epsilon']:g}"] = with_epsilon(
+            epsilon
         )
     faults["leaves out its shift"] = _right(run, node, bias=0 * own["bias"])
     faults["leaves out its scale"] = _right(run, node, weight=0 * own["weight"] + 1)

@@ -258,4 +258,4 @@ def test_what_has_no_loop_in_python_is_compiled_whole_however_long(traced_only, 
 
     program, _, verdict = judged(Whole(), Case("whole", **CHUNKED))
     assert verdict.passed, verdict.findings
-    assert list(program.compiled.compiled) == [(7, False, True)]
+    assert list(program.compiled.compiled) == [(7, True, True)]

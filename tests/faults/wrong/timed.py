@@ -109,6 +109,20 @@ class StepWithoutStatistics(Driven):
     driver = Undone
 
 
+class InTraining(TorchProgram):
+    def inference(self, x):
+        self.network.train()
+        with torch.no_grad(), self.unchanged_statistics():
+            return self._result(x, *self.call(x, False))
+
+
+class InferenceOfTheBatch(Driven):
+    """Runs a timed inference in training mode."""
+
+    name = "wrong-inference-of-the-batch"
+    driver = InTraining
+
+
 class Packed(LinearNeuron):
     """Copies its weight at the first call, and never looks again."""
 
