@@ -20,6 +20,9 @@ from .record import Record, Timing
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
+SAME = 0.02
+"""Relative difference between a time and the one that belongs to its ratio that is no
+contradiction."""
 Group = tuple[Any, ...]
 """The key that all rows that are ranked together share."""
 
@@ -38,6 +41,8 @@ class Row:
     """The hash of the machine's kind and, if the report has several of that kind, which one."""
     standing: Standing | None = None
     """None if the row may not be ranked."""
+    paired_step_s: float | None = None
+    """The fastest's step time times the ratio to it, if the step time contradicts that ratio."""
     surely_slower: tuple[str, ...] = ()
     """Framework variants of the same group that are surely slower."""
     floors: dict[str, float] = field(default_factory=dict)
@@ -333,11 +338,25 @@ def _rank(groups: list[list[Row]]) -> None:
         standings([[row.records for row in group] for group in ranked], seconds),
         strict=True,
     ):
+        fastest = (
+            min(zip(group, group_standings, strict=True), key=lambda row_and: row_and[1].place)[0]
+            .estimates["step"]
+            .seconds
+        )
         for row, standing in zip(group, group_standings, strict=True):
             row.standing = standing
+            if _contradicts(row.estimates["step"].seconds / fastest, standing):
+                row.paired_step_s = fastest * standing.ratio
             row.surely_slower = tuple(
                 group[index].case.framework_variant for index in standing.slower
             )
+
+
+def _contradicts(quotient: float, standing: Standing) -> bool:
+    """Returns whether the quotient of two step times lies outside the interval of their ratio,
+    which is paired pass by pass."""
+    low, high = standing.low or standing.ratio, standing.high or standing.ratio
+    return not (1 - SAME) * min(low, standing.ratio) <= quotient <= (1 + SAME) * high
 
 
 def _set_floors(group: list[Row]) -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from support.synthetic import blocks, disturbed, table_of
+from support.synthetic import blocks, disturbed, record, table_of
 
+from snnbench.common import units
 from snnbench.records.rows import Row, rows_of
 from snnbench.report.columns.metric import NATIVES, SUMMARY, VIEWS, Metric
 from snnbench.report.columns.metrics import METRICS
@@ -166,3 +167,22 @@ def test_what_memory_keeps_between_calls_and_loosened_rules_are_columns():
         "4096",
         "fixed point; no gradients",
     )
+
+
+def test_a_time_that_contradicts_its_ratio_is_shown_as_the_ratio_says():
+    """Of jax only the first, calm block is clean: its own time is below torch's, which took two
+    thirds of it in every pass."""
+    made = []
+    for number, slow in enumerate((1.0, 4.0, 6.0)):
+        for name, step in (("jax", 0.003), ("torch", 0.002)):
+            made.append(record(name, block=number, step=step * slow))
+            for slot in made[-1].timing("step").slots if (name, number) != ("jax", 0) else ():
+                slot.disturbed = "preempted"
+    table = table_of(made)
+    (metric,) = [each for each in METRICS if each.name == "step_s"]
+    texts = {entry.variant: (metric.text(entry), entry.values["step_s"]) for entry in table.entries}
+    (fastest, seconds), (paired, own) = texts["torch"], texts["jax"]
+    assert own < seconds and fastest == units.seconds(seconds)
+    assert paired == f"≈ {units.seconds(1.5 * seconds)}"
+    calm = table_of([each for name in ("jax", "torch") for each in blocks(name)])
+    assert not any("≈" in metric.text(entry) for entry in calm.entries)

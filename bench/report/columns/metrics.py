@@ -73,6 +73,8 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
     def time(entry: Entry) -> str:
         ended = entry.row.phase_status(phase)
+        if step and entry.shows(phase) and entry.row.paired_step_s:
+            return f"≈ {units.seconds(entry.row.paired_step_s)}"
         return (
             units.seconds(entry.values[f"{phase}_s"])
             if entry.shows(phase)
@@ -83,6 +85,8 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
     def interval(entry: Entry) -> str:
         low, high = (entry.values[f"{phase}_{end}_s"] for end in ("lo", "hi"))
+        if step and entry.row.paired_step_s:
+            return ""
         return units.seconds_between(low, high) if entry.shows(phase) and low is not None else ""
 
     def until_return(entry: Entry) -> str:

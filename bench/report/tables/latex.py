@@ -17,6 +17,7 @@ WRITTEN = {
     "×": r"$\times$",
     "·": r"$\cdot$",
     "≥": r"$\geq$",
+    "≈": r"$\approx$",
     "−": "$-$",
     "µ": r"\textmu{}",
     "–": "--",
@@ -32,6 +33,7 @@ LEFT_OUT = (REMARKS, "status")
 SIGNS = {
     "=": "“=”: not shown to be slower than the fastest; so are all that share it.",
     "–": "Ranks such as 2–4: those that a case may have.",
+    "≈": "≈: the time that belongs to “× best”; the machine changed between the passes.",
     "interval": "95 % interval: of the geometric mean over blocks of each block’s median, in this "
     "run; behind “× best” of the ratio to the fastest, paired pass by pass.",
 }
@@ -119,6 +121,7 @@ def _below(head: list[str], cells: list[list[str]], notes: list[str]) -> list[st
     used = {
         "=": any("=" in rank for rank in ranks),
         "–": any("–" in rank for rank in ranks),
+        "≈": "≈: the time that belongs to “× best”; the machine changed between the passes.",
         "interval": "95 % interval" in head,
     }
     sentences = [latex(text) for sign, text in SIGNS.items() if used[sign]]
