@@ -11,7 +11,7 @@ from ..experiment.measure import Measure
 from ..experiment.setting import Option
 from ..records.ranking import blocks_to_decide_ranks
 from ..records.rows import Row, rows_of
-from ..report.answer import answer
+from ..report.answer import answer, verdict
 from ..report.table import Table
 from ..runner.budget import Budget
 from ..runner.planning import Plan, quick_plan
@@ -100,14 +100,18 @@ def quick(
     results = finished(folder, plan.experiment.name)
     # Only the requested cases are ranked: the folder may hold others.
     mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
-    sentences = answer(mine)
+    sentences, not_measured = answer(mine), _without_record(plan, mine)
     if not interrupted:
         words = [*(names or []), *_options(neuron, precision, device, sizes)]
         words += ["--threads", str(threads)] if threads is not None else []
         words += [word for reference in adapter for word in ("--adapter", reference)] + (
             ["--out", str(out)] if out else []
         )
-        sentences += _for_lack_of_time(plan, mine, within)
+        if not_measured:
+            more = "the same command with more --within, or without it, measures them"
+            sentences.append(
+                f"Left out for lack of time ({within}): {', '.join(not_measured)}; {more}."
+            )
         sentences += _what_next(mine, words, blocks, plan.experiment.measure.timeout, timeout)
     print_results(
         Table(mine),
@@ -117,6 +121,8 @@ def quick(
         interrupted=interrupted,
         left_out=plan.left_out,
         answer=sentences,
+        verdict=verdict(mine),
+        not_measured=not_measured,
     )
     if not as_json:
         for sentence in sentences:
@@ -127,14 +133,10 @@ def quick(
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
 
 
-def _for_lack_of_time(plan: Plan, rows: list[Row], within: str) -> list[str]:
-    """Returns a sentence on the frameworks that the budget `within` left out, if there are any."""
+def _without_record(plan: Plan, rows: list[Row]) -> list[str]:
+    """Returns the frameworks without a record: a budget, or an interruption, left them out."""
     recorded = {row.first.case_id for row in rows}
-    names = [each.case.framework_variant for each in plan.mine if each.id not in recorded]
-    if not names:
-        return []
-    more = "the same command with more --within, or without it, measures them"
-    return [f"Left out for lack of time ({within}): {', '.join(names)}; {more}."]
+    return [each.case.framework_variant for each in plan.mine if each.id not in recorded]
 
 
 def _what_next(

@@ -81,6 +81,15 @@ def ratio(
     )
 
 
+def plain_ratio(value: float) -> str:
+    """Formats a ratio without an interval in two digits.
+
+    >>> plain_ratio(1.964), plain_ratio(24.3), plain_ratio(1023.0)
+    ('2.0', '24', '1,023')
+    """
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
 def _scaled(value: float, units: dict[str, float]) -> str:
     """Formats `value` in the largest of `units` that it reaches; otherwise in the smallest."""
     unit = next((name for name, factor in units.items() if value >= factor), [*units][-1])

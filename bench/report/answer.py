@@ -1,7 +1,8 @@
 """Summarises a comparison group or a whole report in a few sentences."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from snnbench.adapters.registry import OURS
 
@@ -22,25 +23,116 @@ Group = list[Entry]
 
 
 def answer(rows: Sequence[Row]) -> list[str]:
-    """Returns sentences on the ranked cases and on the missing ones with their reasons."""
-    ranked = sorted(
-        (row for row in rows if row.standing),
-        key=lambda row: row.standing.place if row.standing else 0,
-    )
+    """Returns sentences on the ranked cases of one group, and on the missing ones with their
+    reasons."""
+    ranked = _by_place(rows)
     if not ranked:
         return ["Nothing could be ranked; the table has the reasons.", *_missing(rows)]
     best, *others = ranked
     tied = [row for row in others if may_be_fastest(row)]
-    stopped = [row for row in others if row.first.beyond]
-    later = [row for row in others if row not in tied and row not in stopped]
+    opening = [fastest(best, tied, _marked_name, MOST_NAMES), *_of_the_others(ranked)]
+    order = [*_in_order(ranked), *_leanest(best, others)]
     return [
-        fastest(best, tied),
-        *(f"{_name(row)} takes {_ratio(row)} times as long, with {_memory(row)}." for row in later),
-        *_stopped(stopped),
-        *_leanest(best, others),
+        " ".join(opening),
+        *([" ".join(order)] if order else []),
         _certainty(best, tied, len(others)),
         *_missing(rows),
     ]
+
+
+def verdict(rows: Sequence[Row]) -> dict[str, Any]:
+    """Returns what `answer` says of the ranked cases of one group, as values.
+
+    `fastest` and `fastest_of_others` (than ours) have several names if it is undecided between
+    them; in `order` each case of a list is surely faster than all of the lists behind it.
+    """
+    ranked = _by_place(rows)
+    return {
+        "fastest": [_name(row) for row in ranked if may_be_fastest(row)],
+        "fastest_of_others": [_name(row) for row in _first_of_others(ranked)],
+        "ours": [_name(row) for row in ranked if _ours(row)],
+        "order": [[_name(row) for row in rank] for rank in _ranks(ranked)],
+        "surely_slower": {_name(row): list(row.surely_slower) for row in ranked},
+        "proved": len(ranked),
+    }
+
+
+def _by_place(rows: Sequence[Row]) -> list[Row]:
+    """Returns the ranked rows, the fastest first."""
+    placed = [(row.standing.place, row) for row in rows if row.standing]
+    return [row for _, row in sorted(placed, key=lambda place_and_row: place_and_row[0])]
+
+
+def _first_of_others(ranked: Sequence[Row]) -> list[Row]:
+    """Returns the third-party cases that none of them is surely faster than."""
+    others = [row for row in ranked if not _ours(row)]
+    beaten = {name for row in others for name in row.surely_slower}
+    return [row for row in others if _name(row) not in beaten]
+
+
+def _of_the_others(ranked: Sequence[Row]) -> list[str]:
+    """Returns a sentence on the fastest third-party case if ours is faster than all of them."""
+    first = _first_of_others(ranked)
+    others = sum(not _ours(row) for row in ranked)
+    if not first or not _ours(ranked[0]) or any(map(may_be_fastest, first)):
+        return []
+    if len(first) == 1:
+        return [f"Of the others it is {_name(first[0])}."]
+    if len(first) == others or len(first) > MOST_NAMES:
+        return ["Of the others it is not decided."]
+    return [f"Of the others it is not decided between {_listed(map(_name, first))}."]
+
+
+def _ranks(ranked: Sequence[Row]) -> list[list[Row]]:
+    """Returns lists of cases, each surely faster than all cases of the lists behind it."""
+    ranks: list[list[Row]] = [[]]
+    for at, row in enumerate(ranked):
+        behind = {_name(other) for other in ranked[at:]}
+        if at and all(behind <= {*other.surely_slower} for other in ranked[:at]):
+            ranks.append([])
+        ranks[-1].append(row)
+    return ranks
+
+
+def _in_order(ranked: Sequence[Row]) -> list[str]:
+    """Returns a sentence on the order behind the fastest, with ratios to it; nothing if no pair is
+    decided."""
+    if not any(row.surely_slower for row in ranked):
+        return []
+    texts = [_rank_text(rank) for rank in _ranks(ranked)]
+    return [f"In order: {'; '.join(texts)}."]
+
+
+def _rank_text(rank: Sequence[Row]) -> str:
+    """Returns `jax (2.0 times, surely 1.7 or more) and spyx (2.1 times, surely 1.9 or more), with
+    nothing decided between them`."""
+    names = _listed(map(_name_with_ratio, rank))
+    if len(rank) == 1:
+        return names
+    inside = {_name(row) for row in rank}
+    ahead: dict[tuple[str, ...], list[str]] = {}
+    for row in rank:
+        if slower := tuple(name for name in row.surely_slower if name in inside):
+            ahead.setdefault(slower, []).append(_name(row))
+    decided = [f"{_listed(fast)} ahead of {_listed(slow)}" for slow, fast in ahead.items()]
+    if not decided:
+        return f"{names}, with nothing decided between them"
+    return f"{names}, with {', '.join(decided)}, and nothing else decided between them"
+
+
+def _name_with_ratio(row: Row) -> str:
+    standing = row.standing
+    assert standing is not None
+    if standing.place == 1:
+        return _marked_name(row)
+    sure = f", surely {standing.low:.2g} or more" if (standing.low or 0.0) >= 1.05 else ""
+    return f"{_marked_name(row)} ({units.plain_ratio(standing.ratio)} times{sure})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Returns `a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _name(row: Row) -> str:
@@ -64,6 +156,7 @@ def fastest(
         else ""
     )
     seconds = units.seconds(time.seconds)
+    between = " beside other programs" if best.unclean else between
     figures = (
         f"{seconds} an epoch{between}"
         if best.case.delivers_data
@@ -82,24 +175,14 @@ def fastest(
 def _ratio(row: Row) -> str:
     standing = row.standing
     assert standing is not None
+    if standing.low is None:
+        return units.plain_ratio(standing.ratio)
     return units.ratio(standing.ratio, standing.low, standing.high, sign="")
 
 
 def _memory(row: Row) -> str:
     size = row.most_memory("peak")
     return "unknown memory" if size is None else f"{units.size(size)} of memory"
-
-
-def _stopped(rows: Sequence[Row]) -> list[str]:
-    bounds = sorted({row.first.beyond for row in rows if row.first.beyond})
-    named = {
-        bound: ", ".join(_name(row) for row in rows if row.first.beyond == bound)
-        for bound in bounds
-    }
-    return [
-        f"Stopped early because they take more than {bound:g} times as long: {names}."
-        for bound, names in named.items()
-    ]
 
 
 def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
@@ -118,15 +201,19 @@ def _certainty(best: Row, tied: Sequence[Row], others: int) -> str:
     assert best.standing is not None
     if not others:
         return "How sure: there is no other case to compare it with."
+    same = f"All {others + 1} were proved to compute the same network."
     if best.standing.note:
-        return f"How sure: not at all ({best.standing.note})."
+        return f"How sure: not at all ({best.standing.note}). {same}"
     flags = list(dict.fromkeys(flag for row in (best, *tied) for flag in row.quality))
     caution = f" Caution: {', '.join(FLAGS[flag][0] for flag in flags)}." if flags else ""
-    blocks = units.counted(len(best.records), "block")
-    return (
-        f"How sure: 95 % intervals over {blocks} of fresh processes; with a fixed number of blocks "
-        f"the chance of a wrong order is at most 5 %.{caution}"
+    count = len(best.records)
+    how = (
+        f"95 % intervals over {count} blocks of fresh processes; with a fixed number of blocks "
+        "the chance of a wrong order is at most 5 %"
+        if count > 1
+        else "most passes of one block show a factor of two or more"
     )
+    return f"How sure: {how}. {same}{caution}"
 
 
 def _missing(rows: Sequence[Row]) -> list[str]:

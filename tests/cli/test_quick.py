@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shlex
 from functools import partial
 
@@ -56,7 +57,10 @@ def test_it_names_the_fastest_the_memory_and_how_sure_that_is(quick):
     _, first = quick
     sentences = first.stdout.split("results.csv\n")[1].splitlines()
     assert sentences[0].startswith("The fastest is numpy: ") and "of memory" in sentences[0]
-    assert "Stopped early because they take more than 2 times as long: slow." in sentences
+    assert re.fullmatch(r"In order: numpy; slow \(\S+ times, surely 2 or more\)\..*", sentences[1])
+    assert sentences[2].endswith(
+        "All 2 were proved to compute the same network. Caution: few blocks."
+    )
     assert any(
         line.startswith("How sure: 95 % intervals over 2 blocks of fresh processes")
         for line in sentences
@@ -124,6 +128,8 @@ def test_one_json_document_has_the_answer(quick):
     document = json.loads(ended.stdout)
     assert ended.exit_code == 0 and document["answer"][0].startswith("The fastest is numpy")
     assert {row["framework"] for row in document["rows"]} == {"numpy", "slow"}
+    assert document["verdict"]["order"] == [["numpy"], ["slow"]] and document["not_measured"] == []
+    assert document["verdict"]["surely_slower"] == {"numpy": ["slow"], "slow": []}
 
 
 def test_a_folder_is_named_for_the_network():
@@ -183,7 +189,7 @@ def test_of_others_in_the_folder_nobody_is_told_who_did_not_ask(quick):
     assert ended.exit_code == 0 and [row["framework"] for row in document["rows"]] == ["numpy"]
     assert (document["rows"][0]["rank_low"], document["rows"][0]["rank_high"]) == (1, 1)
     assert (
-        "slow" not in ended.stdout
+        '"slow"' not in ended.stdout
         and "How sure: there is no other case to compare it with." in document["answer"]
     )
     assert {row["framework"] for row in ended.rows} == {"numpy", "slow"}, "the folder keeps them"

@@ -1,9 +1,11 @@
 """A comparison group in sentences: they say what the numbers say, and no more."""
 
+import re
+
 from support.synthetic import blocks, disturbed, record, unmeasured
 
 from snnbench.records.rows import rows_of
-from snnbench.report.answer import answer
+from snnbench.report.answer import answer, verdict
 
 NOISE = 0.004
 
@@ -19,37 +21,66 @@ def left(framework, step):
     return one
 
 
-def test_the_fastest_by_how_much_with_what_memory_and_how_sure():
+def test_what_is_decided_is_three_lines():
     records = [
+        *blocks("fused", step=0.001, noise=NOISE),
         *blocks("jax", step=0.002, noise=NOISE),
         *blocks("norse", step=0.0031, noise=NOISE),
         left("rockpool", 0.05),
     ]
-    fastest, next_one, gone, sure = answer(rows_of(records))
+    fastest, order, sure = answer(rows_of(records))
     assert (
-        fastest.startswith("The fastest is jax: 2.0")
+        fastest.startswith("The fastest is fused (ours): 1.0")
         and " ms a step (" in fastest
-        and fastest.endswith("of memory.")
+        and fastest.endswith("of memory. Of the others it is jax.")
     )
-    assert (
-        next_one.startswith("norse takes 1.5")
-        and "times as long, with 2.00 MiB of memory" in next_one
+    assert order == (
+        "In order: fused (ours); jax (2.0 times, surely 2 or more); norse (3.1 times, surely 3.1 or "
+        "more); rockpool (50 times, surely 2 or more)."
     )
-    assert gone == "Stopped early because they take more than 2 times as long: rockpool."
     assert sure.startswith(
         "How sure: 95 % intervals over 3 blocks of fresh processes; with a fixed number of blocks"
     )
+    assert sure.endswith(" All 4 were proved to compute the same network.")
 
 
-def test_equals_are_not_decided():
-    text = told(
-        [*blocks("torch", step=0.002, noise=NOISE), *blocks("norse", step=0.002, noise=NOISE)]
+def test_between_equals_nothing_is_decided_and_the_rest_is():
+    steps = {"jax": 0.002, "spyx": 0.002, "torch": 0.004, "norse": 0.004}
+    records = [each for name in steps for each in blocks(name, step=steps[name], noise=NOISE)]
+    opening, order, _ = answer(rows_of(records))
+    assert opening.startswith("Not decided: ") and "is not shown to be faster than" in opening
+    names = r"(jax|spyx)( \(1\.0 times\))? and (jax|spyx)( \(1\.0 times\))?"
+    slower = r"(torch|norse) \(2\.0 times, surely \S+ or more\)"
+    nothing = "with nothing decided between them"
+    pattern = rf"In order: {names}, {nothing}; {slower} and {slower}, {nothing}\."
+    assert re.fullmatch(pattern, order), order
+    found = verdict(rows_of(records))
+    assert {*found["fastest"]} == {*found["fastest_of_others"]} == {"jax", "spyx"}
+    assert [{*rank} for rank in found["order"]] == [{"jax", "spyx"}, {"torch", "norse"}]
+    assert found["proved"] == 4 and found["ours"] == []
+
+
+def test_a_pair_in_the_middle_is_decided_though_its_neighbours_are_not():
+    """Only jax and norse are shown to differ: the others have one block."""
+    steps = {"jax": 0.002, "torch": 0.0025, "norse": 0.003}
+    records = [each for name in steps for each in blocks(name, step=steps[name], noise=NOISE)]
+    records = [each for each in records if each.case["framework"] != "torch" or not each.block]
+    _, order, _ = answer(rows_of(records))
+    assert order.endswith(", with jax ahead of norse, and nothing else decided between them.")
+
+
+def test_the_fastest_of_the_others_is_named_as_far_as_it_is_decided():
+    steps = {"fused": 0.001, "jax": 0.002, "spyx": 0.002, "torch": 0.004}
+
+    def opening(*names):
+        records = [each for name in names for each in blocks(name, step=steps[name], noise=NOISE)]
+        return answer(rows_of(records))[0]
+
+    assert re.search(
+        r"Of the others it is not decided between (jax and spyx|spyx and jax)\.$", opening(*steps)
     )
-    assert (
-        text.startswith("Not decided: ")
-        and "is not shown to be faster than" in text
-        and "The fastest is" not in text
-    )
+    assert opening("fused", "jax", "spyx").endswith("Of the others it is not decided.")
+    assert "others" not in opening("jax", "torch")
 
 
 def test_the_leanest_is_named_only_of_figures_with_the_same_meaning():
@@ -68,6 +99,9 @@ def test_the_leanest_is_named_only_of_figures_with_the_same_meaning():
 def test_where_nothing_is_known_it_says_so():
     busy = [*disturbed(blocks("torch"), every=1), *disturbed(blocks("norse", step=0.008), every=1)]
     assert "How sure: not at all (too many disturbed slots)." in told(busy)
+    assert "In order" not in told(busy) and " ms a step beside other programs, with " in told(busy)
+    once = [*blocks("torch", count=1), *blocks("norse", count=1, step=0.00781)]
+    assert " (2.0 times as long)." in told(once), "no digit that nothing supports"
     assert "no other case to compare it with" in told(blocks("torch"))
     assert told([]) == "Nothing could be ranked; the table has the reasons."
 
