@@ -25,7 +25,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # A worker runs in a framework's environment, which has NumPy and nothing of the harness's.
 IN_WORKERS = {"core", "worker", "proof", "measure", "workloads"}
-PLAIN = {"kernels.spec", "kernels.surrogates", "machine.cores"}
+PLAIN = {"kernels.spec", "kernels.surrogates", "machine.cores", "machine.processes"}
 """Modules that import the standard library and each other only."""
 
 OPEN_TO_WORKERS = IN_WORKERS | PLAIN | {"adapters", "common", "data"}

@@ -1,6 +1,7 @@
 """The cores that this process may use."""
 
 import os
+from contextlib import suppress
 
 
 def usable_cores() -> list[int]:
@@ -12,10 +13,13 @@ def usable_cores() -> list[int]:
 
 
 def use_cores(count: int) -> list[int]:
-    """Binds this process to its first `count` cores (0: all): XLA ignores thread variables."""
+    """Binds all threads of this process to its first `count` cores (0: all): XLA ignores thread
+    variables, and OpenBLAS starts threads when NumPy is imported."""
     cores = usable_cores()[: count or None]
     if len(cores) < len(_allowed()):
-        os.sched_setaffinity(0, cores)
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cores)
     return cores
 
 

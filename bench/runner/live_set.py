@@ -25,7 +25,17 @@ from ..records.leaving import beyond
 from ..records.record import Slot
 from ..schema import Count, Label, Phase, Seconds, Time
 from .budget import LEAST_PASSES
-from .cross_check import LEAST_SHARE, SlotEnding, contradiction, other_endings
+from .cross_check import (
+    LEAST_SHARE,
+    Late,
+    SlotEnding,
+    Use,
+    computed_late,
+    contradiction,
+    more_than_given,
+    other_endings,
+    ran_outside,
+)
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
 
@@ -59,7 +69,8 @@ class Member:
     `events`: for the record, from the judge and the harness. `live_phases`: phases that can still
     be timed. `timing`: the timing of each phase as the record stores it. `judging_pass`: by phase,
     the pass in which one call is compared with the oracle, before the timed slot. `endings`: by
-    phase, the last call of each slot.
+    phase, the last call of each slot. `uses`, `late`: by phase, the CPU time of each slot, and that
+    after it. `before`: phase and seconds of computing of the last timed call.
     """
 
     planned: PlannedCase
@@ -71,6 +82,9 @@ class Member:
     timing: dict[str, dict[str, Any]]
     judging_pass: dict[str, int] = field(default_factory=dict)
     endings: dict[str, list[SlotEnding]] = field(default_factory=dict)
+    uses: dict[str, list[Use]] = field(default_factory=dict)
+    late: dict[str, list[Late]] = field(default_factory=dict)
+    before: tuple[str, float] | None = None
     ordered_s: float = 0.0
 
     @classmethod
@@ -166,10 +180,14 @@ class Member:
         seconds = self.live_phases["step"].seconds
         self.timing["step"] |= energy_of_step(meter, order, seconds)
 
-    def reject_distinguishable_calls(self, phase: str) -> None:
-        """Rejects a phase if the last calls of slots, one of which is judged, take longer than the
-        others."""
-        if phase in self.live_phases and (reason := other_endings(self.endings.get(phase, []))):
+    def reject_implausible(self, phase: str, cores: int) -> None:
+        """Rejects a phase if it used more than its cores, if it computes on after its calls, or if
+        the last calls of slots, one of which is judged, take longer than the others."""
+        if phase in self.live_phases and (
+            reason := more_than_given(self.uses.get(phase, []), cores)
+            or computed_late(self.late.get(phase, []), cores)
+            or other_endings(self.endings.get(phase, []))
+        ):
             self.fail_phase(phase, "implausible", reason)
 
 
@@ -186,6 +204,8 @@ def _is_valid_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
         return (
             isinstance(answer["cpu"], float)
             and answer["cpu"] >= 0
+            and isinstance(answer["late"], float | None)
+            and {*map(type, answer["outside"])} <= {int}
             and isinstance(answer["last"], int)
             and answer["last"] >= slot.calls - 1
             and isinstance(answer["last_wall"], float)
@@ -263,7 +283,7 @@ class LiveSet:
                 if slots := member.timing[phase]["slots"]:
                     member.cross_check_clock(phase, slots[-1], self.measure.slot / 2)
             for phase in list(member.live_phases):
-                member.reject_distinguishable_calls(phase)
+                member.reject_implausible(phase, self.cores)
             if self.meter and "step" in member.live_phases:
                 member.measure_energy(self.meter)
 
@@ -333,6 +353,9 @@ class LiveSet:
         if answer is None:
             return None
         elapsed = time.monotonic() - start
+        if outside := answer["outside"]:
+            member.fail_phase(phase, "implausible", ran_outside(outside))
+            return None
         foreign = busy.foreign_cores(answer["cpu"], elapsed)
         slowed = self.monitor.slowed_since(wall)
         clock = member.timing[phase]["device_clock"]
@@ -343,6 +366,7 @@ class LiveSet:
         disturbed = disturbance(
             answer["slot"], clock, self.cores, answer["cpu"], elapsed, foreign, slowed
         )
+        member.uses.setdefault(phase, []).append(Use(answer["cpu"], elapsed))
         self._note_ending(member, phase, answer, bool(disturbed))
         return {
             **answer["slot"],
@@ -355,11 +379,15 @@ class LiveSet:
     def _note_ending(
         self, member: Member, phase: str, answer: dict[str, Any], disturbed: bool
     ) -> None:
-        """Notes the last call of a slot.
+        """Notes the last call of a slot, and what was computed after the slot before it.
 
         The thread that ends a slot may delay just that call. In a disturbed slot the call's CPU
         time is therefore noted; on several cores nothing, because waiting threads use CPU time.
         """
+        if answer["late"] is not None and member.before:
+            before, busy = member.before
+            member.late.setdefault(before, []).append(Late(answer["late"], busy))
+        member.before = phase, answer["last_busy"]
         if disturbed and self.cores > 1:
             return
         slot, last = answer["slot"], answer["last_busy" if disturbed else "last_wall"]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.jobs import Inquiry, Task
+from ..machine.processes import cpu_seconds
 from .sandbox import (
     HarnessDiskFull,
-    cpu_seconds,
     die_with_parent,
     forbid_network_and_pip,
     harness_writing,

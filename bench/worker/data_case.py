@@ -160,7 +160,7 @@ class DataWorker(Measured):
         gc.collect()
         gc.freeze()
         self.channel.answer({"ready": ready})
-        for order in self.channel.orders():
+        for order in self._orders():
             if "judge" in order:
                 self.emit({"part": "recheck"})
                 self.serving.until_judged({"recheck": self.serving.handed_over()})

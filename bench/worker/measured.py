@@ -1,7 +1,8 @@
 """Measured cases: they import an adapter, time calls in slots, and are judged."""
 
 import importlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -12,12 +13,12 @@ from snnbench.adapters import registry
 from ..core.contract import Adapter
 from ..core.jobs import Task
 from ..machine.cores import use_cores
+from ..machine.processes import children_seconds, cores_in_use, cpu_seconds
 from ..measure.slots import Sampler, warnings_of
 from ..workloads import workload_of
 from .channel import Channel
 from .parts import Parts
 from .ranked import make_devices, shared_by_ranks
-from .sandbox import cpu_seconds
 from .serving import Serving
 
 
@@ -31,10 +32,13 @@ class Measured(Parts):
         self.network = workload_of(task.case).network(task.case)
         self.first_block = task.block == 0
         self.memory_bytes, self.closing = int(job["memory_bytes"]), ExitStack()
+        self.cores: list[int] = []
+        self.late_s: float | None = None
+        self.ended_at: float | None = None
 
     def _import(self) -> Adapter:
         """Restricts the process to the task's cores and imports the adapter with its framework."""
-        cores = use_cores(self.task.threads)
+        cores = self.cores = use_cores(self.task.threads)
         self.threads = len(cores)
         make_devices(self.case)
         with self._part("import", "import_error"):
@@ -47,6 +51,14 @@ class Measured(Parts):
                 )
         self._refuse_attempts("import_error")
         return adapter
+
+    def _orders(self) -> Iterator[dict[str, Any]]:
+        """Yields orders until the last. `late_s`: what other threads and processes of this case
+        have computed since the last order, if that was a slot."""
+        for order in self.channel.orders():
+            ended_at, self.ended_at = self.ended_at, None
+            self.late_s = None if ended_at is None else _seconds_of_others() - ended_at
+            yield order
 
     def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Returns the answer to an order about a phase."""
@@ -72,6 +84,8 @@ class Measured(Parts):
         def at_end(result: Any) -> None:
             if self.channel.stop()["judged"]:
                 self.serving.take(partial(read, result))
+            if not (self.case.ranks or self.case.delivers_data):  # whose processes wait for work
+                self.ended_at = _seconds_of_others()
 
         used = getattr(sampler.program, "cpu_seconds", cpu_seconds)
         cpu, calls = used(), sampler.slot(self.channel.has_order, at_end)
@@ -84,8 +98,18 @@ class Measured(Parts):
             "last_wall": sampler.last_wall,
             "last_busy": sampler.last_busy,
         }
-        return {"slot": slot, "cpu": used() - cpu, **last}
+        seen_of_it = {
+            "cpu": used() - cpu,
+            "late": self.late_s,
+            "outside": sorted(cores_in_use() - set(self.cores)),
+        }
+        return {"slot": slot, **seen_of_it, **last}
 
     def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
         """Runs calls in a row, for the clock of the harness."""
         return {"took": sampler.burst(count)}
+
+
+def _seconds_of_others() -> float:
+    """CPU time of all threads but this one, and of descendants."""
+    return time.process_time() - time.thread_time() + children_seconds()

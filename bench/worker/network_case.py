@@ -232,7 +232,7 @@ class Worker(Measured):
             "program": program,
             "phases": phases,
         }
-        for order in self.channel.orders():
+        for order in self._orders():
             name = order["phase"]
             if "judge" in order:
                 answer = {**self.serving.handed_over(), "input_scale": self.input_scale}

@@ -8,7 +8,6 @@ import resource
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,12 +39,6 @@ def harness_writing() -> Iterator[None]:
         if error.errno in DISK_FULL:
             raise HarnessDiskFull from error
         raise
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of its finished children: a compiler is part of the case."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def limit_memory(size: int) -> None:

@@ -14,9 +14,9 @@ from snnbench.machine.monitor import (
     reader_of,
     slowed,
 )
+from snnbench.machine.processes import cpu_seconds
 from snnbench.records.rows import rows_of
 from snnbench.report.figures.slots import slots
-from snnbench.worker.__main__ import cpu_seconds
 
 
 def test_equal_readings_are_stored_once():

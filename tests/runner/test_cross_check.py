@@ -6,9 +6,14 @@ from snnbench.runner.cross_check import (
     LEAST_BURST_S,
     LEAST_SHARE,
     TRIES,
+    Late,
     SlotEnding,
+    Use,
+    computed_late,
     contradiction,
+    more_than_given,
     other_endings,
+    ran_outside,
 )
 
 
@@ -96,3 +101,40 @@ RIGHT = {
 @pytest.mark.parametrize("slots", RIGHT)
 def test_a_last_call_that_is_a_little_or_seldom_longer_than_the_others_is_no_other_call(slots):
     assert other_endings(RIGHT[slots]) is None
+
+
+COMPUTED_LATE = {
+    "all calls": ([Late(5e-3, 8e-3)] * 3, 1),
+    "nearly all": ([Late(5e-3, 8e-3)] * 8 + [Late(0.0, 8e-3)] * 2, 1),
+    "long calls": ([Late(0.4, 2.0)] * 4, 1),
+    "on two cores": ([Late(1.0, 2.0)] * 4, 2),
+}
+"""Slots and cores."""
+NOT_LATE = {
+    "no slots": ([], 1),
+    "too few": ([Late(5e-3, 8e-3)] * 2, 1),
+    "at times": ([Late(5e-3, 8e-3)] * 7 + [Late(0.0, 8e-3)] * 3, 1),
+    "a collection of XLA": ([Late(1.5e-3, 1e-3)] * 10, 1),
+    "a twentieth": ([Late(0.1, 2.0)] * 10, 1),
+    "threads that wait for work": ([Late(0.2, 1e-3)] * 10, 2),
+}
+
+
+@pytest.mark.parametrize("name", [*COMPUTED_LATE, *NOT_LATE])
+def test_calls_that_are_computed_on_after_they_came_back_are_rejected(name):
+    slots, cores = (COMPUTED_LATE | NOT_LATE)[name]
+    assert (computed_late(slots, cores) is not None) == (name in COMPUTED_LATE)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "cores", "refused"), [(1.0, 1, False), (1.5, 1, True), (1.5, 2, False), (2.5, 2, True)]
+)
+def test_cpu_time_beyond_the_cores_is_refused_and_a_tick_is_not(cpu, cores, refused):
+    uses = [Use(cpu * elapsed, elapsed) for elapsed in (0.1, 0.1, 0.3, 0.5)]
+    assert (more_than_given(uses, cores) is not None) == refused
+    assert more_than_given([Use(0.09, 0.0)], 1) is None and more_than_given([], 1) is None
+
+
+def test_cores_that_were_not_given_are_named():
+    assert ran_outside([1]) == "may run on core 1, and was given others alone"
+    assert ran_outside([1, 2]).startswith("may run on cores 1, 2, and")

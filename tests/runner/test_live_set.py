@@ -263,6 +263,29 @@ def test_on_a_busy_machine_the_call_that_ends_a_slot_is_longer_in_every_adapter(
     ] == (["implausible"] if refused else [])
 
 
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        ({"cpu": 1.9}, "1.9 cores were used, and 1 core given"),
+        ({"late": 0.02}, "compute for 20.0 ms after a call of 2.00 ms has come back"),
+        ({"outside": [1, 3]}, "may run on cores 1, 3, and was given others alone"),
+    ],
+)
+def test_more_than_was_given_is_refused(use, words):
+    live = live_set(Worker(phases=("step",), step=0.002, **use), Worker("b", phases=("step",)))
+    live.time_passes(Random(1))
+    (event,) = [event for event in live.members[0].events if event["status"] != "ok"]
+    assert event["status"] == "implausible" and words in event["reason"]
+    assert not live.members[0].live_phases and live.members[1].live_phases
+
+
+@pytest.mark.parametrize("use", [{"cpu": 1.0}, {"late": 0.0015}, {"late": -1e-9}, {"late": None}])
+def test_what_was_given_is_not(use):
+    live = live_set(Worker(step=0.002, **use))
+    live.time_passes(Random(1))
+    assert {event["status"] for event in live.members[0].events} == {"ok"}
+
+
 @pytest.mark.parametrize(("calls", "share", "asked"), [(1, 0.9, 0), (1, 0.5, 1), (2, 0.9, 1)])
 def test_a_slot_of_one_call_that_the_harness_saw_itself_is_not_asked_for_again(calls, share, asked):
     """A call of minutes is not repeated. A call that reports half of its slot's time is, and so are

@@ -36,6 +36,10 @@ class Worker:
     ending: float = 1.0
     busy: float = 1.0
     """How many times longer than others the last call of a slot takes, and computes."""
+    cpu: float = 0.8
+    late: float | None = None
+    outside: list = field(default_factory=list)
+    """Cores that it uses, CPU seconds after every slot, and cores that it was not given."""
     events: list = field(default_factory=lambda: OK)
     order_s: float = 0.1
     honest: bool = True
@@ -90,7 +94,9 @@ class Worker:
         slot |= {"calls": 5, "device": cpu * self.step, "samples": [self.step]}
         return {
             "slot": slot,
-            "cpu": 0.8 * self.order_s,
+            "cpu": self.cpu * self.order_s,
+            "late": self.late,
+            "outside": self.outside,
             "last": 6,
             "last_wall": self.ending * self.step,
             "last_busy": self.busy * self.step,

@@ -1,0 +1,34 @@
+"""Adapters that take more cores than they were given are refused, and none that keeps to them."""
+
+import os
+
+import pytest
+
+GREEDY = ("bound-to-all", "thread-on-all", "child-on-all")
+RIGHT = ("computes-in-threads", "leaves-a-child")
+ADAPTERS = [
+    "greedy.py:BoundToAll",
+    "greedy.py:ThreadOnAll",
+    "greedy.py:ChildOnAll",
+    "greedy.py:ComputesInThreads",
+    "careless.py:LeavesAChild",
+]
+
+
+@pytest.fixture(scope="module")
+def run(snnbench_module):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core: there is no other to take")
+    return snnbench_module.run(snnbench_module.config([*GREEDY, *RIGHT], ADAPTERS))
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_cores_that_were_not_given_are_seen(run, name):
+    record = run.record(name)
+    assert record["status"] == "implausible" and record["parts"]["step"]["timing"] is None
+    assert "may run on core" in record["reason"] and "was given others" in record["reason"]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_threads_and_processes_on_the_given_cores_are_no_fault(run, name):
+    assert run.record(name)["status"] == "ok", run.record(name)["reason"]
