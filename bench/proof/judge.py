@@ -12,8 +12,9 @@ from ..core.contract import Statistics
 from ..core.network import INPUT, Network
 from ..core.result import Gradients
 from . import oracle
-from .layers import LazyProduct, Value
+from .layers import Value, comparable
 from .limits import Limits, LimitsByNode
+from .noise import Noise, noise_of
 from .problem import Problem, is_single_layer, places
 from .recurrence import ABRUPT, from_threshold, spec_of
 from .training import loss_and_gradient
@@ -42,13 +43,15 @@ class JudgedCall:
 @dataclass
 class CallVerdict:
     """Findings are reasons to reject, in words; none means the same network. `errors` are the
-    largest of gradients over all nodes, by parameter. `wrong_decisions` and their `distance` from a
+    largest of gradients over all nodes, by parameter, and `allowed` their limits where rounding
+    widens them. `wrong_decisions` and their `distance` from a
     threshold are None without an oracle."""
 
     findings: list[str] = field(default_factory=list)
     wrong_decisions: float | None = 0.0
     distance: float | None = 0.0
     errors: dict[str, float] = field(default_factory=dict)
+    allowed: dict[str, float] = field(default_factory=dict)
     firing_rate: float | None = None
 
     @property
@@ -82,10 +85,20 @@ def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdi
         expected = oracle.backward(network, result, upstream_of(problem, result))
         call = replace(call, slack=_slack_of_decays(result, call, limits))
         _judge_gradients(verdict, problem, call, expected, limits)
-        if verdict.findings and (slack := _slack_at_edges(problem, call, limits)):
+        if verdict.findings:
             verdict.findings.clear()
             verdict.errors.clear()
-            _judge_gradients(verdict, problem, replace(call, slack=slack), expected, limits)
+            slack = _slack_at_edges(problem, call, limits) or call.slack
+            call = replace(call, slack=slack)
+            noise = noise_of(
+                network,
+                problem.parameters,
+                call.x,
+                call.spikes,
+                lambda run: upstream_of(problem, run),
+                expected,
+            )
+            _judge_gradients(verdict, problem, call, expected, limits, noise)
     if verdict.passed and problem.loss and call.gradients is not None:
         verdict.findings += _wrong_loss(
             problem, call.gradients, result, limits[network.output.name].gradient
@@ -268,9 +281,6 @@ def moved_in_inference(problem: Problem, before: Statistics, after: Statistics) 
                 yield f"the running {key} of {name} does not stay as it was in an inference"
 
 
-WIDE, PROJECTIONS = 2**21, 16
-"""Entries from which on a gradient is compared by projections, and the number of these."""
-
 MOST_NAMED = 3
 """Most wrong gradients that are named, from the output on: a fault also spoils gradients before
 it."""
@@ -282,25 +292,28 @@ def _judge_gradients(
     call: JudgedCall,
     expected: oracle.Expected,
     limits: LimitsByNode,
+    noise: Noise | None = None,
 ) -> None:
-    """Adds the errors of all gradients to the verdict, with findings on wrong ones."""
+    """Adds the errors of all gradients to the verdict, with findings on wrong ones. `noise` widens
+    limits to what float32 can do."""
     assert call.gradients is not None
     actual, (by_parameters, by_input) = call.gradients, expected
-    names, findings = places(problem.network), []
+    names, findings, noise = places(problem.network), [], noise or {}
     for node, arrays in by_parameters.items():
         suffix = f" of {names[node]}" if names[node] else ""
         for key, right in arrays.items():
             limit = limits[node].bias_gradient if key == "bias" else limits[node].gradient
             name = "recurrent weight" if key == "recurrent" else key
             array = actual.parameters.get(node, {}).get(key)
-            slack = call.slack.get((node, key), 0.0)
-            findings.append(_compare(verdict, key, f"{name}{suffix}", array, right, limit, slack))
+            extra = call.slack.get((node, key), 0.0), noise.get((node, key), 0.0)
+            findings.append(_compare(verdict, key, f"{name}{suffix}", array, right, limit, *extra))
     if actual.input is None and problem.input_grad:
         verdict.errors["input"] = 1.0
         findings.append("the gradient of the input is missing")
     elif actual.input is not None:
-        limit, slack = limits[INPUT].gradient, call.slack.get((INPUT, "input"), 0.0)
-        findings.append(_compare(verdict, "input", "input", actual.input, by_input, limit, slack))
+        limit, place = limits[INPUT].gradient, (INPUT, "input")
+        extra = call.slack.get(place, 0.0), noise.get(place, 0.0)
+        findings.append(_compare(verdict, "input", "input", actual.input, by_input, limit, *extra))
     wrong = [finding for finding in findings if finding]
     if len(wrong) > MOST_NAMED and not is_single_layer(problem.network):
         more = len(wrong) - MOST_NAMED
@@ -319,32 +332,26 @@ def _compare(
     expected: Value,
     limit: float,
     slack: float = 0.0,
+    noise: float = 0.0,
 ) -> str | None:
     """Returns the finding on a gradient, or None, and adds its error to the verdict. `slack` widens
-    the limit by up to MOST_SLACK."""
+    the limit by up to MOST_SLACK, `noise` to its own size. A gradient of zeros may be missing, as
+    that of a recurrent weight in a single step."""
+    if actual is None and not oracle.whole(expected).any():
+        return None
     if actual is None:
         verdict.errors[key] = 1.0
         return f"the gradient of the {name} is missing"
     if actual.shape != expected.shape:
         return f"the gradient of the {name} has shape {actual.shape}, not {expected.shape}"
-    if isinstance(expected, LazyProduct):
-        actual, expected = _projected(actual, expected)
-    if slack and (size := float(np.linalg.norm(expected))):
-        limit += min(slack / size, MOST_SLACK)
+    actual, expected = comparable(actual, expected)
+    if size := float(np.linalg.norm(expected)):
+        wider = max(limit + min(slack / size, MOST_SLACK), noise / size)
+        if wider > limit:
+            limit, verdict.allowed[key] = wider, max(verdict.allowed.get(key, 0.0), wider)
     error, fault = _difference(actual, expected, limit)
     verdict.errors[key] = max(verdict.errors.get(key, 0.0), error)
     return f"the gradient of the {name} {fault}" if fault else None
-
-
-def _projected(actual: np.ndarray, expected: LazyProduct) -> tuple[np.ndarray, np.ndarray]:
-    """Returns both gradients; of wide ones the products with random vectors, to which every entry
-    contributes (Freivalds 1977) and which keep the L2 norm of a difference on average."""
-    if actual.size <= WIDE:
-        return actual, expected.whole()
-    vectors = np.random.default_rng().standard_normal((actual.shape[-1], PROJECTIONS)) / np.sqrt(
-        PROJECTIONS
-    )
-    return actual.astype(np.float64) @ vectors, expected.times(vectors)
 
 
 def _difference(actual: np.ndarray, expected: np.ndarray, limit: float) -> tuple[float, str | None]:

@@ -31,10 +31,31 @@ class LazyProduct:
 
     def times(self, vectors: np.ndarray) -> np.ndarray:
         """The product with `vectors` (K, P): cheap where P is small."""
+        vectors = vectors.astype(self.right.dtype)
         return np.tensordot(self.left, self.right @ vectors, axes=1)
 
 
 Value = np.ndarray | LazyProduct
+WIDE, PROJECTIONS = 2**21, 16
+"""Entries from which on a product is compared by projections, and the number of these."""
+
+
+def comparable(actual: Value, expected: Value) -> tuple[np.ndarray, np.ndarray]:
+    """Returns both; of wide products their products with random vectors, to which every entry
+    contributes (Freivalds 1977) and which keep the L2 norm of a difference on average."""
+    if not isinstance(expected, LazyProduct):
+        assert isinstance(actual, np.ndarray)
+        return actual, expected
+    if prod(expected.shape) <= WIDE:
+        whole = actual.whole() if isinstance(actual, LazyProduct) else actual
+        return whole, expected.whole()
+    scale, random = np.sqrt(PROJECTIONS), np.random.default_rng()
+    vectors = random.standard_normal((expected.shape[-1], PROJECTIONS)) / scale
+    if isinstance(actual, LazyProduct):
+        return actual.times(vectors), expected.times(vectors)
+    return actual.astype(np.float64) @ vectors, expected.times(vectors)
+
+
 Gradient = Mapping[str, Value]
 Passed = Value | tuple[Value, ...]
 Pull = Callable[[np.ndarray], tuple[Gradient, Passed]]
@@ -58,7 +79,7 @@ def summed_windows(gradient: np.ndarray, shape: tuple[int, ...], options: Option
     windows: each entry goes back to its pixel."""
     *outer, height, width = shape
     kernel, stride, padding = options["kernel"], options["stride"], options["padding"]
-    padded = np.zeros((*outer, height + 2 * padding, width + 2 * padding))
+    padded = np.zeros((*outer, height + 2 * padding, width + 2 * padding), gradient.dtype)
     rows, columns = gradient.shape[3:5]
     for i in range(kernel):
         for j in range(kernel):
@@ -91,7 +112,7 @@ def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
     seen = windows(items, options)
     part = max(1, MOST_WINDOWS // prod(seen.shape[2:]))
     parts = [slice(first, first + part) for first in range(0, len(seen), part)]
-    value = np.empty((len(seen), 1, len(weight), *seen.shape[3:5]))
+    value = np.empty((len(seen), 1, len(weight), *seen.shape[3:5]), x.dtype)
     for some in parts:
         value[some] = np.moveaxis(
             np.tensordot(seen[some], weight, axes=([2, 5, 6], [1, 2, 3])), 4, 2
@@ -100,7 +121,7 @@ def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         by_weight, by_x, rows = (
             np.zeros_like(weight),
-            np.empty(items.shape),
+            np.empty_like(items),
             gradient.reshape(value.shape),
         )
         for some in parts:
@@ -152,11 +173,11 @@ def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
     seen = windows(x, options, outside=-np.inf)
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
-        by_x = np.empty(x.shape)
+        by_x = np.empty_like(x)
         for t, step in enumerate(seen):
             # Of equal values, argmax takes the first in row-major order.
             largest = step.reshape(*step.shape[:4], -1).argmax(axis=-1)[..., None]
-            by_window = np.zeros((*step.shape[:4], options["kernel"] ** 2))
+            by_window = np.zeros((*step.shape[:4], options["kernel"] ** 2), x.dtype)
             np.put_along_axis(by_window, largest, gradient[t, ..., None], axis=-1)
             by_x[t : t + 1] = summed_windows(
                 by_window.reshape(1, *step.shape), (1, *x.shape[1:]), options

@@ -18,6 +18,7 @@ from ..core.network import INPUT, Network, Node
 from .layers import LAYERS, Arrays, Gradient, LazyProduct, Pull, Value, statistics
 from .problem import Problem, is_chain
 from .recurrence import by_decay, risen, run, run_backward, slope_of, spec_of
+from .rounding import EXACT, Exact
 
 Spikes = Mapping[str, np.ndarray]
 """Spikes (T, B, *features) by neuron."""
@@ -32,13 +33,15 @@ class Run:
     norms in training, mean and unbiased variance. `lean`: most of it is dropped, and computed again
     from `parameters` and the spikes `forced` for gradients. `wider`: the widening, by neuron, of a
     surrogate's window that ends abruptly. `spread`: by neuron, the L2 norm of the terms of its
-    learned decay's gradient, set by `backward`."""
+    learned decay's gradient, set by `backward`. `arithmetic`: not exact in a run that shows what
+    float32 can do."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
     forced: Spikes = field(default_factory=dict)
     wider: Mapping[str, float] = field(default_factory=dict)
     lean: bool = False
+    arithmetic: Exact = EXACT
     pulls: dict[str, Pull] = field(default_factory=dict)
     potentials: dict[str, np.ndarray] = field(default_factory=dict)
     expected: dict[str, np.ndarray] = field(default_factory=dict)
@@ -90,24 +93,26 @@ def forward(
     on_neuron: Callable[[Run, str], None] = lambda run, neuron: None,
     wider: Mapping[str, float] | None = None,
     on_node: Callable[[Run, Node], None] = lambda run, node: None,
+    arithmetic: Exact = EXACT,
 ) -> Run:
     """Runs `network` on x (T, B, *features), forced on the `spikes` of every neuron if they are
     set. `contrary`: distance from a threshold within which a neuron's decisions are inverted.
     `on_neuron` is called for each neuron and `on_node` for each node, before a lean run drops their
-    inputs. `wider`: see `Run`."""
+    inputs. `wider` and `arithmetic`: see `Run`."""
     result = Run(
-        {INPUT: x.astype(np.float64)},
+        {INPUT: x.astype(arithmetic.dtype)},
         parameters,
         spikes or {},
         wider or {},
         is_lean(network, *x.shape[:2]),
+        arithmetic,
     )
     last_reader = {name: node.name for node in network.nodes for name in node.inputs}
     for node in network.nodes:
         compute(
             result,
             node,
-            exact(parameters, node),
+            exact(parameters, node, arithmetic),
             result.forced.get(node.name),
             (contrary or {}).get(node.name),
         )
@@ -157,9 +162,13 @@ def _is_kept(network: Network, name: str) -> bool:
     )
 
 
-def exact(parameters: Parameters, node: Node) -> Arrays:
-    """The parameters of a node in float64."""
-    return {name: array.astype(np.float64) for name, array in parameters.get(node.name, {}).items()}
+def exact(parameters: Parameters, node: Node, arithmetic: Exact = EXACT) -> Arrays:
+    """The parameters of a node in float64, or rounded as the products with them in another
+    arithmetic."""
+    return {
+        name: arithmetic.array(array.astype(arithmetic.dtype))
+        for name, array in parameters.get(node.name, {}).items()
+    }
 
 
 def compute(
@@ -194,9 +203,10 @@ def _neuron(
         own.get("recurrent"),
         node.options["potentials"],
     )
-    given = None if spikes is None else spikes.astype(np.float64)
-    decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else None
-    v, expected = run(spec, x, given, recurrent, contrary, decay)
+    given = None if spikes is None else spikes.astype(x.dtype)
+    decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else spec.decay
+    decay = result.arithmetic.number(float(decay))
+    v, expected = run(spec, result.arithmetic.array(x), given, recurrent, contrary, decay)
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = (
         v,
@@ -206,11 +216,12 @@ def _neuron(
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         slope = slope_of(spec, v, result.wider.get(node.name, 0.0))
+        slope = result.arithmetic.slope(spec, slope)
         gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials, slope, decay=decay)
         by_own: dict[str, np.ndarray] = {}
         if recurrent is not None:
             by_own["recurrent"] = np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))
-        if decay is not None:
+        if "decay" in own:
             sums = decay_by_parameter(spec, decay) * by_decay(spec, v, s, gradient)
             by_own["decay"], result.spread[node.name] = (
                 sums.sum().reshape(1),
@@ -224,12 +235,14 @@ def _neuron(
 def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
     """Returns the gradients of `Σ output·upstream` in float64, for a run of `network`: by the
     parameters, by node and name, and by the input."""
-    by_value: dict[str, Value] = {network.output.name: upstream.astype(np.float64)}
+    dtype = result.arithmetic.dtype
+    by_value: dict[str, Value] = {network.output.name: upstream.astype(dtype)}
     by_parameter: dict[str, Gradient] = {}
     for node in reversed(network.nodes):
         if node.name not in result.pulls:
             _again(network, result, node)
-        own, gradient = result.pulls[node.name](whole(by_value.pop(node.name)))
+        incoming = result.arithmetic.array(whole(by_value.pop(node.name)))
+        own, gradient = result.pulls[node.name](incoming)
         by_parameter[node.name] = {
             name: own[name] for name in network.parameters.get(node.name, {})
         }
@@ -247,10 +260,12 @@ def _again(network: Network, result: Run, node: Node) -> None:
     """Computes a node and its dropped inputs again; spikes are the forced ones."""
     for before in (network.node(name) for name in node.inputs if name not in result.values):
         if before.kind == "neuron" and not before.options["potentials"]:
-            result.values[before.name] = result.forced[before.name].astype(np.float64)
+            spikes = result.forced[before.name]
+            result.values[before.name] = spikes.astype(result.arithmetic.dtype)
         else:
             _again(network, result, before)
-    compute(result, node, exact(result.parameters, node), result.forced.get(node.name))
+    own = exact(result.parameters, node, result.arithmetic)
+    compute(result, node, own, result.forced.get(node.name))
 
 
 def whole(value: Value) -> np.ndarray:

@@ -33,7 +33,7 @@ def spec_of(neuron: NeuronSpec | Native) -> NeuronSpec:
 def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
     """Returns the spikes that potentials v call for: 0 or 1, or a count up to max_spikes."""
     if spec.max_spikes == 1:
-        return (v >= spec.threshold).astype(np.float64)
+        return (v >= spec.threshold).astype(v.dtype)
     return np.clip(np.floor(v / spec.threshold), 0, spec.max_spikes)
 
 
@@ -74,7 +74,7 @@ def before_synapse(spec: NeuronSpec, i: np.ndarray) -> np.ndarray:
 def risen(spec: NeuronSpec, spikes: np.ndarray) -> np.ndarray:
     """Returns a (T, …), the rise of an adaptive threshold on these spikes; zeros without
     adaptation."""
-    a = np.zeros(spikes.shape)
+    a = np.zeros_like(spikes)
     for t in range(1, len(a) if spec.adaptation else 0):
         a[t] = spec.adaptation_decay * a[t - 1] + spec.adaptation * spikes[t - 1]
     return a

@@ -239,6 +239,7 @@ class RecordedStage(TypedDict):
     passed: bool
     findings: list[Text]
     errors: dict[Text, Finite | None]
+    allowed: NotRequired[dict[Text, Finite]]
     wrong_decisions: Finite | None
     grad_error: Finite | None
     firing_rate: Finite | None

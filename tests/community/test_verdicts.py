@@ -47,6 +47,15 @@ def test_a_forgery_is_named(forged, tmp_path, name):
     assert all("\n" not in sentence for sentence in named)
 
 
+@pytest.mark.parametrize(("allowed", "right"), [({"weight": 4e-5}, True), ({"bias": 4e-5}, False)])
+def test_a_record_says_where_rounding_widened_a_limit(forged, tmp_path, allowed, right):
+    stage = forged.timed("snntorch")["proof"]["stages"][0]
+    stage["errors"]["weight"] = stage["grad_error"] = 3e-5
+    stage["allowed"] = allowed
+    (verdict,) = verify([written(tmp_path, forged.text())], NOW)
+    assert (verdict.faults == []) is right
+
+
 def test_a_proof_of_few_recordings_is_named(tmp_path):
     forged = Forged(text_of(bundle_of(BundleFile(committed("data")))[0]))
     (verdict,) = verify([written(tmp_path, forged.text())], NOW)

@@ -134,6 +134,7 @@ def _numbers(
         # These have slack for rounding.
         if abrupt or key == "decay" or planned.kind is StageKind.TRAINING:
             allowed += MOST_SLACK
+        allowed = max(allowed, stage.get("allowed", {}).get(key, 0.0))
         if error is None or error > allowed:
             text = (
                 f"stage {name!r}: the error of the gradient of {key} is {error}: at most "

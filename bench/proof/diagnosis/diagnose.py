@@ -27,7 +27,7 @@ from ..recurrence import from_threshold, run, spec_of
 from .arrays import of_arrays
 from .constants import constants_of
 from .fitting import fit_decisions, misfit_of, shortest, wrong_decisions
-from .gradients import BETTER, FAR_BETTER, first_best, of_gradients, worded
+from .gradients import BETTER, FAR_BETTER, first_best, of_gradients, reads_wrong, worded
 from .hypotheses import (
     Evidence,
     Hypothesis,
@@ -310,6 +310,7 @@ def _of_decisions(e: Evidence) -> str | None:
         (fit, c)
         for fit, c in fits
         if wrong_decisions(c.supposed(e, fit.p), e.limit.distance).mean() <= FAR_BETTER * before
+        and reads_wrong(e, c, fit.p)
     ]
     if fits:
         fit, constant = min(fits, key=lambda pair: (pair[0].broken, -pair[0].freedom))

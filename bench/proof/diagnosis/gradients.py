@@ -39,6 +39,7 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
         backward = BACKWARD_CONSTANTS if forward_right and not scaled_alike(e, right) else ()
         for constants in ((), (slope, *constants_of(e)), backward, others):
             fits = [(*fit_gradients(e, constant), constant) for constant in constants]
+            fits = [fit for fit in fits if reads_wrong(e, fit[2], fit[1])]
             tried += [(misfit, worded(e, constant, p, misfit)) for misfit, p, constant in fits]
             misfit, text = first_best(tried)
             if misfit <= 1:
@@ -62,6 +63,11 @@ def first_best(scores: list[tuple[float, str]]) -> tuple[float, str]:
     TF32 and fp16 can look alike."""
     lowest = min((score for score, _ in scores), default=np.inf)
     return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, ""))
+
+
+def reads_wrong(e: Evidence, constant: Constant, p: float) -> bool:
+    """Tells if a sentence that shows p beside the right value shows another number."""
+    return "{p}, not {right}" not in constant.text or f"{p:.6g}" != f"{constant.right(e):.6g}"
 
 
 def worded(e: Evidence, constant: Constant, p: float, misfit: float | None = None) -> str:
