@@ -3,7 +3,7 @@ float32 on the framework's spikes, each rounded at random.
 
 Unlike a limit from sizes, this sees sums that cancel, steep surrogates and gradients of few
 numbers. Of 15,000 gradients of plain loops in torch, with all resets and surrogates and slopes up
-to 100, the farthest was 2.8 times as far as the runs (tests/proof/test_sweep.py).
+to 100, the farthest was 2.8 times as far as the runs.
 """
 
 from collections.abc import Callable
