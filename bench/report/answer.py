@@ -201,7 +201,8 @@ def _certainty(best: Row, tied: Sequence[Row], others: int) -> str:
     assert best.standing is not None
     if not others:
         return "How sure: there is no other case to compare it with."
-    same = f"All {others + 1} were proved to compute the same network."
+    all_of_them = "Both" if others == 1 else f"All {others + 1}"
+    same = f"{all_of_them} were proved to compute the same network."
     if best.standing.note:
         return f"How sure: not at all ({best.standing.note}). {same}"
     flags = list(dict.fromkeys(flag for row in (best, *tied) for flag in row.quality))
