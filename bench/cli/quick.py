@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -16,16 +16,21 @@ from ..report.table import Table
 from ..runner.budget import Budget
 from ..runner.planning import Plan, quick_plan
 from ..runner.progress import execute_shown
+from ..workloads import WORKLOADS
+from ..workloads.layers import linear_lif
+from ..workloads.perceptrons import mlp
 from . import exit_codes
 from .console import messages, output, say
 from .options import (
     NEURON_HELP,
     Adapters,
+    Axes,
     Fresh,
     Json,
     Names,
     Out,
     Size,
+    axis_settings,
     option_settings,
     parse_seconds,
     tell_left_out,
@@ -43,7 +48,23 @@ def quick(
     neurons: Size = 256,
     time_steps: Size = 50,
     batch: Size = 16,
-    layers: Size = 1,
+    layers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Linear maps.", show_default="1, and 3 with --inputs or --outputs"
+        ),
+    ] = None,
+    inputs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Values of a time step, as 700 in 700 → 256 → 256 → 20."),
+    ] = None,
+    outputs: Annotated[
+        int | None, typer.Option(min=1, help="Neurons of the last layer, as 20 there.")
+    ] = None,
+    workload: Annotated[
+        str, typer.Option(help=f"{', '.join(WORKLOADS)}.", show_default="linear-lif, or mlp")
+    ] = "",
+    axes: Axes = [],
     neuron: Annotated[str, typer.Option(help=NEURON_HELP)] = "soft",
     precision: Annotated[str, typer.Option(help="fp32, tf32, bf16, fp16 or amp-bf16.")] = "fp32",
     device: Annotated[
@@ -88,9 +109,10 @@ def quick(
     until --timeout or --fresh measures the framework again.
     """
     budget = Budget(parse_seconds("--within", within) - REPORT_S) if within else Budget()
-    sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch, "layers": layers}
-    where = {"device": device} if device else {}
-    given = option_settings([neuron], precision=precision, **sizes, **where)
+    network = _network(workload, layers, inputs, outputs, neurons)
+    chosen = {"precision": precision, "time_steps": time_steps, "batch": batch, **network}
+    chosen |= {"device": device} if device else {}
+    given = axis_settings(axes, option_settings([neuron], **chosen))
     given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
     plan = quick_plan(given, adapter, blocks, threads)
@@ -102,7 +124,8 @@ def quick(
     mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
     sentences, not_measured = answer(mine), _without_record(plan, mine)
     if not interrupted:
-        words = [*(names or []), *_options(neuron, precision, device, sizes)]
+        words = [*(names or []), *_options({"neuron": neuron, **chosen})]
+        words += [word for text in axes for word in ("--set", text)]
         words += ["--threads", str(threads)] if threads is not None else []
         words += [word for reference in adapter for word in ("--adapter", reference)] + (
             ["--out", str(out)] if out else []
@@ -164,9 +187,20 @@ def _what_next(
         yield f"For {why}, also on a machine that is less busy: {next_command}"
 
 
-def _options(neuron: str, precision: str, device: str, sizes: dict[str, int]) -> list[str]:
+def _network(
+    workload: str, layers: int | None, inputs: int | None, outputs: int | None, neurons: int
+) -> dict[str, Any]:
+    """Returns the axes of the network; with `inputs` or `outputs` it is an `mlp` of three
+    layers."""
+    widths = {"inputs": inputs, "outputs": outputs}
+    widths = {name: width for name, width in widths.items() if width is not None}
+    workload = workload or (mlp.name if widths else linear_lif.name)
+    layers = layers or (3 if workload == mlp.name else 1)
+    return {"workload": workload, "layers": layers, "neurons": neurons, **widths}
+
+
+def _options(chosen: dict[str, Any]) -> list[str]:
     """Returns the options that describe the network."""
-    words = {"neuron": neuron, "precision": precision, "device": device, **sizes}
-    usual = {"neuron": "soft", "precision": "fp32", "device": ""}
-    named = [(name, value) for name, value in words.items() if value != usual.get(name)]
+    usual = {"neuron": "soft", "precision": "fp32", "workload": linear_lif.name}
+    named = [(name, value) for name, value in chosen.items() if value != usual.get(name)]
     return [word for name, value in named for word in (f"--{name.replace('_', '-')}", str(value))]

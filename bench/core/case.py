@@ -47,6 +47,8 @@ SIZES = {
     "image": "I",
     "classes": "K",
     "samples": "S",
+    "inputs": "in",
+    "outputs": "out",
 }
 """Axes along which a case gets bigger, each with its letter."""
 
@@ -127,6 +129,8 @@ class Case:
     network: str = ABSENT
     parallel: str = ABSENT
     ranks: int = ABSENT
+    inputs: int = _of_some()
+    outputs: int = _of_some()
 
     @property
     def variant(self) -> Variant:

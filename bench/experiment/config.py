@@ -132,6 +132,8 @@ class Grid(_Table):
     )
     parallel: list[Parallel] = _axis("data", "what ranks share: items of the batch, or time steps")
     ranks: list[Ranks] = _axis(1, "processes (of JAX: devices) that compute a case together")
+    inputs: list[Count] = _axis(700, "values of a time step that enter an mlp")
+    outputs: list[Count] = _axis(20, "neurons of an mlp's last layer")
 
 
 class Container(_Table):

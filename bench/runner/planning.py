@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.mistakes import ConfigError
-from ..core.case import NO_NETWORK, Case
+from ..core.case import NO_NETWORK, Case, sizes, unusual
 from ..core.jobs import Inquiry, Task
 from ..core.variant import ALL, VariantPattern, parse_variants
 from ..environments.inventory import Inventory, WorkerEnvironment, take_inventory
@@ -213,8 +213,9 @@ def quick_plan(
     if threads is None:
         threads = 1 if case.device_type == "cpu" else 0
     plan.experiment.measure.threads = threads
-    sizes = f"N{case.neurons}-T{case.time_steps}-B{case.batch}-L{case.layers}"
-    name = f"quick-{case.neuron_label}-{sizes}-{case.precision}-{case.device}"
+    workload = "" if case.workload == Case.workload else case.workload
+    network = case.neuron_label, workload, sizes(case).replace("=", ""), unusual(case)
+    name = "-".join(filter(None, ("quick", *network, case.precision, case.device)))
     plan.experiment.name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100]
     return plan
 

@@ -4,13 +4,13 @@ from ..core.case import Case
 from .base import Workload
 from .convnets import alexnet, cifar_large, cifar_medium, cifar_small
 from .layers import conv_lif, lif, linear_lif, one_layer, recurrent_lif
-from .perceptrons import data, frames_mlp, mnist_mlp
+from .perceptrons import data, frames_mlp, mlp, mnist_mlp
 from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
 from .user_network import user_network
 
 LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
 NETWORKS = (
-    *(frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
+    *(mlp, frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
 )
 WORKLOADS: dict[str, Workload] = {

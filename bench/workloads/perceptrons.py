@@ -1,9 +1,9 @@
-"""Perceptrons: `mnist-mlp`, `frames-mlp`, and `data`, which delivers the frames that the second
-learns from.
+"""Perceptrons: `mlp`, `mnist-mlp`, `frames-mlp`, and `data`, which delivers the frames that the
+last learns from.
 
-`mnist-mlp` is 784-1000-10, the network of snnTorch's tutorial for IPUs, which has batches of 128
-and 25 steps. `frames-mlp` is 100-128-128-128-35 on frames of sounds, the network of the known
-comparison of caches for event data.
+`mlp` has the widths of its case. `mnist-mlp` is 784-1000-10, the network of snnTorch's tutorial for
+IPUs, which has batches of 128 and 25 steps. `frames-mlp` is 100-128-128-128-35 on frames of sounds,
+the network of the known comparison of caches for event data.
 """
 
 from snnbench.kernels.spec import NeuronSpec
@@ -14,6 +14,21 @@ from ..core.network import INPUT, Network, Node
 from ..core.variant import VARIANT_FIELDS, Variant
 from .base import workload
 from .builder import Builder
+
+
+@workload(
+    "mlp",
+    axes=("layers", "inputs", "neurons", "outputs", "bias"),
+    small={"time_steps": 37, "batch": 3, "inputs": 61, "neurons": 97, "outputs": 31},
+)
+def mlp(case: Case) -> Network:
+    """Layers of a linear map and neurons: `inputs`, then `neurons` in all layers but the last, then
+    `outputs`."""
+    net = Builder(case, (case.inputs,))
+    for width in [case.neurons] * (case.layers - 1) + [case.outputs]:
+        net.linear(width, bias=case.bias)
+        net.neuron()
+    return net.network
 
 
 @workload(

@@ -10,6 +10,7 @@ import pytest
 from support.paths import FAULTY
 
 from snnbench.cli import quick as quick_module
+from snnbench.common.mistakes import ConfigError
 from snnbench.experiment.setting import Option
 from snnbench.runner import execute, live_set, planning
 from snnbench.runner.budget import LEAST_PASSES, Budget
@@ -149,6 +150,47 @@ def test_a_folder_is_named_for_the_network():
 
 
 @pytest.mark.parametrize(
+    ("options", "widths"),
+    [
+        (["--inputs", 61], (3, 61, 31, 20)),
+        (["--inputs", 61, "--outputs", 7, "--layers", 2], (2, 61, 31, 7)),
+        (["--workload", "mlp", "--set", "grid.inputs=[13]"], (3, 13, 31, 20)),
+    ],
+)
+def test_layers_have_the_widths_that_are_asked_for(snnbench, monkeypatch, options, widths):
+    """No run: the plan is what the options decide."""
+    plans = []
+    plan = quick_module.quick_plan
+
+    def planned(*given):
+        plans.append(plan(*given))
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(quick_module, "quick_plan", planned)
+    assert snnbench("quick", "numpy", *NUMPY, "--neurons", 31, *options).exit_code == 2
+    (case,) = [planned.case for planned in plans[0].cases]
+    assert (case.layers, case.inputs, case.neurons, case.outputs) == widths
+    name = plans[0].experiment.name
+    assert name.startswith("quick-soft-mlp-N31-T50-B16-L") and f"-in{case.inputs}-" in name
+
+
+def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
+    monkeypatch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms"})
+    sizes = ["--inputs", 61, "--outputs", 7, "--neurons", 31, "--time-steps", 37, "--batch", 3]
+    ended = snnbench(
+        "quick", "numpy", *NUMPY, *sizes, "--device", "cpu", "--blocks", 1, "--out", "out"
+    )
+    assert ended.exit_code == 0, ended.stderr
+    assert (
+        "mlp · cpu · fp32 · 3 layers · 61 inputs · N = 31 · 7 outputs · T = 37 · B = 3"
+        in ended.stdout
+    )
+    assert ended.rows[0]["inputs"] == "61" and ended.rows[0]["outputs"] == "7"
+    command = ended.stdout.splitlines()[-1]
+    assert " --layers 3 --neurons 31 --inputs 61 --outputs 7 " in command
+
+
+@pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["a b"], "argument a b: must look like"),
@@ -160,6 +202,12 @@ def test_a_folder_is_named_for_the_network():
             "table of a neuron's fields; did you mean neurons = 97?",
         ),
         (["torch", "--neuron", "sofd"], "--neuron sofd: must be one of"),
+        (["torch", "--workload", "mlq"], "--workload mlq: must be one of linear-lif, lif, "),
+        (
+            ["torch", "--workload", "conv-lif", "--inputs", "7"],
+            "--inputs 7: means nothing for conv-lif; leave it out",
+        ),
+        (["torch", "--set", "grid.framework=jax"], "--set grid.framework=jax: frameworks are"),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
         (["snntorch-ipu"], "config: no planned case can run here: snntorch-ipu: "),
     ],

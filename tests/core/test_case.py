@@ -45,6 +45,8 @@ LATER |= {
     "pinned": True,
     "augment": True,
     "behind": "fused",
+    "inputs": 61,
+    "outputs": 7,
     "parallel": "time",
     "ranks": 2,
 }

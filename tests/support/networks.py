@@ -97,5 +97,7 @@ def sized(workload: str, **changes) -> Case:
         classes=10,
         norm=True,
         neurons=97,
+        inputs=61,
+        outputs=7,
     )
     return WORKLOADS[workload].small_case(WORKLOADS[workload].canonical(case), **changes)

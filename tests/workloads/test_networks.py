@@ -61,6 +61,13 @@ def test_at_the_published_sizes_a_network_has_the_published_parameters(workload)
     assert network.shapes[network.output.name] == (classes,)
 
 
+def test_an_mlp_has_the_widths_that_it_is_given():
+    case = Case("torch", workload="mlp", inputs=700, outputs=20, neurons=256, layers=3)
+    network = workload_of(case).network(workload_of(case).canonical(case))
+    shapes = [shapes["weight"] for name, shapes in network.parameters.items()]
+    assert shapes == [(256, 700), (256, 256), (20, 256)] and len(network.neurons) == 3
+
+
 def test_every_network_is_listed_once():
     assert {each.name for each in NETWORKS} >= set(PUBLISHED) and len(WORKLOADS) == len(
         {*WORKLOADS}

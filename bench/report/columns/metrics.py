@@ -466,5 +466,6 @@ METRICS: tuple[Metric, ...] = (
     *WORK,
     *_case_metrics("parallel", "ranks"),
     *RANKS,
+    *_case_metrics("inputs", "outputs"),
 )
 """The metrics in the order of results.csv, which users' scripts read."""

@@ -34,7 +34,7 @@ SIZES = (
         "workload",
         "threads",
     ),
-    *("width", "image", "classes", "norm", "loss", "optimizer"),
+    *("width", "image", "inputs", "outputs", "classes", "norm", "loss", "optimizer"),
 )
 """Axes in which the cases of a panel may differ; a panel has one neuron and one precision."""
 OF_DATA = (

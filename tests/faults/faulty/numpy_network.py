@@ -122,6 +122,10 @@ class NumpyProgram(Program):
         last, spikes = list(self.forward(x).borders.items())[-1]
         return NumpyResult(x=x, borders={last: spikes}, output=spikes)
 
+    def evaluate(self, x):
+        result = self.forward(x)
+        return NumpyResult(x=x, borders=result.borders, output=result.output)
+
     def step(self, x, upstream):
         result = self.backward(self.forward(x), upstream)
         return self.optimize(result)
