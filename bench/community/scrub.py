@@ -21,7 +21,16 @@ LEFT_OUT = "its words are left out"
 
 FIELDS = (
     *("snnbench", "git_commit", "case_id", "case", "set", "block", "live_set", "attempt"),
-    *("done_key", "status", "reason", "parts", "proof", *Reported.model_fields, "ceilings"),
+    *(
+        "done_key",
+        "recordings",
+        "status",
+        "reason",
+        "parts",
+        "proof",
+        *Reported.model_fields,
+        "ceilings",
+    ),
     *("warnings", "exit_code", "signal", "adapter", "environment", "machine", "measure"),
     *("monitor", "started_at", "duration_s", "overhead_s"),
 )

@@ -14,7 +14,7 @@ OVERFLOW_Y, OVERFLOW_US = 240, 1 << 13
 
 
 class EventFiles(Recordings):
-    """The files of one folder, in the order of `place`: a folder's own order depends on the
+    """The files of one folder, in the order of `order`: a folder's own order depends on the
     system."""
 
     suffix: str
@@ -23,7 +23,7 @@ class EventFiles(Recordings):
         super().__init__(data, path)
         if not path.is_dir():
             raise ConfigError(f"{path}: there is no such folder")
-        self.paths = sorted(path.glob(f"*/*{self.suffix}"), key=self.place)
+        self.paths = sorted(path.glob(f"*/*{self.suffix}"), key=self.order)
         if not self.paths:
             raise ConfigError(
                 f"{path}: holds no folders with *{self.suffix} files, as those of {data.name} do"
@@ -32,8 +32,11 @@ class EventFiles(Recordings):
 
     @staticmethod
     @abstractmethod
-    def place(path: Path) -> tuple[str, str]:
+    def order(path: Path) -> tuple[str, str]:
         """Returns the sort key of a file: parts of its path."""
+
+    def place(self, number: int) -> str:
+        return str(self.paths[number])
 
     def files(self, count: int) -> list[Path]:
         return self.paths[:count]
@@ -55,10 +58,10 @@ class Saccades(EventFiles):
     """N-MNIST: `CLASS/NUMBER.bin`, five bytes for each event. They are in the order of MNIST's
     numbers; by class the first thousands would be zeros."""
 
-    suffix = ".bin"
+    suffix, unit, unit_us = ".bin", "microseconds", 1.0
 
     @staticmethod
-    def place(path: Path) -> tuple[str, str]:
+    def order(path: Path) -> tuple[str, str]:
         return path.name, path.parent.name
 
     def _class_name(self, path: Path) -> str:
@@ -84,10 +87,10 @@ class Gestures(EventFiles):
     """DVS Gesture: `USER_LIGHT/CLASS.npy`, an array (events, 4) of x, y, polarity and
     milliseconds."""
 
-    suffix = ".npy"
+    suffix, unit, unit_us = ".npy", "milliseconds", 1e3
 
     @staticmethod
-    def place(path: Path) -> tuple[str, str]:
+    def order(path: Path) -> tuple[str, str]:
         return path.parent.name, path.name
 
     def _class_name(self, path: Path) -> str:
@@ -112,6 +115,11 @@ class Gestures(EventFiles):
             raise ConfigError(
                 f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and "
                 "milliseconds"
+            )
+        if not np.isfinite(content[:, :3]).all():
+            event, column = (int(place) for place in np.argwhere(~np.isfinite(content[:, :3]))[0])
+            raise ConfigError(
+                f"{path}: event {event} has {'xyp'[column]} = {content[event, column]}"
             )
         x, y, p, t = content.T
         events = Events(

@@ -30,6 +30,9 @@ class Recordings(ABC):
 
     labels: np.ndarray
     """Classes (recordings,), int64."""
+    unit: str
+    unit_us: float
+    """The unit of times in its files, and its microseconds."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -41,6 +44,10 @@ class Recordings(ABC):
     def events(self, count: int) -> Iterator[Events]:
         """Yields the events of the first `count` recordings."""
         return map(self.one, range(count))
+
+    @abstractmethod
+    def place(self, number: int) -> str:
+        """Returns words for a recording: its file, and its number there."""
 
     @abstractmethod
     def files(self, count: int) -> list[Path]:

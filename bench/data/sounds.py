@@ -23,6 +23,8 @@ CHUNK = 256
 class Sounds(Recordings):
     """One file, open as long as this object exists."""
 
+    unit, unit_us = "seconds", 1e6
+
     def __init__(self, data: DataSet, path: Path) -> None:
         super().__init__(data, path)
         try:
@@ -54,6 +56,9 @@ class Sounds(Recordings):
     def events(self, count: int) -> Iterator[Events]:
         for first in range(0, count, CHUNK):
             yield from self._between(first, min(first + CHUNK, count))
+
+    def place(self, number: int) -> str:
+        return f"{self.path}: recording {number}"
 
     def files(self, count: int) -> list[Path]:
         return [self.path]
@@ -102,7 +107,13 @@ class Sounds(Recordings):
             raise ConfigError(f"{self.path}: {name} is damaged: {error}") from None
 
     def _foreign(self, name: str) -> ConfigError:
-        fault = "is missing" if name not in self.file else "has another form"
+        fault = "is missing" if name not in self.file else _form(self.file[name])
         return ConfigError(
             f"{self.path}: {name} {fault}: it must hold {FORMS[name]} for every recording"
         )
+
+
+def _form(data: Any) -> str:
+    if not hasattr(data, "shape"):
+        return "is a group"
+    return f"has the form {tuple(data.shape)} of {data.dtype}"

@@ -95,6 +95,9 @@ def compare_sets(
         _beyond(by_key, old_by_key),
     )
     comparison.versions = _versions(pairs)
+    read = [{old.first.recordings, now.first.recordings} for old, now in pairs]
+    if others := sum(len(each - {None}) > 1 for each in read):
+        comparison.doubts.append(f"{units.counted(others, 'case')} read other recordings")
     comparison.shift = common_shift(timed) if times else None
     comparison.canary = canary_ratio(*sides) if same_machine else None
     if (

@@ -34,14 +34,27 @@ def image_of(environment: Facts) -> str:
     return str((environment.get("image") or {}).get("digest") or "none").removeprefix("sha256:")
 
 
-def done_key(measure: Facts, adapter: Facts, environment: Facts, machine: Facts) -> str:
-    """Returns a hash of all of it. The number of blocks does not count."""
+def done_key(
+    measure: Facts,
+    adapter: Facts,
+    environment: Facts,
+    machine: Facts,
+    recordings: str | None = None,
+) -> str:
+    """Returns a hash of all of it. The number of blocks does not count. `recordings` is their
+    content, None for a network or if it is not known."""
     parts = [_settings(measure), *made_of(adapter, environment), machine["hash"]]
+    parts += [] if recordings is None else [recordings]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def differences(
-    was: Record, measure: Facts, adapter: Facts, environment: Facts, machine: Facts
+    was: Record,
+    measure: Facts,
+    adapter: Facts,
+    environment: Facts,
+    machine: Facts,
+    recordings: str | None = None,
 ) -> Iterator[str]:
     """Yields the differences from a record in words: `torch 2.13.0 → 2.14.0`."""
     old, new = made_of(was.adapter, was.environment), made_of(adapter, environment)
@@ -63,6 +76,9 @@ def differences(
         yield "another container image"
     if was.machine.get("hash") != machine["hash"]:
         yield "another machine"
+    if was.recordings != recordings:
+        known = was.recordings is not None
+        yield "other recordings" if known else "its record does not say which recordings it read"
     before, now = _settings(was.measure), _settings(measure)
     for name in dict.fromkeys([*before, *now]):
         if before.get(name) != now.get(name):

@@ -145,6 +145,7 @@ class RecordedCase(_StrictRecord):
     live_set: schema.LiveSet | None = None
     attempt: schema.Count = 1
     done_key: schema.DoneKey
+    recordings: Annotated[schema.Label | None, OMIT_NONE] = None
     status: schema.Status
     reason: schema.Text | None = None
     traceback: schema.Text | None = None
@@ -158,7 +159,8 @@ class Record(Reported, RecordedCase):
 
     A block is one set of fresh processes. `live_set` names the processes that were alive together:
     their slots of one pass were measured within the same second or so. `set` names the result
-    folder, in which blocks are numbered. `git_commit` is that of snnbench's checkout. `traceback`
+    folder, in which blocks are numbered. `recordings` identifies the content that a case of data
+    read; it is not known if it is missing. `git_commit` is that of snnbench's checkout. `traceback`
     begins at the first line of the adapter's file. A record is refused if its parts contradict it,
     or if `case_id` is not that of its case.
     """

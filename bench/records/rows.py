@@ -183,10 +183,11 @@ class Row:
 def comparison_group(row: Row) -> Group:
     """Returns the key of rows that differ in the framework only, cores and machine included.
 
-    Rows that were proved by looser rules have a key of their own.
+    Rows that were proved by looser rules, or read other recordings, have a key of their own.
     """
     network = [(name, value) for name, value in row.axes.items() if name not in VARIANT_FIELDS]
-    return (*machine_of(row.first), row.first.measure["threads"], *network, *row.loosened)
+    read = [row.first.recordings] if row.first.recordings else []
+    return (*machine_of(row.first), row.first.measure["threads"], *network, *read, *row.loosened)
 
 
 def machine_of(record: Record) -> tuple[str, str]:

@@ -17,7 +17,11 @@ from .words import (
     kind_of,
     rank_of,
     reason_of,
+    recordings_text,
 )
+
+APPENDED = ("machine", "recordings")
+"""Conditions that the appendix describes."""
 
 
 class Conditions:
@@ -30,11 +34,13 @@ class Conditions:
         self.groups = list(grouped(rows, comparison_group).values())
         in_words = [(group, self._in_words(group[0])) for group in self.groups]
         self._parts = {id(row): parts for group, parts in in_words for row in group}
-        axes = (*CONDITIONS, "threads", "machine", "loosened")
+        axes = (*CONDITIONS, "threads", *APPENDED, "loosened")
         texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in axes}
         self.varying_axes = [axis for axis in texts if len(texts[axis]) > 1]
         same = [
-            next(iter(texts[axis])) for axis in texts if len(texts[axis]) == 1 and axis != "machine"
+            next(iter(texts[axis]))
+            for axis in texts
+            if len(texts[axis]) == 1 and axis not in APPENDED
         ]
         self.fixed = [text for text in same if text is not None]
 
@@ -43,7 +49,9 @@ class Conditions:
         threads = cores_text(row.first.measure["threads"])
         parts = {axis: axis_of(axis).say(row.axes[axis]) for axis in CONDITIONS if axis in row.axes}
         loosened = {"loosened": f"proved with {', '.join(row.loosened)}"} if row.loosened else {}
-        return parts | {"threads": threads, "machine": machine} | loosened
+        read = row.first.recordings
+        recordings = {"recordings": recordings_text(read)} if read else {}
+        return parts | {"threads": threads, "machine": machine} | recordings | loosened
 
     def parts(self, row: Row) -> dict[str, str]:
         """Returns the conditions of the row's group in words, by axis, without axes its workload
@@ -60,8 +68,9 @@ class Conditions:
         return " · ".join(self.varying(row))
 
     def full(self, row: Row) -> str:
-        """Returns all conditions of the row's group; seed and machine only if they vary."""
-        left_out = {"seed", "machine"} - set(self.varying_axes)
+        """Returns all conditions of the row's group; seed, machine and recordings only if they
+        vary."""
+        left_out = {"seed", *APPENDED} - set(self.varying_axes)
         return " · ".join(text for axis, text in self.parts(row).items() if axis not in left_out)
 
     def name(self, row: Row) -> str:

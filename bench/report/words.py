@@ -77,6 +77,14 @@ def cores_text(threads: int) -> str:
     return {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores")
 
 
+def recordings_text(recordings: str | None) -> str:
+    """Returns the content of a record's recordings in words, a hash by its first digits."""
+    if recordings is None:
+        return "recordings not known"
+    kind, _, digest = recordings.partition(":")
+    return f"recordings {digest[:8] if kind == 'sha256' else recordings}"
+
+
 MEANINGS = {
     "ok": "proved and measured",
     "unsupported": "the framework cannot do this, or not this network",

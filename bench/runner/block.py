@@ -184,7 +184,7 @@ class Block:
             self.unfinished.append(planned)
         material, outcome = self.launcher.material(planned)
         self.spent.append(outcome.cpu_seconds if outcome.duration_s else 0.0)
-        if failure := self.launcher.failed_oracles.get(material):
+        if failure := self.launcher.failure(planned, material):
             return EndedCase(planned, started, failure, outcome)
         try:
             worker = self.launcher.start(planned, self.number, material, limit)

@@ -39,8 +39,8 @@ class Done:
     machine: dict[str, Any]
 
     def key(self, planned: PlannedCase) -> str:
-        """A hash of settings, framework, packages, adapter files and machine; a record counts only
-        with the same hash."""
+        """A hash of settings, framework, packages, adapter files, machine and recordings; a record
+        counts only with the same hash."""
         return done_key(*self._made_of(planned))
 
     def result(self, planned: PlannedCase, block: int) -> Record | None:
@@ -88,12 +88,13 @@ class Done:
 
     def _made_of(
         self, planned: PlannedCase
-    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any], str | None]:
         return (
             self.measure.model_dump(),
             planned.adapter.recorded,
             planned.environment.facts,
             self.machine,
+            planned.recordings,
         )
 
 

@@ -353,6 +353,7 @@ class Runner:
             live_set=ended.live_set,
             attempt=earlier.attempt + 1 if earlier else 1,
             done_key=key,
+            recordings=planned.recordings,
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             stderr_tail="" if ended.folded["status"] == "ok" else outcome.output_tail,

@@ -7,6 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from ..core.datasets import SYNTHETIC, form_of
+from ..data.content import content_of
 from ..data.files import Shelf
 from ..executors.executor import Executor
 from ..executors.launch import Launched, Outcome, Surroundings, launch
@@ -18,6 +20,13 @@ from ..proof.problem import problem_id
 from ..records.store import ResultFolder
 from .outcome import last_line, verdict
 from .planning import PlannedCase
+
+Material = tuple[Path, str | None, int | None]
+
+
+def _key(planned: PlannedCase, material: Path) -> Material:
+    """Returns what cases share that are judged by the same material."""
+    return material, planned.case.dataset, planned.case.samples
 
 
 class Launcher:
@@ -38,7 +47,8 @@ class Launcher:
         self.executor, self.memory_bytes = executor, memory_bytes
         self.scratch, self.compiled = scratch / "workers", scratch / "compiled"
         self.null_s: dict[Executor, float] = {}
-        self.failed_oracles: dict[Path, dict[str, Any]] = {}
+        self.failures: dict[Material, dict[str, Any] | None] = {}
+        """Fields of the records of all cases of a material, if it failed."""
         self._whole: set[Path] = set()
         self._problems: dict[Path, bytes] = {}
         self._caches: dict[str, Path] = {}
@@ -70,14 +80,20 @@ class Launcher:
         surroundings = self._surroundings("cpu", self.executor, [self.scratch])
         return Launched("judge", {"threads": self.measure.threads}, surroundings)
 
+    def failure(self, planned: PlannedCase, material: Path) -> dict[str, Any] | None:
+        """Returns the fields of a case's record if its material failed, else None."""
+        return self.failures.get(_key(planned, material))
+
     def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
         """Returns the folder of a case's recordings, or the file with the oracle's free run of its
-        problem. Missing ones are made once in a run: recordings here, a free run by a worker."""
+        problem. Missing ones are made once in a run: recordings here, a free run by a worker, which
+        inspects real recordings too."""
         if planned.case.delivers_data:
-            return self.recordings.of(planned.case), Outcome()
+            folder = self.recordings.of(planned.case)
+            return folder, self._inspected(planned, folder)
         path = self._problem(planned)
         self.restore(path)
-        if path.exists() or path in self.failed_oracles:
+        if path.exists() or _key(planned, path) in self.failures:
             self._remember(path)
             return path, Outcome()
         made = self.scratch / path.name
@@ -96,8 +112,26 @@ class Launcher:
                 reason += f" {last_line(outcome)}"
             # No framework crashed, so a crash of the oracle is an error of the run.
             status = "error" if ended["status"] in ("ok", "crash") else ended["status"]
-            self.failed_oracles[path] = {"status": status, "reason": reason}
+            self.failures[_key(planned, path)] = {"status": status, "reason": reason}
         return path, outcome
+
+    def _inspected(self, planned: PlannedCase, folder: Path) -> Outcome:
+        """Inspects the recordings of a case in a process, once in a run if they are real, and that
+        they are still those of the plan."""
+        case, key = planned.case, _key(planned, folder)
+        if case.dataset.startswith(SYNTHETIC):
+            return Outcome()
+        outcome = Outcome()
+        if key not in self.failures:
+            surroundings = self._surroundings("cpu", self.executor)
+            outcome = launch("recordings", planned.task(material=folder).as_dict(), surroundings)
+            ended = verdict(outcome, "cpu")
+            failed = {"status": ended["status"], "reason": ended["reason"]}
+            self.failures[key] = None if ended["status"] == "ok" else failed
+        if planned.recordings != content_of(case, folder):
+            reason = f"{form_of(case.dataset).file(folder)}: was changed during the run"
+            self.failures[key] = {"status": "error", "reason": reason}
+        return outcome
 
     def restore(self, path: Path) -> None:
         """Restores the file of a problem if a worker changed it: the judge and later workers read

@@ -12,6 +12,7 @@ from ..common.mistakes import ConfigError
 from ..core.case import NO_NETWORK, Case, sizes, unusual
 from ..core.jobs import Inquiry, Task
 from ..core.variant import ALL, VariantPattern, parse_variants
+from ..data.content import content_of
 from ..environments.inventory import Inventory, WorkerEnvironment, take_inventory
 from ..environments.versions import controls_of
 from ..executors.executor import Executor
@@ -59,6 +60,8 @@ class PlannedCase:
     environment: WorkerEnvironment
     status: str | None = None
     reason: str | None = None
+    recordings: str | None = None
+    """The content of the recordings that the case reads; None for a network."""
 
     @property
     def id(self) -> str:
@@ -185,6 +188,11 @@ def load_plan(
     )
     planned = plan_cases(select(cases, only) if only else cases, inventory)
     planned = [_with_cores(each, experiment.measure) for each in planned]
+    real = Path(experiment.data.folder) if experiment.data.folder else None
+    planned = [
+        replace(each, recordings=content_of(each.case, real)) if each.case.delivers_data else each
+        for each in planned
+    ]
     if not planned:
         if left_out and not only:
             first = inventory.adapters[left_out[0]]

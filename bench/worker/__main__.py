@@ -126,6 +126,20 @@ def free(job: Job, emit: Emit) -> None:
         write_free_run(task.case, task.free_run)
 
 
+def recordings(job: Job, emit: Emit) -> None:
+    """Reads all recordings of a case, so that wrong ones are named before anything is measured."""
+    from ..common.mistakes import ConfigError
+    from ..data.reading import inspect
+
+    task = Task.from_dict(job)
+    emit({"part": "problem"})
+    try:
+        inspect(task.case.dataset, task.recordings, task.case.samples)
+        emit({"part": "problem", "status": "ok"})
+    except ConfigError as error:
+        emit({"part": "problem", "status": "build_error", "reason": str(error)})
+
+
 def ceilings(job: Job, emit: Emit) -> None:
     from ..measure.ceilings import calibrate_device
 
@@ -187,7 +201,10 @@ def null(job: Job, emit: Emit) -> None:
 
 VERBS = {
     f.__name__: f
-    for f in (run, prove, profile, judge, free, canary, describe, ceilings, kernels, network, null)
+    for f in (
+        *(run, prove, profile, judge, free, recordings, canary, describe, ceilings, kernels),
+        *(network, null),
+    )
 }
 
 if __name__ == "__main__":

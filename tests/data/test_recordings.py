@@ -89,11 +89,11 @@ CHANGES = {
     "labels is missing: it must hold whole numbers for every recording": lambda file: file.pop(
         "labels"
     ),
-    "spikes/units has another form: it must hold lists of whole numbers (channels) for every recording": lambda file: (
+    "spikes/units has the form (5,) of float64: it must hold lists of whole numbers (channels) for every recording": lambda file: (
         file.pop("spikes/units"),
         file.create_dataset("spikes/units", data=np.zeros(5)),
     ),
-    "labels has another form: it must hold whole numbers for every recording": lambda file: (
+    "labels has the form (5, 2) of int64: it must hold whole numbers for every recording": lambda file: (
         file.pop("labels"),
         file.create_dataset("labels", data=np.zeros((5, 2), int)),
     ),

@@ -18,7 +18,7 @@ class Launcher:
     after the other."""
 
     measure = Measure(threads=1, passes=2, phases=["step"])
-    failed_oracles: dict = {}
+    failure = staticmethod(lambda planned, material: None)
 
     def __init__(self, *workers):
         self.workers, self.alive_at_start = list(workers), {}

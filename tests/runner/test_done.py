@@ -56,6 +56,21 @@ def write(folder, *statuses):
         )
 
 
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [(None, "its record does not say which recordings it read"), ("a", "other recordings")],
+)
+def test_a_record_of_other_recordings_does_not_count(folder, known, words):
+    write(folder, "ok")
+    ((record,), _), planned = folder.read_records(), replace(PLANNED, recordings="b")
+    made_of = {"recordings": known, "done_key": "0" * 12}
+    folder.record_path(record.case_id, 0, record.done_key).unlink()
+    folder = ResultFolder(folder.path)
+    folder.write_record(record.model_copy(update=made_of))
+    assert done_in(folder).result(planned, 0) is None
+    assert done_in(folder).remaining(planned).again == (words,)
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_failure_is_tried_again_and_a_finding_is_not(folder, status):
     write(folder, status)

@@ -23,7 +23,9 @@ PYTHON = re.compile(r"^(CPython|PyPy|GraalVM) 3\.\d+\.\d+\S*$")
 def identities(record: Record, where: str) -> Iterator[Fault]:
     """Yields the faults of a record's key, machine and versions."""
     others = [*_machine(record, where), *_versions(record, where)]
-    right = done_key(record.measure, record.adapter, record.environment, record.machine)
+    right = done_key(
+        record.measure, record.adapter, record.environment, record.machine, record.recordings
+    )
     if record.done_key != right:
         text = (
             f"done_key = {record.done_key!r}: that of its own versions, files and settings is "

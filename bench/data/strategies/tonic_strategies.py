@@ -24,6 +24,13 @@ CAMERAS: dict[str, tuple[type, type[EventFiles]]] = {
 """tonic's data sets of cameras, each with the reader that defines the order of its files."""
 
 
+def unchecked(dataset: type) -> type:
+    """Returns a class of tonic that neither counts files nor looks for the archive they came in:
+    for either it would download the whole data set. tonic looks for a folder with the class's
+    name."""
+    return type(dataset.__name__, (dataset,), {"_check_exists": lambda self: True})
+
+
 class Naive(Strategy):
     """tonic's data set with torch's DataLoader: every access opens the file, reads a recording's
     events and makes frames of them. The pipeline is that of the known comparison of caches.
@@ -43,20 +50,17 @@ class Naive(Strategy):
             return self._of_a_camera(transforms.Compose(steps))
         fewer = transforms.Downsample(spatial_factor=data.channels / data.sensor[0])
         split = {"split": "train"} if data.name == "ssc" else {"train": True}
-        return getattr(datasets, data.name.upper())(
-            str(self.folder), transform=transforms.Compose([fewer, *steps]), **split
-        )
+        dataset = unchecked(getattr(datasets, data.name.upper()))
+        return dataset(str(self.folder), transform=transforms.Compose([fewer, *steps]), **split)
 
     def _of_a_camera(self, steps: Any) -> Any:
-        """Returns tonic's class without its count of files, which would make it download the whole
-        data set in place of a smaller one. The files are in the order of the project's readers;
-        tonic does not sort all of them."""
-        dataset, order = CAMERAS[self.data.name]
-        # A subclass of the same name: tonic looks for a folder with the class's name.
-        uncounted = type(dataset.__name__, (dataset,), {"_check_exists": lambda self: True})
-        items = uncounted(str(self.folder), train=True, transform=steps)
+        """Returns tonic's data set with its files in the order of the project's readers; tonic does
+        not sort all of them."""
+        dataset, reader = CAMERAS[self.data.name]
+        items = unchecked(dataset)(str(self.folder), train=True, transform=steps)
         pairs = sorted(
-            zip(items.data, items.targets, strict=True), key=lambda pair: order.place(Path(pair[0]))
+            zip(items.data, items.targets, strict=True),
+            key=lambda pair: reader.order(Path(pair[0])),
         )
         items.data, items.targets = ([*column] for column in zip(*pairs, strict=True))
         return items

@@ -467,5 +467,6 @@ METRICS: tuple[Metric, ...] = (
     *_case_metrics("parallel", "ranks"),
     *RANKS,
     *_case_metrics("inputs", "outputs"),
+    Metric("recordings", lambda row: row.first.recordings),
 )
 """The metrics in the order of results.csv, which users' scripts read."""

@@ -6,7 +6,7 @@ from shlex import quote
 from ...common import units
 from ...records.rows import Row
 from ..coverage import Conditions
-from ..words import KINDS, reason_of
+from ..words import KINDS, reason_of, recordings_text
 
 IN_WORDS = {
     "slot": units.seconds,
@@ -47,6 +47,13 @@ def provenance(rows: list[Row], conditions: Conditions) -> dict:
             for key, (words, unit) in RATES.items()
             if any(key in measured for measured in ceilings)
         },
+        "recordings": sorted(
+            {
+                (row.case.dataset, recordings_text(row.first.recordings))
+                for row in rows
+                if row.case.delivers_data
+            }
+        ),
         "adapters": sorted(adapters),
         "warnings": list(warnings.items()),
         "failures": [
