@@ -50,11 +50,11 @@ def children_seconds() -> float:
 
 def cores_in_use() -> set[int]:
     """Returns the numbers of the cores on which a thread of this process or of a descendant may
-    run."""
-    pids = [os.getpid(), *descendants()]
-    found = {int(thread.name) for pid in pids for thread in threads(pid)}
+    run. A process that has ended runs nowhere, though its parent has not waited for it."""
     cores = set[int]()
-    for thread in found:
-        with suppress(OSError):
-            cores |= os.sched_getaffinity(thread)
+    for pid in (os.getpid(), *descendants()):
+        for thread in threads(pid):
+            with suppress(OSError):
+                if (thread / "stat").read_text().rpartition(")")[2].split()[0] not in "XZ":
+                    cores |= os.sched_getaffinity(int(thread.name))
     return cores or set(usable_cores())

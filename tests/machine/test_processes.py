@@ -5,13 +5,28 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from snnbench.machine.cores import usable_cores
-from snnbench.machine.processes import children_seconds, cores_in_use, cpu_seconds, descendants
+from snnbench.machine.processes import (
+    children_seconds,
+    cores_in_use,
+    cpu_seconds,
+    descendants,
+    threads,
+)
 
 BUSY = "import time; end = time.process_time() + 0.1\nwhile time.process_time() < end: pass\n"
+
+
+def bind(cores: set[int], but: int | None = None) -> None:
+    """Binds this process and its descendants, which earlier tests may have left, to `cores`."""
+    for pid in {os.getpid(), *descendants()} - {but}:
+        for thread in threads(pid):
+            with suppress(OSError):
+                os.sched_setaffinity(int(thread.name), cores)
 
 
 @pytest.fixture
@@ -40,8 +55,7 @@ def test_cores_of_threads_and_of_children_are_seen(child):
         return
     first = {min(cores)}
     try:
-        for thread in os.listdir("/proc/self/task"):
-            os.sched_setaffinity(int(thread), first)
+        bind(first, but=child.pid)
         assert cores_in_use() == cores, "those of the child"
         child.communicate()
         assert cores_in_use() == first
@@ -53,5 +67,20 @@ def test_cores_of_threads_and_of_children_are_seen(child):
         over.set()
         thread.join()
     finally:
-        for thread in os.listdir("/proc/self/task"):
-            os.sched_setaffinity(int(thread), cores)
+        bind(cores)
+
+
+def test_cores_of_a_process_that_has_ended_do_not_count():
+    """It is not waited for here, as an orphan that a library leaves."""
+    cores = set(usable_cores())
+    if len(cores) < 2:
+        return
+    ended = subprocess.Popen([sys.executable, "-c", "pass"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        bind({min(cores)}, but=ended.pid)
+        assert os.sched_getaffinity(ended.pid) == cores and ended.pid in {*descendants()}
+        assert cores_in_use() == {min(cores)}
+    finally:
+        bind(cores)
+        ended.wait()
