@@ -142,7 +142,15 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
         "time_steps": 38,
     }
     changed |= {"batch": 4, "precision": "bf16", "input": "dense", "bias": False, "seed": 1}
-    changed |= {"width": 8, "image": 16, "classes": 7, "norm": False, "firing": 0.02}
+    changed |= {
+        "width": 8,
+        "image": 16,
+        "classes": 7,
+        "inputs": 13,
+        "outputs": 5,
+        "norm": False,
+        "firing": 0.02,
+    }
     changed |= {"loss": "cross-entropy", "optimizer": "adam", "network": "mine@0123456789abcdef"}
     changed |= {
         "dataset": "shd",
