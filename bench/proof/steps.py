@@ -27,6 +27,10 @@ WIDENED = 10
 """Factor on the limit of one gradient for the movement of all steps: Adam divides a small
 gradient by itself."""
 
+STEEP = 5.0
+"""Slope of a surrogate above which the limit of a movement grows with it: where a potential is
+rounded, σ' changes by up to 2·slope times as much."""
+
 By = dict[str, dict[str, np.ndarray]]
 
 
@@ -58,7 +62,7 @@ def judge_steps(
     each on the float64 parameters, and the parameters after each."""
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
-    start, seen = _exact(problem.parameters), list[By]()
+    start, seen, ways = _exact(problem.parameters), list[By](), _limits_of_ways(problem, limits)
     right = Descent(problem.optimizer, _exact(problem.parameters), LEARNING_RATE)
     upstream, verdict = program.put_upstream(problem.upstream, result), CallVerdict()
     program.roll_parameters(0)
@@ -83,17 +87,25 @@ def judge_steps(
         seen.append(_whole(oracle.backward(given.network, run, upstream_of(given, run))[0]))
         right.step(seen[-1])
         if verdict.passed:
-            verdict.findings += wrong_way(
-                start, right.parameters, answer.updated or {}, seen, limits
-            )
+            verdict.findings += wrong_way(start, right.parameters, answer.updated or {}, seen, ways)
         if not verdict.passed:
             verdict.findings = [
                 f"step {index + 1} of {steps}: {finding}" for finding in verdict.findings
             ]
-            if words := _fault(problem.optimizer, start, answer.updated or {}, seen, limits):
+            if words := _fault(problem.optimizer, start, answer.updated or {}, seen, ways):
                 verdict.findings.insert(0, words)
             break
     return verdict
+
+
+def _limits_of_ways(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
+    """Returns the limits of the parameters' movements: those of gradients, wider behind steep
+    surrogates."""
+    specs = [problem.network.node(name).options["neuron"] for name in problem.network.neurons]
+    factor = max([1.0, *(spec.slope / STEEP for spec in specs)])
+    return {
+        name: replace(limit, gradient=factor * limit.gradient) for name, limit in limits.items()
+    }
 
 
 def _fault(

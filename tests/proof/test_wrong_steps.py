@@ -15,6 +15,7 @@ from support.slow import one_of_each, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
+from snnbench.kernels.spec import NEURONS
 from snnbench.proof.training import loss_and_gradient
 
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
@@ -128,3 +129,11 @@ def test_plain_steps_and_inference_are_proved_too(fault, words):
     proof = proof_of(adapter, Case(adapter.name, neurons=64, time_steps=20, batch=3))
     assert not proof.passed
     assert words in proof.reason
+
+
+@pytest.mark.parametrize("slope", [25.0, 100.0])
+def test_steps_behind_steep_surrogates_are_right(slope):
+    """Those of tutorials: where a potential is rounded, their derivative changes more."""
+    case = Case("torch", neuron=replace(NEURONS["soft"], slope=slope), neurons=97, time_steps=37)
+    proof = proof_of(registry.load(registry.BUILT_IN["torch"]), replace(case, batch=3))
+    assert proof.passed, proof.reason
