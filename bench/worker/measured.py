@@ -84,7 +84,8 @@ class Measured(Parts):
         def at_end(result: Any) -> None:
             if self.channel.stop()["judged"]:
                 self.serving.take(partial(read, result))
-            if not (self.case.ranks or self.case.delivers_data):  # whose processes wait for work
+            # Processes of ranks and of data loaders wait for work between calls.
+            if not (self.case.ranks or self.case.delivers_data):
                 self.ended_at = _seconds_of_others()
 
         used = getattr(sampler.program, "cpu_seconds", cpu_seconds)
