@@ -278,8 +278,7 @@ class LiveSet:
         self.passes += len(passes)
         for member in self.members:
             for phase in list(member.judging_pass):
-                if phase in member.live_phases:
-                    self._judge(member, phase, random)
+                self._judge(member, phase, random)
                 if slots := member.timing[phase]["slots"]:
                     member.cross_check_clock(phase, slots[-1], self.measure.slot / 2)
             for phase in list(member.live_phases):
@@ -337,7 +336,9 @@ class LiveSet:
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:
         """Runs a further slot that ends at a random moment, and has its last call compared with
-        the oracle. The slot is not recorded."""
+        the oracle. The slot is not recorded. Does nothing if the phase has failed."""
+        if phase not in member.live_phases:
+            return
         seed, longest = random.getrandbits(62), member.live_phases[phase].length(self.measure.slot)
         answer = member.order(phase, random.uniform(0.0, longest), judged=True, seed=seed)
         if answer is not None:

@@ -126,6 +126,15 @@ def test_a_disturbed_slot_is_measured_again_once_and_marked_if_that_is_disturbed
         assert [slot["pass"] for slot in slots if slot["disturbed"] == "preempted"] == marked
 
 
+def test_a_worker_that_ends_in_any_slot_ends_its_own_passes_alone():
+    for dies_in in range(1, 12):
+        ends, goes_on = Worker("a", dies_in=dies_in), Worker("b")
+        live = live_set(ends, goes_on)
+        live.time_passes(Random(dies_in))
+        assert ends.slots == dies_in and not live.members[0].live_phases
+        assert len(passes_of(live.members[1], "step")) == 10
+
+
 def test_what_the_harness_saw_of_a_slot_is_kept():
     live = live_set(Worker(phases=("step",), order_s=0.25))
     live.time_passes(Random(1))
