@@ -101,7 +101,7 @@ class FinishesLater(NumpyNetwork):
 class EarlyWhenTimedProgram(NumpyProgram):
     def forward(self, x):
         result = super().forward(x)
-        return result if self.count("forward") < 12 else handed_out_early(result)
+        return result if self.count("forward") < 60 else handed_out_early(result)
 
 
 class ReturnsEarlyWhenTimed(NumpyNetwork):
