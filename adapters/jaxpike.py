@@ -10,8 +10,8 @@ from snnbench.core.case import Case
 
 from .base.jax_adapter import JaxAdapter
 
-SLOPES = {"triangle": (1,)}
-"""The only slopes of surrogates that have no free slope: the triangle's height is its slope."""
+SLOPES = {"triangle": (1,), "atan": (1,)}
+"""The only slopes of surrogates whose height in jaxpike grows with their slope."""
 SURROGATES = ("superspike", "atan", "triangle", "rectangle")
 
 
@@ -30,8 +30,8 @@ class Jaxpike(JaxAdapter):
             spec.surrogate, (spec.slope,)
         ):
             return (
-                f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: FastSigmoid, ATan, "
-                "Triangular of width 1, Boxcar"
+                f"has no surrogate {spec.surrogate} of slope {spec.slope:g}: FastSigmoid, ATan "
+                "of alpha 2, Triangular of width 1, Boxcar"
             )
         if spec.max_spikes > 1:
             return "jaxpike's neurons fire once a step"
@@ -47,7 +47,7 @@ class Jaxpike(JaxAdapter):
 
         surrogate = {
             "superspike": lambda: jaxpike.FastSigmoid(slope=spec.slope),
-            "atan": lambda: jaxpike.ATan(alpha=2 * spec.slope),
+            "atan": lambda: jaxpike.ATan(alpha=2.0),
             "triangle": lambda: jaxpike.Triangular(width=1.0),
             "rectangle": lambda: jaxpike.Boxcar(width=1 / spec.slope),
         }[spec.surrogate]()

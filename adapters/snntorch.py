@@ -218,16 +218,17 @@ def synaptic_loop(spec):
 def options(spec) -> dict:
     """Returns the options that its neurons share: the threshold, and snnTorch's surrogate for σ' of
     `spec`, or a custom one where it has none. Its own sigmoid overflows: exp(−k·u) is infinite
-    where k·u is below −88."""
+    where k·u is below −88. The height of its atan(α) is α/2, so only atan(2) is one of ours."""
     import torch
     from snntorch import surrogate
 
     slope_at = derivative(spec, torch)
     surrogates = {
         "superspike": lambda: surrogate.fast_sigmoid(slope=spec.slope),
-        "atan": lambda: surrogate.atan(alpha=2 * spec.slope),
         "straight-through": lambda: surrogate.straight_through_estimator(),
     }
+    if spec.slope == 1:
+        surrogates["atan"] = lambda: surrogate.atan(alpha=2.0)
 
     def written():
         return surrogate.custom_surrogate(lambda u, gradient, spikes: gradient * slope_at(u))

@@ -34,8 +34,9 @@ PROVIDERS = ("cuda", "triton", "torch")
 
 SHORT = ("bf16", "fp16", "amp-bf16")
 
-SLOPES = {"superspike": (1, 2), "triangle": (1,)}
-"""The only slopes of surrogates that have no free slope. SoftSign(α) is (α/2)/(1 + α|u|)²."""
+SLOPES = {"superspike": (1, 2), "triangle": (1,), "atan": (1,)}
+"""The only slopes of surrogates that have no free slope. SoftSign(α) is (α/2)/(1 + α|u|)², the
+height of ATan(α) is α/2."""
 
 
 class SpikingJelly(TorchAdapter):
@@ -68,9 +69,8 @@ class SpikingJelly(TorchAdapter):
             return "SpikingJelly's neurons fire once a step"
         if spec.slope not in SLOPES.get(spec.surrogate, (spec.slope,)):
             return (
-                "SuperSpike and PiecewiseQuadratic scale the height with the slope: only slope 1 "
-                "is the same; SoftSign is "
-                "superspike of slope 2"
+                "SuperSpike, PiecewiseQuadratic and ATan scale the height with the slope: only "
+                "slope 1 is the same; SoftSign is superspike of slope 2"
             )
         if spec.decay == 1 and case.construction in ("parametric", "sliding-psn"):
             return (
@@ -156,7 +156,7 @@ class SpikingJelly(TorchAdapter):
             "superspike": lambda: (
                 superspike(spec) if spec.slope == 1 else surrogate.SoftSign(alpha=2.0)
             ),
-            "atan": lambda: surrogate.ATan(alpha=2 * spec.slope),
+            "atan": lambda: surrogate.ATan(alpha=2.0),
             "sigmoid": lambda: surrogate.Sigmoid(alpha=spec.slope),
             "triangle": lambda: surrogate.PiecewiseQuadratic(alpha=spec.slope),
             "rectangle": lambda: surrogate.Rect(alpha=spec.slope),

@@ -32,7 +32,7 @@ value:
 The derivative of the spike is replaced by a surrogate σ'(u), u = v − threshold, with slope k:
 
     superspike           1 / (1 + k|u|)²                       Zenke & Ganguli 2018
-    atan                 1 / (1 + (πku)²)                      Fang et al. 2021 (their α = 2k)
+    atan                 1 / (1 + (πku)²)                      Fang et al. 2021 (of their α = 2)
     sigmoid              k·σ(ku)·(1 − σ(ku))
     triangle             max(0, 1 − k|u|)
     rectangle            k if |u| < 1/(2k) else 0              Wu et al. 2018

@@ -56,7 +56,12 @@ def test_a_surrogate_is_proved_or_refused(name, surrogate):
 
 @pytest.mark.parametrize(
     ("name", "surrogate", "slope"),
-    [("norse", "sigmoid", 4), ("norse:lif", "sigmoid", 4), ("spikingjelly", "superspike", 2)],
+    [
+        ("norse", "sigmoid", 4),
+        ("norse:lif", "sigmoid", 4),
+        ("spikingjelly", "superspike", 2),
+        ("spikingjelly", "atan", 1),
+    ],
 )
 def test_a_surrogate_that_has_another_name_is_proved_with_the_slope_that_it_has(
     name, surrogate, slope
@@ -65,6 +70,12 @@ def test_a_surrogate_that_has_another_name_is_proved_with_the_slope_that_it_has(
     proof = proof_of(adapter_of(name), case_of(name, spec, **ODD))
     assert proof.passed, proof.reason
     assert "slope" in refusal_of(adapter_of(name), case_of(name, replace(spec, slope=3), **ODD))
+
+
+def test_a_steep_atan_keeps_its_height_where_a_framework_s_own_grows_with_its_slope():
+    case = case_of("snntorch", NeuronSpec("hard", True, surrogate="atan", slope=2.0), **ODD)
+    proof = proof_of(adapter_of("snntorch"), case)
+    assert proof.passed, proof.reason
 
 
 @pytest.mark.parametrize("paper", representatives(PAPERS, [0]))
