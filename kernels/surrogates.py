@@ -1,9 +1,10 @@
 """Surrogate derivatives σ'(u), u = v − threshold (formulas: `spec`), for torch, JAX and NumPy.
 
 To add a surrogate: its name and formula last in `spec.py`, and its function here, in
-`lif/lif_step.h`, in `lif/triton/step.py` and, for autograd, in `tests/support/autograd.py`; a line
-in `docs/proof.md`; and its name in `tests/adapters/expected.toml` under every framework that has
-it. `bench/measure/work.py` lists surrogates that are never zero or vary with every potential, and
+`lif/lif_step.h`, in `lif/triton/step.py` and, for autograd, in `tests/support/autograd.py`; its
+`width`, if `step.py` reads one, in `backward_launch` of `lif/triton/launch.py`; a line in
+`docs/proof.md`; and its name in `tests/adapters/expected.toml` under every framework that has it.
+`bench/measure/work.py` lists surrogates that are never zero or vary with every potential, and
 `bench/proof/recurrence.py` names the one that jumps.
 """
 
