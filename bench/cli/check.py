@@ -10,6 +10,7 @@ from rich.table import Table
 from snnbench.kernels.spec import NEURONS
 
 from ..core.case import DATA
+from ..experiment.named import lines_of
 from ..experiment.setting import Setting, setting_of
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
 from . import exit_codes, options
@@ -48,7 +49,9 @@ def check(
     )
     if not neuron and _needs_neurons(settings):
         settings.append(Setting("grid.neuron", list(NEURONS), "--neuron"))
+    named = setting_of("grid.neuron", settings)
     cases, left_out = plan_check(names or [], points_to_check(settings), adapter)
+    options.tell_neurons(lines_of(named.value if named else []))
     options.tell_left_out(left_out)
     progress = messages()
     results = []

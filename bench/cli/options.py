@@ -1,6 +1,6 @@
 """Options that several verbs share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ from snnbench.kernels.spec import NEURONS
 
 from ..common.mistakes import ConfigError
 from ..experiment.config import Grid
+from ..experiment.named import EXAMPLE, is_named
 from ..experiment.setting import Option, Setting, parse_setting
 from ..experiment.values import parse_duration, parse_neuron_text
 from ..runner.planning import Where, left_out_in_words
@@ -48,7 +49,10 @@ Names = Annotated[
         help="Frameworks, also variants like torch:compile.", show_default="all that can run here"
     ),
 ]
-NEURON_HELP = f"{', '.join(NEURONS)}, native, or a table: {{ reset = 'hard', decay = 0.5 }}."
+NEURON_HELP = (
+    f"{', '.join(NEURONS)}, native, a framework's such as '{EXAMPLE}', "
+    "or a table: { reset = 'hard', decay = 0.5 }."
+)
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
 WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
 Axes = Annotated[
@@ -80,6 +84,12 @@ def tell_controls(names: list[str]) -> None:
         )
 
 
+def tell_neurons(lines: Iterable[str]) -> None:
+    """Prints the equations of neurons that are named as their frameworks do."""
+    for line in lines:
+        messages().print(line, soft_wrap=True, markup=False)
+
+
 def parse_seconds(option: str, text: str) -> float:
     """Returns the seconds of an option such as `--timeout`. Raises ConfigError."""
     try:
@@ -91,13 +101,14 @@ def parse_seconds(option: str, text: str) -> float:
 def option_settings(specs: Sequence[str], **axes: Any) -> list[Setting]:
     """Returns a setting for each option of an axis that differs from the default of the grid.
     Raises ConfigError for an invalid neuron."""
-    neuron = []
+    neuron: list[Any] = []
     for text in specs:
         try:
-            neuron.append(parse_neuron_text(text))
+            parsed = parse_neuron_text(text)
         except ValueError as error:
             meant = f"; did you mean neurons = {text}?" if text.isdecimal() else ""
             raise ConfigError(f"--neuron {text}: {error}{meant}") from None
+        neuron.append(text if is_named(text) else parsed)
     values_of = {"neuron": neuron} | {
         axis: value if isinstance(value, list) else [value] for axis, value in axes.items()
     }

@@ -29,6 +29,7 @@ def plan(
     """List the cases of an experiment, which of them are done, and an estimate of the time. Runs
     and writes nothing."""
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard)
+    options.tell_neurons(plan.experiment.neuron_lines)
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     measure, folder = plan.experiment.measure, plan.folder(out)

@@ -11,6 +11,7 @@ from rich.table import Table
 from ..common import units
 from ..common.mistakes import ConfigError
 from ..core.breakdown import KINDS, STAGES
+from ..experiment.named import lines_of
 from ..experiment.setting import Setting
 from ..runner.check import plan_check, points_to_check
 from ..runner.profile import Profiled, profiled
@@ -62,6 +63,7 @@ def profile(
             "set each axis to one value"
         )
     cases, left_out = plan_check(names or [], points, adapter)
+    options.tell_neurons(lines_of([neuron]))
     options.tell_left_out(left_out)
     progress, results = messages(), []
     for planned in cases:

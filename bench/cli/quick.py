@@ -34,6 +34,7 @@ from .options import (
     option_settings,
     parse_seconds,
     tell_left_out,
+    tell_neurons,
 )
 from .results import finished, print_results
 
@@ -116,6 +117,7 @@ def quick(
     given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
     plan = quick_plan(given, adapter, blocks, threads)
+    tell_neurons(plan.experiment.neuron_lines)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)
     interrupted = execute_shown(plan, folder, fresh, messages(), budget)

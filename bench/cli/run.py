@@ -48,6 +48,7 @@ def run(
     if create:
         _create(config, settings)
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard)
+    options.tell_neurons(plan.experiment.neuron_lines)
     options.tell_left_out(plan.left_out)
     options.tell_controls(plan.controls)
     folder = plan.folder(out)

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    PrivateAttr,
     ValidationError,
 )
 
@@ -37,6 +38,7 @@ from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..core.variant import ALL, VariantPattern
 from ..workloads import WORKLOADS
 from .measure import Flag, Measure
+from .named import NAMED, lines_of
 from .network import Networks, NetworkTable, network_workloads, resolve_network
 from .setting import Setting, about, apply, setting_of
 from .shipped import located
@@ -77,7 +79,9 @@ Neuron = Annotated[
     NeuronSpec | Native,
     BeforeValidator(
         parse_neuron,
-        json_schema_input_type=Literal[tuple(NAMED_NEURONS)] | dict[str, bool | float | str],
+        json_schema_input_type=Literal[tuple(NAMED_NEURONS)]
+        | Annotated[str, Field(pattern=NAMED)]
+        | dict[str, bool | float | str],
     ),
     PlainSerializer(lambda neuron: neuron.as_dict(), return_type=dict[str, Any]),
 ]
@@ -196,6 +200,12 @@ class Experiment(_Table):
     network: Annotated[
         Networks, Field(description="networks of your own: a table, or several")
     ] = []
+    _neuron_lines: list[str] = PrivateAttr(default_factory=list)
+
+    @property
+    def neuron_lines(self) -> list[str]:
+        """A line with its equation for each neuron that the config names as its framework does."""
+        return self._neuron_lines
 
 
 MOST_BYTES = 1 << 20
@@ -216,6 +226,7 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
         experiment = Experiment.model_validate(values)
     except ValidationError as error:
         raise ConfigError(_message(place, error, settings)) from None
+    experiment._neuron_lines = lines_of(listed(values.get("grid", {}).get("neuron", [])))
     _check_excludes(place, experiment)
     resolve(experiment, place, folder, settings)
     return experiment

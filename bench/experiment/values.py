@@ -10,6 +10,7 @@ from snnbench.kernels.spec import LARGEST, NEURONS, NeuronSpec
 
 from ..common.mistakes import nearest, shown
 from ..core.case import NATIVE, Native
+from .named import EXAMPLE, is_named, read_named
 
 _DURATIONS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {
@@ -86,8 +87,8 @@ SYNONYMS = {
 
 
 def parse_neuron_text(text: str) -> NeuronSpec | Native:
-    """Parses a neuron on the command line: a name, or a table such as `{ reset = "hard" }`. Raises
-    ValueError."""
+    """Parses a neuron on the command line: a name, a framework's neuron, or a table such as
+    `{ reset = "hard" }`. Raises ValueError."""
     try:
         return parse_neuron(
             tomllib.loads(f"neuron = {text}")["neuron"] if text.lstrip().startswith("{") else text
@@ -97,15 +98,17 @@ def parse_neuron_text(text: str) -> NeuronSpec | Native:
 
 
 def parse_neuron(value: Any) -> NeuronSpec | Native:
-    """Parses a neuron's name, or a table of fields that differ from the named neuron with the same
-    reset. Raises ValueError."""
+    """Parses a neuron's name, a framework's neuron, or a table of fields that differ from the named
+    neuron with the same reset. Raises ValueError."""
     if isinstance(value, NeuronSpec | Native):
         return value
     if isinstance(value, str):
+        if is_named(value):
+            return read_named(value).spec
         if value not in NAMED_NEURONS:
             raise ValueError(
-                f"must be one of {', '.join(NAMED_NEURONS)}, or a table of a neuron's fields"
-                f"{nearest(value, NAMED_NEURONS)}"
+                f"must be one of {', '.join(NAMED_NEURONS)}, a framework's neuron such as "
+                f"{EXAMPLE}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}"
             )
         return NAMED_NEURONS[value]
     if not isinstance(value, dict):

@@ -148,3 +148,17 @@ def test_interrupted_it_shows_what_is_proved_and_ends_with_130(snnbench, monkeyp
     ended = snnbench("check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard", *TINY)
     assert ended.exit_code == 130 and "interrupted after 1 of 2 proofs" in ended.stderr
     assert "same network" in ended.stdout
+
+
+def test_a_neuron_goes_by_its_framework_s_name_and_its_equation_is_printed(snnbench):
+    neuron = "snntorch.Leaky(beta=0.9, spike_grad=fast_sigmoid(slope=1), reset_mechanism='zero')"
+    line = f"{neuron}: hard, detached, decay 0.9, fast_sigmoid(slope=1)\n"
+    ended = snnbench("check", "--adapter", NUMPY, "--neuron", neuron, *TINY, "--json")
+    (result,) = json.loads(ended.stdout)
+    assert (ended.exit_code, result["status"], result["case"]["neuron"]["decay"]) == (0, "ok", 0.9)
+    assert ended.stderr == line
+    setting = f'grid.neuron=["{neuron}"]'
+    config = snnbench.config(["numpy"], [NUMPY])
+    ended = snnbench("plan", "--config", config, "--set", setting)
+    assert (ended.exit_code, ended.stderr.startswith(line)) == (0, True), ended.stderr
+    assert "hard(decay=0.9)" in ended.stdout
