@@ -17,11 +17,13 @@ from support.scaling_table import scaling_text
 
 import snnbench
 from snnbench.adapters.registry import FRAMEWORKS
+from snnbench.experiment import shipped
 from snnbench.report.figures.winners import winners
 from snnbench.report.files import read_results
 from snnbench.report.plots import DRAWING, paper_spec
 from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.proved import matrix_text
+from snnbench.workloads import WORKLOADS
 
 README, PAGES = ROOT / "README.md", sorted((ROOT / "docs").glob("*.md"))
 SHELVES, KERNELS = ROOT / "docs" / "README.md", ROOT / "docs" / "kernels.md"
@@ -192,6 +194,13 @@ def test_every_config_and_folder_named_exists():
     text = "".join(page.read_text(encoding="utf-8") for page in (README, *PAGES))
     for name in re.findall(r"`(configs/[a-z-]+\.toml|[a-z]+/(?:[a-z_]+/)?)`", text):
         assert (ROOT / name).exists() or name == "records/", name
+
+
+def test_every_config_and_workload_is_in_a_document():
+    text = "".join(page.read_text(encoding="utf-8") for page in (README, *PAGES))
+    assert [name for name in WORKLOADS if f"`{name}`" not in text] == []
+    named = [re.sub("^history-.*", "history-NAME", name) for name in shipped.names()]
+    assert [name for name in named if f"`{name}`" not in text] == []
 
 
 VERBS = "quick|run|plan|check|profile|report|merge|compare|bundle|verify|site|badge|init|env"
