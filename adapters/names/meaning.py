@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from snnbench.kernels.spec import NeuronSpec
 
+MANY = 1 << 16
+"""Most spikes of a step where a framework has no limit, or this one."""
+
 
 @dataclass(frozen=True)
 class Surrogate:
@@ -55,7 +58,8 @@ class Meaning:
         if spec.threshold != 1:
             parts.append(f"threshold {spec.threshold:g}")
         if spec.max_spikes > 1:
-            parts.append(f"up to {spec.max_spikes} spikes a step")
+            most = "many" if spec.max_spikes == MANY else f"up to {spec.max_spikes}"
+            parts.append(f"{most} spikes a step")
         parts.append(self.surrogate.text)
         more = [f"its factor {self.gain:g} on inputs is left to the weights"] * (self.gain != 1)
         if self.surrogate.height != 1:

@@ -18,7 +18,13 @@ NAMED = r"^\s*\w+\s*[.(]"
 """Pattern of the beginning of a framework's neuron."""
 LONGEST = 500
 """Most characters of a neuron."""
-KINDS = {float: "a number", str: "a text", bool: "True or False", Surrogate: "a surrogate"}
+KINDS = {
+    float: "a number",
+    int: "a whole number",
+    str: "a text",
+    bool: "True or False",
+    Surrogate: "a surrogate",
+}
 
 
 def is_named(value: Any) -> bool:
@@ -127,8 +133,8 @@ def _called(
 
 
 def _is(value: Any, kind: Any) -> bool:
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind in (float, int):
+        return isinstance(value, int | kind) and not isinstance(value, bool)
     return value is None if kind is type(None) else isinstance(value, kind)
 
 

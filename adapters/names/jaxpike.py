@@ -1,0 +1,43 @@
+"""jaxpike's neuron and surrogates (0.1)."""
+
+from math import exp
+
+from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
+
+RESETS = {"subtract": "soft", "zero": "hard"}
+
+
+@surrogate
+def FastSigmoid(slope: float = 25.0) -> Surrogate:
+    return Surrogate("superspike", slope)
+
+
+@surrogate
+def ATan(alpha: float = 2.0) -> Surrogate:
+    return Surrogate("atan", alpha / 2, alpha / 2)
+
+
+@surrogate
+def Triangular(width: float = 1.0) -> Surrogate:
+    return Surrogate("triangle", 1 / width, 1 / width)
+
+
+@surrogate
+def Boxcar(width: float = 1.0) -> Surrogate:
+    return Surrogate("rectangle", 1 / width)
+
+
+def LIF(
+    tau: float = 20.0,
+    threshold: float = 1.0,
+    dt: float = 1.0,
+    reset: str = "subtract",
+    surrogate: Surrogate = FastSigmoid(),
+) -> Meaning:
+    if reset not in RESETS:
+        raise ValueError(f"reset = {reset!r} is not one of {', '.join(RESETS)}")
+    decay = exp(-dt / tau)
+    return meaning(surrogate, RESETS[reset], decay=decay, gain=1 - decay, threshold=threshold)
+
+
+NAMES = names_of(LIF, FastSigmoid, ATan, Triangular, Boxcar)
