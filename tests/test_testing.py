@@ -126,10 +126,10 @@ def test_the_action_tells_a_fault_in_words_and_writes_its_badge(project):
     check, badge = done_by_the_action(
         project, adapter="adapter.py:Wrong", options=f"--neuron hard {SMALL}", badge="wrong.json"
     )
-    assert check.returncode and badge.returncode == 0
+    assert (check.returncode, badge.returncode) == (4, 0), "the exit code is that of snnbench check"
     assert [one["status"] for one in json.loads(check.stdout)] == ["check_failed"]
     assert "wrong hard fp32: " in check.stderr and "resets like `soft`, not `hard`" in check.stderr
-    assert "proved no neuron" in (project / "wrong.json").read_text()
+    assert "0 proved, 1 failed" in (project / "wrong.json").read_text()
 
 
 def test_options_are_words_and_neither_patterns_nor_commands(project):
@@ -138,7 +138,7 @@ def test_options_are_words_and_neither_patterns_nor_commands(project):
         "badge": "none.json",
     }
     check, _ = done_by_the_action(project, adapter="adapter.py:Right", **given)
-    assert check.returncode and "so ft" in check.stderr
+    assert check.returncode == 2 and "so ft" in check.stderr
     assert not (project / "made").exists() and "adapter.py" not in check.stderr
 
 

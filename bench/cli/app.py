@@ -11,9 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
-from ..common.mistakes import ConfigError, shown
 from ..common.texts import SHOWN, clean, cut
-from ..experiment.shipped import names
 from . import exit_codes
 from .console import say
 
@@ -69,23 +67,15 @@ def _verb(name: str) -> Any:
 
 
 class _Verb(TyperCommand):
-    """A verb that explains `--config` if the config is given as an argument."""
+    """A verb that takes its only argument for `--config`, if it has that option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        missing = any(each.name == "config" for each in self.params) and not any(
-            word.startswith(("--config", "-c")) for word in args
-        )
-        meant = next(
-            (word for word in args if missing and (word.endswith(".toml") or word in names())), None
-        )
-        try:
-            return super().parse_args(ctx, args)
-        except Exception:
-            if meant is None:
-                raise
-            raise ConfigError(
-                f"{ctx.info_name} takes no argument {shown(meant)}; did you mean --config {meant}?"
-            ) from None
+        if any(each.name == "config" for each in self.params):
+            options, arguments, _ = self.make_parser(ctx).parse_args([*args])
+            if len(arguments) == 1 and "config" not in options:
+                at = args.index(arguments[0])
+                args = [*args[:at], *args[at + 1 :], "--config", arguments[0]]
+        return super().parse_args(ctx, args)
 
 
 class _Group(TyperGroup):
@@ -141,6 +131,7 @@ app = typer.Typer(
     + ", ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items())
     + ". Start with: snnbench quick; or snnbench init, then snnbench run --config experiment.toml",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 

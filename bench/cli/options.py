@@ -22,7 +22,8 @@ Config = Annotated[
     typer.Option(
         "--config",
         "-c",
-        help="The experiment: a TOML file, or a name such as quickstart.",
+        help="The experiment: a TOML file, or a name such as quickstart. As the only argument it "
+        "needs no --config.",
         show_default=False,
     ),
 ]

@@ -34,10 +34,11 @@ def site(
     """Make a static site that answers which framework is fastest on which machine. It needs no
     server and asks for nothing.
 
-    Every bundle is verified first. One with a fault is left out, and the exit code says so.
+    Every bundle is verified first. One with a fault, or a file that is no bundle, is left out, and
+    the exit code says so.
     """
     _must_be_ours(out)
-    verdicts = checked(bundles)
+    verdicts, others = checked(bundles)
     for verdict in verdicts:
         for sentence in shortened(verdict.faults):
             say(f"{verdict.path} is left out: {sentence}")
@@ -66,7 +67,7 @@ def site(
             f"[bold]site[/] {out / 'index.html'}: {len(files)} files, {size / 1e3:.0f} kB",
             soft_wrap=True,
         )
-    raise typer.Exit(exit_codes.REJECTED if left_out else exit_codes.FINE)
+    raise typer.Exit(exit_codes.REJECTED if left_out or others else exit_codes.FINE)
 
 
 def _must_be_ours(out: Path) -> None:

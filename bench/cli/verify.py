@@ -14,7 +14,7 @@ from ..community.verify.form import NoBundle
 from ..community.verify.verify import BundleVerdict
 from ..community.verify.verify import verify as verdicts_of
 from . import exit_codes
-from .console import output, print_json
+from .console import output, print_json, say
 from .options import Json
 
 MOST_SHOWN = 5
@@ -35,23 +35,31 @@ def verify(
 
     A bundle without faults can still have wrong times; only a second measurement can tell.
     """
-    verdicts = checked(bundles)
+    verdicts, others = checked(bundles)
     if as_json:
-        print_json({"bundles": [_as_json(verdict) for verdict in verdicts]})
+        print_json({"bundles": [_as_json(verdict) for verdict in verdicts], "no_bundles": others})
     else:
         for verdict in verdicts:
             _print(verdict)
-    raise typer.Exit(
-        exit_codes.FINE if all(verdict.sound for verdict in verdicts) else exit_codes.REJECTED
-    )
+    if not all(verdict.sound for verdict in verdicts):
+        raise typer.Exit(exit_codes.REJECTED)
+    raise typer.Exit(exit_codes.USAGE if others else exit_codes.FINE)
 
 
-def checked(bundles: list[Path]) -> list[BundleVerdict]:
-    """Returns verdicts on the bundle files of the command line. Raises ConfigError."""
-    try:
-        return verdicts_of(bundle_files(bundles))
-    except NoBundle as error:
-        raise ConfigError(str(error)) from None
+def checked(paths: list[Path]) -> tuple[list[BundleVerdict], list[str]]:
+    """Returns verdicts on the bundle files of the command line, and a sentence, which is printed,
+    on each file that is no bundle. Raises ConfigError if none is one."""
+    verdicts, others = list[BundleVerdict](), list[str]()
+    for path in bundle_files(paths):
+        try:
+            verdicts += verdicts_of([path])
+        except NoBundle as error:
+            others.append(str(error))
+    if not verdicts:
+        raise ConfigError("; ".join(others))
+    for sentence in others:
+        say(sentence)
+    return verdicts, others
 
 
 def shortened(faults: list[Fault]) -> list[str]:

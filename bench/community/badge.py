@@ -56,13 +56,17 @@ def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
 
     >>> badge_of({"soft": ["proved"], "hard": ["unsupported"], "none": ["env_error"]})["message"]
     'proved 1 neuron'
+    >>> badge_of({"soft": ["proved"], "hard": ["check_failed"]})["message"]
+    '1 proved, 1 failed'
     """
     proved = [name for name, ended in endings.items() if PROVED in ended and not _failed(ended)]
-    failed = any(map(_failed, endings.values()))
-    if proved == [DATA] and not failed:
+    failed = sum(map(_failed, endings.values()))
+    if failed:
+        message = f"{len(proved)} proved, {failed} failed"
+    elif proved == [DATA]:
         message = f"proved {DATA}"
-    elif proved or failed:
-        message = f"proved {counted(len(proved), 'neuron') if proved else 'no neuron'}"
+    elif proved:
+        message = f"proved {counted(len(proved), 'neuron')}"
     else:
         verdicts = map(verdict_of, endings.values())
         message = "not offered" if "not offered" in verdicts else "not tried"

@@ -169,6 +169,21 @@ def test_a_mistake_is_one_sentence(snnbench, arguments, words):
     assert words in ended.message
 
 
+def test_files_that_are_no_bundle_are_named_and_the_others_are_verified(snnbench):
+    good = ROOT / "results" / "data.bundle.jsonl"
+    shutil.copy(good, snnbench.folder / "good.bundle.jsonl")
+    (snnbench.folder / "a-note.bundle.jsonl").write_text("hello\n")
+    ended = snnbench("verify", ".")
+    assert ended.exit_code == 2 and "a-note.bundle.jsonl is no bundle: " in ended.message
+    assert "good.bundle.jsonl: " in ended.stdout and "no fault" in ended.stdout
+    document = json.loads(snnbench("verify", ".", "--json").stdout)
+    assert [bundle["file"] for bundle in document["bundles"]] == ["good.bundle.jsonl"]
+    assert len(document["no_bundles"]) == 1
+    text = good.read_text().replace('"status":"ok"', '"status":"timeout"', 1)
+    (snnbench.folder / "wrong.bundle.jsonl").write_text(text)
+    assert snnbench("verify", ".").exit_code == 4, "a fault counts more"
+
+
 @pytest.mark.frameworks
 def test_a_bundle_made_in_a_secret_home_holds_no_such_word(snnbench):
     """Adapters that tell where they are, who runs them and what they know, in every text that is

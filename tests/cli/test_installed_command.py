@@ -3,6 +3,7 @@ verbs is tested in process."""
 
 import json
 import subprocess
+import sys
 
 import pytest
 from support.command_line import COMMAND, TINY, axes
@@ -94,6 +95,17 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(snnbench):
         "",
         "snnbench: nowhere.toml: there is no such file",
     )
+
+
+def test_the_module_is_the_command(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "snnbench", "plan", "-h"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Usage: snnbench plan" in ended.stdout
 
 
 def test_a_reader_who_leaves_is_no_error(tmp_path):

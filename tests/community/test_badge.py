@@ -22,12 +22,12 @@ def checked(*statuses: tuple[str, str]) -> str:
         ([("soft", "ok"), ("hard", "ok")], "proved 2 neurons", "brightgreen"),
         ([("soft", "ok"), ("hard", "unsupported")], "proved 1 neuron", "brightgreen"),
         ([("soft", "ok"), ("soft", "unsupported")], "proved 1 neuron", "brightgreen"),
-        ([("soft", "ok"), ("soft", "check_failed")], "proved no neuron", "red"),
+        ([("soft", "ok"), ("soft", "check_failed")], "0 proved, 1 failed", "red"),
         ([("soft", "unsupported"), ("hard", "env_error")], "not offered", "lightgrey"),
         ([("soft", "env_error"), ("hard", "env_error")], "not tried", "lightgrey"),
         ([("soft", "ok"), ("hard", "env_error")], "proved 1 neuron", "brightgreen"),
-        ([("soft", "ok"), ("hard", "check_failed")], "proved 1 neuron", "red"),
-        ([("soft", "crash")], "proved no neuron", "red"),
+        ([("soft", "ok"), ("hard", "check_failed")], "1 proved, 1 failed", "red"),
+        ([("soft", "crash")], "0 proved, 1 failed", "red"),
     ],
 )
 def test_what_it_says(statuses, message, colour):

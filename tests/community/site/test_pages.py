@@ -167,7 +167,7 @@ def test_an_untried_framework_does_not_fail():
     assert {name: (badge["message"], badge["color"]) for name, badge in badges.items()} == {
         "sinabs-exodus": ("not tried", "lightgrey"),
         "bindsnet": ("not offered", "lightgrey"),
-        "sinabs": ("proved no neuron", "red"),
+        "sinabs": ("0 proved, 1 failed", "red"),
         "tonic": ("proved batches of data", "brightgreen"),
     }
     untried, refused = (

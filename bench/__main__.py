@@ -1,0 +1,5 @@
+"""`python -m snnbench` is the command `snnbench`."""
+
+from .cli import main
+
+main()
