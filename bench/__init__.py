@@ -12,6 +12,15 @@ which has none of the harness's libraries.
 import sys
 from importlib import import_module
 
+TYPE_CHECKING = False  # spares the import of `typing`: workers load this file at once
+if TYPE_CHECKING:  # what editors and type checkers see of the names below
+    from .api.checking import Verdict as Verdict
+    from .api.checking import check as check
+    from .api.results import Results as Results
+    from .api.results import load as load
+    from .api.running import run as run
+    from .common.mistakes import ConfigError as ConfigError
+
 __version__ = "0.1.0"
 _HOMES = {
     "load": ".api.results",

@@ -36,7 +36,6 @@ PAGES = [
 ]
 SNNBENCH = ("snnbench", ".venv/bin/snnbench")
 OTHERS = {"pip", "uv", "uvx", "docker", "gh", "git", "cd", "cp", "mkdir", "."}
-
 """Programs that are not called here; what `docker run` and `uvx` pass to snnbench is
 parsed."""
 WRITTEN = {

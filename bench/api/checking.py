@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator
 from html import escape
-from typing import Any
+from typing import Any, Unpack
 
 from snnbench.kernels.spec import NEURONS
 
 from ..common.mistakes import ConfigError, shown
-from ..experiment.setting import Argument
 from ..experiment.values import parse_duration
 from ..runner.check import FIGURES, WELL, Checked, checker, plan_check, points_to_check
-from .running import is_reference, reference_of, values_of
+from .axes import NetworkAxes, Neurons, axis_settings, with_axes
+from .running import is_reference, reference_of
 
 
+@with_axes
 def check(
     *adapters: str | type,
-    neuron: Any = tuple(NEURONS),
+    neuron: Neurons = tuple(NEURONS),
     device: str = "cpu",
     timeout: str = "2m",
-    **axes: Any,
+    **axes: Unpack[NetworkAxes],
 ) -> "Verdict":
     """Proves that adapters compute the same network as the float64 oracle; times nothing.
 
@@ -39,15 +40,13 @@ def check(
         seconds = parse_duration(timeout)
     except ValueError as error:
         raise ConfigError(f"check(timeout={shown(timeout)}): {error}") from None
-    if "framework" in axes:
+    values: dict[str, Any] = {"neuron": neuron, "device": device, **axes}
+    if "framework" in values:
         raise ConfigError(
-            f"check(framework={shown(axes['framework'])}): frameworks have no keyword; "
+            f"check(framework={shown(values['framework'])}): frameworks have no keyword; "
             "put their names first"
         )
-    axes = {"neuron": neuron, "device": device, **axes}
-    points = points_to_check(
-        [Argument(f"grid.{axis}", values_of(value), "check") for axis, value in axes.items()]
-    )
+    points = points_to_check(axis_settings("check", values))
     references = [reference_of(adapter) for adapter in adapters]
     files = [reference for reference in references if is_reference(reference)]
     names = [reference for reference in references if not is_reference(reference)]

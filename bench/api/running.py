@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from rich.console import Console
 
@@ -13,9 +13,11 @@ from ..experiment.setting import Argument
 from ..report.files import finish
 from ..runner.planning import Where, left_out_in_words, load_plan
 from ..runner.progress import execute_shown
+from .axes import Axes, axis_settings, with_axes
 from .results import Results
 
 
+@with_axes
 def run(
     config: str | Path | Mapping[str, Any],
     out: str | Path | None = None,
@@ -25,14 +27,16 @@ def run(
     adapters: Sequence[str | type] = (),
     executor: str = "local",
     shard: str = "1/1",
-    **grid: Any,
+    measure: Mapping[str, Any] = {},
+    **grid: Unpack[Axes],
 ) -> Results:
     """Proves and measures every case of an experiment and returns the results, as `load` does.
 
     The same call resumes an interrupted run; finished cases are not measured again. `config` is a
-    TOML file or its values as a dict; further keywords replace axes of its grid. Records,
-    results.csv and report.html are in `out`, by default results/local/NAME. `adapters` adds
-    adapters, as classes or as `file.py:Class`; the others are the options of `snnbench run`.
+    TOML file, the name of a shipped config, or the values of one as a dict. `measure` replaces
+    keys of its table [measure], further keywords axes of its grid, with one value or a list.
+    Records, results.csv and report.html are in `out`, by default results/local/NAME. `adapters`
+    adds adapters, as classes or as `file.py:Class`; the others are the options of `snnbench run`.
     Progress is printed on stderr. A failed case is a row with its status. Raises ConfigError for a
     mistake, in one sentence.
 
@@ -41,8 +45,8 @@ def run(
         import snnbench
 
         grid = {"framework": ["torch", "norse"], "neurons": [256]}
-        experiment = {"name": "mine", "grid": grid, "measure": {"passes": 3}}
-        results = snnbench.run(experiment, neuron=["soft", "hard"])
+        experiment = {"name": "mine", "grid": grid}
+        results = snnbench.run(experiment, neuron=["soft", "hard"], measure={"blocks": 2})
         results.fastest()[["neuron", "variant", "step_s"]]
     """
     if not isinstance(config, str | Path | Mapping):
@@ -55,7 +59,8 @@ def run(
             f"run(executor={executor!r}): must be one of {', '.join(Where)}"
             f"{nearest(executor, Where)}"
         )
-    settings = [Argument(f"grid.{axis}", values_of(value), "run") for axis, value in grid.items()]
+    settings = axis_settings("run", grid)
+    settings += [Argument(f"measure.{key}", value, "run") for key, value in measure.items()]
     references = [reference_of(adapter) for adapter in adapters]
     plan = load_plan(
         Path(config) if isinstance(config, str) else config,
@@ -76,11 +81,6 @@ def run(
     if interrupted:
         raise KeyboardInterrupt("what is finished is kept, and the same call goes on from there")
     return Results(results, results.table.of_groups_with({planned.id for planned in plan.mine}))
-
-
-def values_of(value: Any) -> Any:
-    """Returns the values of an axis as a list; a single value needs none."""
-    return list(value) if isinstance(value, list | tuple | range) else [value]
 
 
 def reference_of(adapter: str | type) -> str:

@@ -315,15 +315,10 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
         }
         known = tables.get(str(inside[0]) if len(inside) > 1 else "", Experiment).model_fields
         where = f"[{inside[0]}]" if len(inside) > 1 else "the top level"
-        home = next(
-            (
-                name
-                for name, table in tables.items()
-                if len(inside) == 1 and key in table.model_fields
-            ),
-            None,
-        )
-        meant = f"; did you mean '{home}.{key}'?" if home else nearest(str(inside[-1]), known)
+        last = str(inside[-1])
+        homes = [f"{name}.{last}" for name in tables if last in tables[name].model_fields]
+        homes += [last] * (last in Experiment.model_fields)
+        meant = f"; did you mean '{homes[0]}'?" if homes else nearest(last, known)
         return f"{source}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
     if kind == "missing":
         return f"{source}: {key}: is missing"

@@ -33,7 +33,10 @@ class Argument(Setting):
     """An argument of a function in Python; `source` is the function's name: `check`."""
 
     def about(self, key: str, value: Any) -> str:
-        return f"{self.source}({key.removeprefix('grid.')}={shown(value)})"
+        table, _, name = key.rpartition(".")
+        if table == "grid":
+            return f"{self.source}({name}={shown(value)})"
+        return f"{self.source}({table}={{{name!r}: {shown(value)}}})"
 
 
 def parse_setting(text: str) -> Setting:

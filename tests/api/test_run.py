@@ -88,6 +88,18 @@ MISTAKES = {
         lambda: own.run(EXPERIMENT, neurns=3),
         "run: grid.neurns: unknown key; did you mean 'neurons'?",
     ),
+    "of another table": (
+        lambda: own.run(EXPERIMENT, blocks=1),
+        "run(blocks=1): blocks belongs to measure: run(measure={'blocks': 1})",
+    ),
+    "of the config": (
+        lambda: own.run(EXPERIMENT, seed=3),
+        "run(seed=3): seed is a key of the config itself, such as {'name': 'mine', 'seed': …}",
+    ),
+    "of measure": (
+        lambda: own.run(EXPERIMENT, measure={"blocks": 0}),
+        "run(measure={'blocks': 0}): must be above 0",
+    ),
     "of the values": (
         lambda: own.run({**EXPERIMENT, "grid": {"batch": [0]}}),
         "config: grid.batch = 0: must be above 0",

@@ -21,6 +21,14 @@ CONFIGS = sorted((ROOT / "configs").glob("*.toml"))
 MISTAKES = {
     # what: (text of the config, words of the message)
     "unknown key": ('name = "a"\nsede = 1', ["sede", "did you mean 'seed'", "the top level"]),
+    "key of another table": (
+        'name = "a"\n[grid]\nblocks = [1]',
+        ["grid.blocks", "did you mean 'measure.blocks'"],
+    ),
+    "key of the top level": (
+        'name = "a"\n[measure]\nseed = 1',
+        ["measure.seed", "did you mean 'seed'"],
+    ),
     "unknown table": ('name = "a"\n[gird]\nbatch = [1]', ["gird", "did you mean 'grid'"]),
     "unknown key in grid": (
         'name = "a"\n[grid]\nneuron_count = [1]',
