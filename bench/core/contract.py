@@ -139,8 +139,9 @@ class Adapter(ABC):
         return None
 
     def current_scale(self, spec: NeuronSpec) -> float:
-        """Returns the power of two by which the framework divides its input. The harness multiplies
-        the parameters in front of the neuron by it and corrects their gradients."""
+        """Returns the factor by which the framework divides its input. The harness multiplies the
+        parameters in front of the neuron by it and corrects their gradients. Except in fp32 it must
+        be a power of two, which changes no digit of a weight."""
         return 1.0
 
     def neuron(self, spec: NeuronSpec, features: tuple[int, ...]) -> Any:
@@ -252,10 +253,11 @@ class Adapter(ABC):
             )
         if reason is None and case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
             reason = "a hard reset after a count of spikes is not defined"
-        if reason is None and frexp(scale := self.scale_of(case))[0] != 0.5:
+        is_power_of_two = frexp(scale := self.scale_of(case))[0] == 0.5
+        if reason is None and case.precision != "fp32" and not is_power_of_two:
             reason = (
-                f"{self.name} scales its input by 1/{scale:.6g}; "
-                "only a power of two can be undone exactly"
+                f"{self.name} scales its input by 1/{scale:.6g}; in {case.precision} only a power "
+                "of two can be undone exactly"
             )
         options = [network.node(name).options for name in network.neurons]
         if (

@@ -20,7 +20,7 @@ from support.expected import (
     variants,
 )
 from support.paths import ROOT
-from support.proofs import refusal_of
+from support.proofs import proof_of, refusal_of
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -146,9 +146,31 @@ def test_what_is_about_a_linear_layer_is_refused_where_there_is_none(name):
         assert about_linear == ("linear" in traits)
 
 
-def test_a_scale_that_cannot_be_undone_exactly_is_refused():
-    spec = replace(NEURONS["soft"], decay=0.9)
-    assert "only a power of two can be undone exactly" in refusal_of(
-        adapter_of("norse"), Case("norse", neuron=spec)
-    )
-    assert refusal_of(adapter_of("norse"), Case("norse", neuron=replace(spec, decay=0.875))) is None
+SCALED = {
+    "norse": replace(NEURONS["soft"], decay=0.9),
+    "norse:lif": replace(NEURONS["hard"], detach_reset=False, decay=1 / 3, current_decay=0.8),
+    "sinabs": replace(NEURONS["soft"], current_decay=0.8),
+}
+"""Neurons whose framework divides its input by no power of two."""
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_factor_on_inputs_is_undone_in_fp32_and_a_power_of_two_in_every_format(name):
+    case = case_of(name, SCALED[name], time_steps=31, batch=5, neurons=61)
+    proof = proof_of(adapter_of(name), case)
+    assert proof.passed, proof.reason
+    for precision in ("bf16", "fp16", "amp-bf16"):
+        assert f"in {precision} only a power of two can be undone exactly" in refusal_of(
+            adapter_of(name), replace(case, precision=precision)
+        )
+    exact = replace(case.spec, decay=0.875, current_decay=case.spec.current_decay and 0.5)
+    assert refusal_of(adapter_of(name), replace(case, neuron=exact, precision="bf16")) is None
+
+
+def test_a_factor_that_is_not_undone_is_found_out():
+    class Twice(type(adapter_of("norse"))):
+        def current_scale(self, spec):
+            return 1.01 / (1 - spec.decay)
+
+    case = case_of("norse", SCALED["norse"], time_steps=31, batch=5, neurons=61)
+    assert not proof_of(Twice(), case).passed

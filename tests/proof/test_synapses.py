@@ -92,11 +92,6 @@ def test_a_wrong_one_is_named(fault):
         ("rockpool", SOFT, "offered without a synaptic current"),
         ("spyx", SOFT, "offered without a synaptic current in construction 'default'"),
         ("spyx:cuba-lif", NeuronSpec("soft"), "always has a synaptic current"),
-        (
-            "sinabs",
-            NeuronSpec("soft", current_decay=0.8),
-            "only a power of two can be undone exactly",
-        ),
     ],
 )
 def test_a_missing_one_is_refused_with_the_reason(name, spec, words):
