@@ -13,6 +13,7 @@ from ..core.case import DATA
 from ..experiment.named import lines_of
 from ..experiment.setting import Setting, setting_of
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
+from ..runner.progress import one_by_one
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say
 
@@ -53,14 +54,12 @@ def check(
     cases, left_out = plan_check(names or [], points_to_check(settings), adapter)
     options.tell_neurons(lines_of(named.value if named else []))
     options.tell_left_out(left_out)
-    progress = messages()
     results = []
     interrupted = False
     try:
-        with checker(seconds) as proofs:
+        with checker(seconds) as proofs, one_by_one(messages(), "proving", len(cases)) as begin:
             for planned in cases:
-                if progress.is_terminal:
-                    progress.print(f"[dim]{name_of(planned.case)}[/]")
+                begin(name_of(planned.case))
                 results.append(proofs.prove(planned))
     except KeyboardInterrupt:  # typer turns it into a silent exit
         interrupted = True
@@ -83,7 +82,7 @@ def check(
     raise typer.Exit(
         exit_codes.INTERRUPTED
         if interrupted
-        else exit_codes.of_statuses([r.status for r in results], named=bool(names))
+        else exit_codes.of_statuses([result.status for result in results])
     )
 
 

@@ -84,6 +84,13 @@ def compare(
             "--strict", help="Exit with 7 if it is not known of each time whether it changed."
         ),
     ] = False,
+    only_changed: Annotated[
+        bool,
+        typer.Option(
+            "--only-changed",
+            help="In a table and in Markdown only what changed, or may have changed.",
+        ),
+    ] = False,
     format: Annotated[
         ComparisonFormat,
         typer.Option(help="What is printed: Markdown for pull requests, JUnit's XML for CI."),
@@ -113,9 +120,9 @@ def compare(
             _rows(base, refused), _rows(new, refused) if new else [], factor, relative
         )
     if format is ComparisonFormat.TABLE:
-        _print(comparison, output())
+        _print(comparison, only_changed, output())
     elif format is ComparisonFormat.MARKDOWN:
-        print(markdown_text(comparison), end="")
+        print(markdown_text(comparison, only_changed), end="")
     else:
         if not comparison.cases:
             say(next(summary(comparison)))
@@ -146,10 +153,10 @@ def _exit_code(comparison: Comparison, strict: bool) -> int:
     return exit_codes.AMBIGUOUS if strict and comparison.undecided else exit_codes.FINE
 
 
-def _print(comparison: Comparison, console: Console) -> None:
+def _print(comparison: Comparison, only_changed: bool, console: Console) -> None:
     table, above = new_table(*COLUMNS), ""
-    for (case, *texts, verdict), note in rows(comparison):
-        coloured = f"[{COLOURS[verdict]}]{verdict}[/]" + (f": {note}" if note else "")
+    for (case, *texts, verdict), note in rows(comparison, only_changed):
+        coloured = f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]" + (f": {note}" if note else "")
         table.add_row(escape(case) if case != above else "", *map(escape, texts), coloured)
         above = case
     if table.row_count:

@@ -32,15 +32,14 @@ def with_refused(code: int, refused: list[str]) -> int:
     return FAILED if refused and code in (FINE, NOTHING, AMBIGUOUS) else code
 
 
-def of_statuses(statuses: list[str], named: bool) -> int:
-    """Returns REJECTED if a proof failed, else FAILED if a case failed, else FINE if one is ok,
-    else NOTHING. A framework that is not installed counts only if the user `named` it."""
-    counted = [status for status in statuses if named or status != "env_error"]
-    if "check_failed" in counted:
+def of_statuses(statuses: list[str]) -> int:
+    """Returns REJECTED if a proof failed, else FAILED if a case failed or its framework is not
+    installed, else FINE if one is ok, else NOTHING."""
+    if "check_failed" in statuses:
         return REJECTED
-    if any(status not in ("ok", "unsupported") for status in counted):
+    if any(status not in ("ok", "unsupported") for status in statuses):
         return FAILED
-    return FINE if "ok" in counted else NOTHING
+    return FINE if "ok" in statuses else NOTHING
 
 
 def of_rows(rows: "list[Row]") -> int:

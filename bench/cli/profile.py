@@ -15,6 +15,7 @@ from ..experiment.named import lines_of
 from ..experiment.setting import Setting
 from ..runner.check import plan_check, points_to_check
 from ..runner.profile import Profiled, profiled
+from ..runner.progress import one_by_one
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json
 
@@ -65,18 +66,16 @@ def profile(
     cases, left_out = plan_check(names or [], points, adapter)
     options.tell_neurons(lines_of([neuron]))
     options.tell_left_out(left_out)
-    progress, results = messages(), []
-    for planned in cases:
-        if progress.is_terminal:
-            progress.print(f"[dim]{planned.case.framework_variant}[/]")
-        results.append(profiled(planned, out, seconds))
+    results = []
+    with one_by_one(messages(), "profiling", len(cases)) as begin:
+        for planned in cases:
+            begin(planned.case.framework_variant)
+            results.append(profiled(planned, out, seconds))
     if as_json:
         print_json([result.as_dict() for result in results])
     else:
         _print(results)
-    raise typer.Exit(
-        exit_codes.of_statuses([result.status for result in results], named=bool(names))
-    )
+    raise typer.Exit(exit_codes.of_statuses([result.status for result in results]))
 
 
 def _print(results: list[Profiled]) -> None:

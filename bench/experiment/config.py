@@ -222,6 +222,8 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
     place, folder = (f"{config}", config.parent) if isinstance(config, Path) else (CONFIG, Path())
     values = _read(config) if isinstance(config, Path) else deepcopy(dict(config))
     apply(values, settings)
+    if setting_of("measure.blocks", settings) and not setting_of("measure.most_blocks", settings):
+        _limit_to_one_block(values)
     try:
         experiment = Experiment.model_validate(values)
     except ValidationError as error:
@@ -230,6 +232,13 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
     _check_excludes(place, experiment)
     resolve(experiment, place, folder, settings)
     return experiment
+
+
+def _limit_to_one_block(values: dict[str, Any]) -> None:
+    """Drops `most_blocks` of the config if a setting asks for one block: one then means one."""
+    measure = values["measure"]
+    if measure["blocks"] == 1:
+        measure.pop("most_blocks", None)
 
 
 def resolve(

@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from ..core.case import PHASES, USUAL_PHASES
 from .values import duration_text, parse_duration, parse_size, size_text
@@ -68,6 +75,13 @@ class Measure(BaseModel):
         ),
     ] = None
     timed: Annotated[Flag, Field(description="false: only proved and weighed")] = True
+
+    @model_validator(mode="after")
+    def _one_block_is_one(self) -> "Measure":
+        """One block decides nothing, so that further ones are measured only if they are named."""
+        if self.blocks == 1 and "most_blocks" not in self.model_fields_set:
+            self.most_blocks = 1
+        return self
 
     @property
     def planned_blocks(self) -> int:

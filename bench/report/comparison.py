@@ -22,16 +22,15 @@ Cells = tuple[str, str, str, str, str]
 """One row below COLUMNS; the last cell is the bare verdict."""
 
 
-def rows(comparison: Comparison) -> list[tuple[Cells, str]]:
-    """Returns definite and possible changes with notes; `summary` covers an uncertainty of all
-    times."""
+def rows(comparison: Comparison, only_changed: bool = False) -> list[tuple[Cells, str]]:
+    """Returns findings and times with notes; with `only_changed` definite and possible changes
+    only."""
     findings = [
         ((finding.case, finding.what, finding.base, finding.new, finding.verdict), "")
         for finding in comparison.findings
     ]
-    return findings + [
-        (_cells(change), change.note) for change in comparison.of("slower", "faster", "ambiguous")
-    ]
+    times = comparison.of("slower", "faster", "ambiguous") if only_changed else comparison.changes
+    return findings + [(_cells(change), change.note) for change in times]
 
 
 def summary(comparison: Comparison) -> Iterator[str]:
@@ -91,9 +90,9 @@ def command(comparison: Comparison) -> str:
     return f"snnbench run --config CONFIG --out FOLDER --set measure.blocks={blocks}{phases}"
 
 
-def markdown_text(comparison: Comparison) -> str:
-    """Returns a table of definite and possible changes, and the sentences below it."""
-    table = rows(comparison)
+def markdown_text(comparison: Comparison, only_changed: bool = False) -> str:
+    """Returns the table of `rows`, and the sentences below it."""
+    table = rows(comparison, only_changed)
     lines = [line(COLUMNS), line([":--"] * len(COLUMNS))] if table else []
     lines += [
         line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]) for cells, note in table

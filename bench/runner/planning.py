@@ -42,6 +42,10 @@ QUICK = {
 """The table `[measure]` of `snnbench quick`."""
 
 
+MOST_NAMED = 3
+"""Adapters that a sentence names."""
+
+
 class Where(StrEnum):
     """The executor of workers."""
 
@@ -232,7 +236,9 @@ def left_out_in_words(names: list[str]) -> list[str]:
     """Returns a sentence on the adapters that `all` omits, if there are any."""
     if not names:
         return []
-    return [f"cannot run here, so left out: {', '.join(names)} (snnbench adapters says why)"]
+    many = len(names) > MOST_NAMED
+    named = f"{len(names)} adapters" if many else ", ".join(names)
+    return [f"cannot run here, so left out: {named} (snnbench adapters says why)"]
 
 
 def adapter_files(references: list[str]) -> list[str]:

@@ -2,7 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import count
 from statistics import mean
 
 from rich.console import Console
@@ -147,6 +149,30 @@ class Heartbeat:
     def _watch(self) -> None:
         while not self._over.wait(self.beat()):
             pass
+
+
+@contextmanager
+def one_by_one(
+    console: Console, doing: str, total: int, every: float = HEARTBEAT_S
+) -> Iterator[Callable[[str], None]]:
+    """Returns a function to call with the name of each of `total` things when it begins.
+
+    A terminal shows every name; elsewhere a heartbeat says `every` so many seconds what runs.
+    """
+    numbers = count(1)
+
+    def say(text: str) -> None:
+        console.print(escape(text), soft_wrap=True)
+
+    def begin(name: str) -> None:
+        text = f"[{next(numbers)}/{total}] {doing} {name}"
+        heartbeat.runs(text)
+        if console.is_terminal:
+            console.print(f"[dim]{escape(text)}[/]")
+
+    heartbeat = Heartbeat(say, every=every)
+    with nullcontext() if console.is_terminal else heartbeat:
+        yield begin
 
 
 def ending_of(report: CaseReport) -> str:

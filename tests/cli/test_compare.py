@@ -115,6 +115,21 @@ def test_a_pair_of_one_folder(snnbench, folders):
     )
 
 
+def test_every_time_is_printed_and_with_only_changed_what_changed(snnbench, folders):
+    sets = folders / "base", folders / "slow"
+    for more, shown in (([], ["jax", "torch", "norse"]), (["--only-changed"], ["norse"])):
+        table = snnbench("compare", *sets, *more).stdout.split(" cases in both")[0]
+        assert re.findall(r"^ *(\w+)\b.* soft ", table, re.MULTILINE) == shown
+        assert len(re.findall(r" (?:slower|same) *$", table, re.MULTILINE)) == 4 * len(shown)
+    unsure = snnbench("compare", folders / "base", folders / "few").stdout
+    assert unsure.count("unsure: few blocks") == 13, "times that decide nothing are numbers, too"
+    markdown = [
+        snnbench("compare", *sets, "--format", "markdown", *more).stdout.count("\n| ")
+        for more in ([], ["--only-changed"])
+    ]
+    assert markdown == [13, 5]
+
+
 def test_the_terminal_says_what_was_compared(snnbench, folders):
     printed = " ".join(snnbench("compare", folders / "base", folders / "slow").stdout.split())
     for part in (
@@ -143,7 +158,9 @@ def test_what_is_unsure_is_told_with_its_reason_and_with_what_would_decide_it(sn
 
 
 def test_markdown_for_pull_requests(snnbench, folders):
-    text = snnbench("compare", folders / "base", folders / "slow", "--format", "markdown").stdout
+    text = snnbench(
+        "compare", folders / "base", folders / "slow", "--format", "markdown", "--only-changed"
+    ).stdout
     header, rule, *lines = text.splitlines()
     assert (header, rule) == (
         "| case | what | was | is | verdict |",
@@ -154,7 +171,9 @@ def test_markdown_for_pull_requests(snnbench, folders):
         line.count("|") == 6 and line.endswith("| slower |") for line in rows
     )
     assert lines[5].startswith("* 3 cases in both")
-    same = snnbench("compare", folders / "base", folders / "same", "--format", "markdown").stdout
+    same = snnbench(
+        "compare", folders / "base", folders / "same", "--format", "markdown", "--only-changed"
+    ).stdout
     assert same.startswith("* 3 cases in both")
 
 

@@ -65,6 +65,7 @@ def test_doctor_keeps_the_best_rates_that_it_measures(snnbench, monkeypatch):
     ("measure", "words"),
     [
         ("blocks = 2\nmost_blocks = 2", "1 case, 2 blocks, about "),
+        ("blocks = 1\nmost_blocks = 3", "1 case, 1 block to 3, about "),
         ("blocks = 2\nmost_blocks = 5", "1 case, 2 blocks to 5, about "),
         ("blocks = 2\nmost_blocks = 5\ntimed = false", "1 case, 1 block, about "),
     ],

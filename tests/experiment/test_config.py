@@ -290,6 +290,19 @@ def test_values_are_read_as_the_file_that_has_them_and_stay_as_they_are(path, mo
     assert values == before
 
 
+def test_one_block_is_one_unless_further_ones_are_named_beside_it():
+    values = {"name": "a", "measure": {"blocks": 3, "most_blocks": 5}}
+
+    def most(values, *settings):
+        return load_config(values, [*map(parse_setting, settings)]).measure.most_blocks
+
+    assert most({"name": "a", "measure": {"blocks": 1}}) == 1
+    assert most({"name": "a", "measure": {"blocks": 1, "most_blocks": 4}}) == 4
+    assert most(values, "measure.blocks=1") == 1
+    assert most(values, "measure.blocks=1", "measure.most_blocks=4") == 4
+    assert most(values, "measure.blocks=2") == 5
+
+
 def test_defaults_are_the_design_s(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "a"')

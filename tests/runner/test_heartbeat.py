@@ -8,7 +8,7 @@ from support.synthetic import record
 from support.workers import Clock
 
 from snnbench.runner.execute import CaseReport
-from snnbench.runner.progress import Heartbeat, Progress
+from snnbench.runner.progress import Heartbeat, Progress, one_by_one
 
 
 def clock():
@@ -72,6 +72,26 @@ def test_a_run_without_a_terminal_has_such_lines_in_a_thread_that_ends_with_it()
         assert stream.came.wait(30), "no line came"
     assert stream.getvalue() == "block 1: proving norse · 35 s\n"
     assert not progress.heartbeat._thread.is_alive()
+
+
+def test_what_is_done_one_by_one_has_such_lines_too():
+    stream = Stream()
+    with one_by_one(Console(file=stream, width=200), "proving", 2, every=1e-3) as begin:
+        begin("norse [soft] fp32")
+        assert stream.came.wait(30), "no line came"
+    assert stream.getvalue().startswith("[1/2] proving norse [soft] fp32 · ")
+
+
+def test_on_a_terminal_every_name_is_shown_at_once():
+    stream = Stream()
+    console = Console(file=stream, width=200, force_terminal=True, color_system=None)
+    with one_by_one(console, "proving", 2) as begin:
+        begin("norse soft fp32")
+        begin("torch soft fp32")
+    assert stream.getvalue().splitlines() == [
+        "[1/2] proving norse soft fp32",
+        "[2/2] proving torch soft fp32",
+    ]
 
 
 def test_the_line_of_a_case_is_one_of_them():
