@@ -3,26 +3,37 @@ optimizer carries over."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..core.contract import LEARNING_RATE, Parameters, Program
+from ..core.result import Gradients
 from . import oracle
 from .diagnosis.training import step_fault
 from .judge import CallVerdict, JudgedCall, judge, upstream_of
 from .limits import LimitsByNode
 from .problem import Problem
 from .rounding import last_bit
-from .training import Descent, gradients_of_states, wrong_update
+from .training import (
+    Descent,
+    States,
+    gradients_of_states,
+    wrong_update,
+    wrong_without_gradient,
+)
 
 STEPS, PLAIN_STEPS = 5, 2
+"""Numbers of steps. From the third on half of the features are silent: gradients that shrink show
+what an optimizer keeps of larger ones."""
+DRAWN = 2
+"""Number of steps on drawn inputs."""
 MOVED = 0.02
 """Largest relative L2 movement of a parameter by a plain step that is judged: after large ones the
 neurons would all be silent or fire at every step."""
 LEAST_GRADIENT = 1e-6
-"""Gradient that every step must exceed where parameters are compared: Adam's first step is the
-sign of a gradient."""
+"""Gradient that every drawn step must exceed where parameters are compared: Adam's first step is
+the sign of a gradient."""
 WIDENED = 10
 """Factor on the limit of one gradient for the movement of all steps: Adam divides a small
 gradient by itself."""
@@ -59,33 +70,29 @@ def judge_steps(
     program: Program, problem: Problem, limits: LimitsByNode, steps: int = STEPS
 ) -> CallVerdict:
     """Trains for a few steps from rest. Judges the gradients of the first, decisions and loss of
-    each on the float64 parameters, and the parameters after each."""
+    each on the float64 parameters, and the parameters after each. With an optimizer, a step from
+    rest behind them shows what moves a weight without a gradient."""
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
     start, seen, ways = _exact(problem.parameters), list[By](), _limits_of_ways(problem, limits)
     right = Descent(problem.optimizer, _exact(problem.parameters), LEARNING_RATE)
-    upstream, verdict = program.put_upstream(problem.upstream, result), CallVerdict()
+    upstream, drawn = program.put_upstream(problem.upstream, result), [*_inputs(problem)]
+    before, verdict = problem.parameters, CallVerdict()
+    earlier: States | None = None
     program.roll_parameters(0)
-    for index in range(steps):
-        given = replace(
-            problem,
-            parameters=right.parameters,
-            input=(problem.input, problem.other_input)[index % 2],
-        )
-        result = program.step(program.put_input(given.input), upstream)
-        program.wait(result)
-        answer = program.gradients(result)
-        call = JudgedCall(given.input, program.spikes(result), program.output(result))
+    for index, x in enumerate(drawn[:steps]):
+        given = replace(problem, parameters=right.parameters, input=x)
+        call, answer = _stepped(program, x, upstream)
         if problem.optimizer and not index:
             call.gradients = replace(
                 answer, parameters=gradients_of_states(problem.optimizer, answer), updated=None
             )
         verdict = judge(given, call, limits)
-        if verdict.passed and problem.optimizer and not index:
-            verdict.findings += wrong_update(problem.optimizer, "fp32", problem.parameters, answer)
         run = oracle.forward(given.network, given.parameters, given.input, call.spikes)
         seen.append(_whole(oracle.backward(given.network, run, upstream_of(given, run))[0]))
         right.step(seen[-1])
+        if verdict.passed and problem.optimizer:
+            verdict.findings += _wrong_update(problem, run, before, answer, earlier, index + 1)
         if verdict.passed:
             verdict.findings += wrong_way(start, right.parameters, answer.updated or {}, seen, ways)
         if not verdict.passed:
@@ -95,7 +102,60 @@ def judge_steps(
             if words := _fault(problem.optimizer, start, answer.updated or {}, seen, ways):
                 verdict.findings.insert(0, words)
             break
+        before, earlier = cast(Parameters, answer.updated), answer.states
+    if verdict.passed and problem.optimizer:
+        program.roll_parameters(0)
+        given = replace(problem, input=drawn[-1])
+        call, answer = _stepped(program, given.input, upstream)
+        verdict = judge(given, call, limits)
+        run = oracle.forward(given.network, given.parameters, given.input, call.spikes)
+        if verdict.passed:
+            verdict.findings += _wrong_update(problem, run, problem.parameters, answer)
     return verdict
+
+
+def _inputs(problem: Problem) -> Iterator[np.ndarray]:
+    """Yields the inputs of STEPS steps; of the last ones half of the neurons or channels are
+    silent."""
+    drawn = problem.input, problem.other_input
+    for index in range(STEPS):
+        x = drawn[index % len(drawn)]
+        if index >= DRAWN:
+            x = x.copy()
+            x[:, :, (x.shape[2] + 1) // 2 :] = 0
+        yield x
+
+
+def _stepped(program: Program, x: np.ndarray, upstream: Any) -> tuple[JudgedCall, Gradients]:
+    result = program.step(program.put_input(x), upstream)
+    program.wait(result)
+    call = JudgedCall(x, program.spikes(result), program.output(result))
+    return call, program.gradients(result)
+
+
+def _wrong_update(
+    problem: Problem,
+    run: oracle.Run,
+    before: Parameters,
+    given: Gradients,
+    earlier: States | None = None,
+    steps: int = 1,
+) -> Iterator[str]:
+    """Yields faults of an update that its states show, those of weights that read silent neurons or
+    channels last."""
+    assert problem.optimizer is not None
+    findings = [*wrong_update(problem.optimizer, "fp32", before, given, earlier, steps)]
+    yield from findings
+    values = {
+        node.name: run.values[node.inputs[0]]
+        for node in problem.network.nodes
+        if node.kind in ("linear", "conv") and not findings
+    }
+    silent = {
+        name: ~np.asarray(value.any(axis=(0, 1, *range(3, value.ndim))))
+        for name, value in values.items()
+    }
+    yield from wrong_without_gradient(problem.optimizer, before, given, earlier, silent)
 
 
 def _limits_of_ways(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
@@ -146,7 +206,7 @@ def wrong_way(
                 yield f"the {name} of {node} is missing after the step"
                 continue
             large = np.all(
-                [np.abs(gradients[node][name]) > LEAST_GRADIENT for gradients in seen], axis=0
+                [np.abs(each[node][name]) > LEAST_GRADIENT for each in seen[:DRAWN]], axis=0
             )
             moved, apart = (
                 float(np.linalg.norm((p - other)[large])) for other in (start[node][name], after)

@@ -11,6 +11,9 @@ from ..core.result import Gradients
 from ..core.training import MEAN_OF_TIME, OPTIMIZERS
 from .rounding import last_bit
 
+States = Mapping[str, Mapping[str, Mapping[str, np.ndarray | None]]]
+"""States of an optimizer by their names in `core.training`, node and name."""
+
 ROUNDED = 8
 """Most roundings behind a state or a parameter, each to the last bit of its format."""
 CORRECTION = 2e-5
@@ -80,32 +83,72 @@ def gradients_of_states(optimizer: str, given: Gradients) -> dict[str, dict[str,
 
 
 def wrong_update(
-    optimizer: str, precision: str, before: Parameters, given: Gradients
+    optimizer: str,
+    precision: str,
+    before: Parameters,
+    given: Gradients,
+    earlier: States | None = None,
+    steps: int = 1,
 ) -> Iterator[str]:
-    """Yields faults of the parameters and the second states of a step from rest, judged by its
-    first states."""
+    """Yields faults of the parameters and the second states of step number `steps`, judged by its
+    first states. Before it the parameters were `before` and the states `earlier`, None for rest."""
     settings, bit = OPTIMIZERS[optimizer], ROUNDED * last_bit(precision)
-    states, updated = given.states, given.updated or {}
+
+    def state(of: States | None, kind: str) -> np.ndarray | None:
+        array = (of or {}).get(kind, {}).get(node, {}).get(name)
+        return None if array is None else array.astype(np.float64)
+
     for node, named in before.items():
         for name, p in named.items():
-            first, after = (
-                states.get("first", {}).get(node, {}).get(name),
-                updated.get(node, {}).get(name),
-            )
+            first = state(given.states, "first")
+            after = (given.updated or {}).get(node, {}).get(name)
             if first is None or after is None:
                 yield f"{optimizer} has not moved the {name} of {node}"
                 continue
-            g = first.astype(np.float64) / settings.share
-            move = settings.rate * g
+            move = settings.rate * first
             if settings.second is not None:
-                second = states.get("second", {}).get(node, {}).get(name)
+                was, second = state(earlier, "first"), state(given.states, "second")
+                was = np.zeros_like(first) if was is None else was
+                g = (first - settings.first * was) / settings.share
+                inexact = bit * (np.abs(first) + np.abs(was)) / settings.share
                 right = (1 - settings.second) * g**2
-                if second is None or not np.allclose(second, right, rtol=4 * bit, atol=1e-38):
+                if (was := state(earlier, "second")) is not None:
+                    right += settings.second * was
+                allowed = (1 - settings.second) * inexact * (2 * np.abs(g) + inexact)
+                allowed += 4 * bit * right + 1e-38
+                if second is None or not (np.abs(second - right) <= allowed).all():
                     yield f"the second state of the {name} of {node} is not that of {optimizer}"
                     continue
-                move = settings.rate * g / (np.abs(g) + settings.epsilon)
-            rounding = (
-                bit * (np.abs(p).max() + np.abs(move).max()) + CORRECTION * np.abs(move).max()
-            )
-            if not np.allclose(after, p - move, rtol=0, atol=rounding):
+                mean, square = (
+                    first / (1 - settings.first**steps),
+                    second / (1 - settings.second**steps),
+                )
+                move = settings.rate * mean / (np.sqrt(square) + settings.epsilon)
+            largest = np.abs(move).max()
+            rounding = bit * (np.abs(p) + largest) + CORRECTION * largest
+            if not (np.abs(after - (p - move)) <= rounding).all():
                 yield f"the update of the {name} of {node} is not that of {optimizer}"
+
+
+def wrong_without_gradient(
+    optimizer: str,
+    before: Parameters,
+    given: Gradients,
+    earlier: States | None,
+    silent: Mapping[str, np.ndarray],
+) -> Iterator[str]:
+    """Yields faults of weights (outputs, inputs, …) whose gradient is 0, because the inputs in the
+    masks `silent` by node are. From rest, without `earlier` states, they stay as they are to the
+    bit; later their first states decay."""
+    settings, bit = OPTIMIZERS[optimizer], ROUNDED * last_bit("fp32")
+    for node, inputs in silent.items():
+        weight, after = before[node]["weight"], (given.updated or {})[node]["weight"]
+        first = given.states["first"][node]["weight"]
+        assert after is not None and first is not None
+        was = earlier["first"][node]["weight"] if earlier else np.zeros_like(first)
+        assert was is not None
+        apart = np.abs(first - settings.first * was.astype(np.float64))[:, inputs]
+        if not earlier and not np.array_equal(after[:, inputs], weight[:, inputs]):
+            yield f"the weight of {node} moves without a gradient, as if it decayed"
+        elif not (apart <= bit * np.abs(was)[:, inputs]).all():
+            yield f"the first state of the weight of {node} is not that of {optimizer}"

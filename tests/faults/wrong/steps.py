@@ -156,14 +156,94 @@ class DecaysWeights(Stepping):
             group["weight_decay"] = 1e-2
 
 
-class LargeEpsilon(Stepping):
-    """Adam with an epsilon of 1e-4."""
+class WithConstants(Stepping):
+    """Has other constants than the named ones: `constants` of torch's optimizer."""
 
-    name = "wrong-epsilon"
+    constants: dict = {}
 
     def change(self, trainer, program):
         for group in trainer.optimizer.param_groups:
-            group["eps"] = 1e-4
+            group.update(self.constants)
+
+
+class DecaysALittle(WithConstants):
+    """Takes 1e-5 of every weight away in the gradient."""
+
+    name = "wrong-weight-decay-of-1e-5"
+    constants = {"weight_decay": 1e-5}
+
+
+class AdamW(WithConstants):
+    """Takes 1e-4 of every weight away, beside the gradient."""
+
+    name = "wrong-adamw"
+    constants = {"weight_decay": 1e-4, "decoupled_weight_decay": True}
+
+
+class Momentum(WithConstants):
+    """Has a momentum of 0.8999."""
+
+    name = "wrong-momentum"
+    constants = {"momentum": 0.8999}
+
+
+class FirstBeta(WithConstants):
+    """Adam with a first beta of 0.8999."""
+
+    name = "wrong-first-beta"
+    constants = {"betas": (0.8999, 0.999)}
+
+
+class SecondBeta(WithConstants):
+    """Adam with a second beta of 0.9991."""
+
+    name = "wrong-second-beta"
+    constants = {"betas": (0.9, 0.9991)}
+
+
+class EpsilonOfKeras(WithConstants):
+    """Adam with an epsilon of 1e-7."""
+
+    name = "wrong-epsilon-of-keras"
+    constants = {"eps": 1e-7}
+
+
+class LargeEpsilon(WithConstants):
+    """Adam with an epsilon of 1e-4."""
+
+    name = "wrong-epsilon"
+    constants = {"eps": 1e-4}
+
+
+class Amsgrad(WithConstants):
+    """Divides by the largest of the second states so far."""
+
+    name = "wrong-amsgrad"
+    constants = {"amsgrad": True}
+
+
+class Ascends(WithConstants):
+    """Maximizes the loss."""
+
+    name = "wrong-maximize"
+    constants = {"maximize": True}
+
+
+class CorrectsAtFirst(Stepping):
+    """Corrects the means for their start in the first step only."""
+
+    name = "wrong-correction-of-later-steps"
+
+    def change(self, trainer, program):
+        right, taken = trainer.update, []
+
+        def update():
+            taken.append(None)
+            for state in trainer.optimizer.state.values():
+                state["step"].clamp_(max=0)
+            right()
+
+        trainer.update = update
 
 
 class RateHalvedLater(Stepping):
