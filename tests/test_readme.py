@@ -12,6 +12,7 @@ from support.claims_table import claims_of, claims_text
 from support.first_table import first_text
 from support.history_table import history_text
 from support.memory_table import memory_text
+from support.names_table import names_text
 from support.paths import ROOT, committed
 from support.scaling_table import scaling_text
 
@@ -37,7 +38,7 @@ TEXT = {
     "scaling": scaling_text,
 }
 BLOCK = re.compile(
-    rf"(<!-- ({'|'.join(TEXT)}|claims): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL
+    rf"(<!-- ({'|'.join(TEXT)}|claims|names): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL
 )
 MOST_LINES = 130
 """Limit of the README; longer subjects have a page in docs/."""
@@ -51,6 +52,8 @@ def generated(text: str) -> str:
     def table(match):
         if match[2] == "claims":
             return f"{match[1]}\n{claims_text(claims_of(ROOT / match[3]))}\n{match[5]}"
+        if match[2] == "names":
+            return f"{match[1]}\n{names_text(match[3])}\n{match[5]}"
         results = read_results([ROOT / match[3]])
         assert results.rows, f"no records in {match[3]}"
         assert not results.unreadable, results.unreadable
@@ -78,7 +81,7 @@ def test_tables_are_generated_from_committed_records():
         text = page.read_text(encoding="utf-8")
         seen |= {match[2] for match in BLOCK.finditer(text)}
         assert text == generated(text), page.name
-    assert seen == {*TEXT, "claims"}
+    assert seen == {*TEXT, "claims", "names"}
 
 
 def test_the_first_page_is_short():

@@ -34,6 +34,7 @@ def LIF(
     reset: str = "subtract",
     surrogate: Surrogate = FastSigmoid(),
 ) -> Meaning:
+    """The decay is exp(−dt/tau)."""
     if reset not in RESETS:
         raise ValueError(f"reset = {reset!r} is not one of {', '.join(RESETS)}")
     decay = exp(-dt / tau)

@@ -51,6 +51,7 @@ def LIFBoxCell(
     reset_method: Reset = reset_value(),
     dt: float = 0.001,
 ) -> Meaning:
+    """The decay is 1 − dt·tau_mem_inv."""
     gain = dt * tau_mem_inv
     return meaning(
         surrogate_of(method, alpha), str(reset_method), decay=1 - gain, gain=gain, threshold=v_th
@@ -65,6 +66,7 @@ def LIFCell(
     alpha: float = 100.0,
     dt: float = 0.001,
 ) -> Meaning:
+    """The decays are 1 − dt·tau_mem_inv and, of the synapse, 1 − dt·tau_syn_inv."""
     gain, synapse = dt * tau_mem_inv, 1 - dt * tau_syn_inv
     return meaning(
         surrogate_of(method, alpha),
@@ -77,6 +79,7 @@ def LIFCell(
 
 
 def IAF(v_th: float = 1.0, method: str = "super", alpha: float = 100.0) -> Meaning:
+    """There is no decay."""
     return meaning(surrogate_of(method, alpha), "hard", decay=1.0, threshold=v_th)
 
 

@@ -69,6 +69,7 @@ def LIF(
     surrogate_grad_fn: Surrogate = SingleExponential(),
     norm_input: bool = True,
 ) -> Meaning:
+    """The decays are exp(−1/tau_mem) and, of the synapse, exp(−1/tau_syn)."""
     decay = exp(-1 / tau_mem)
     synapse = None if tau_syn is None else exp(-1 / tau_syn)
     reset = reset_fn.name(spike_threshold, decay)
@@ -90,6 +91,7 @@ def IAF(
     reset_fn: Reset = MembraneSubtract(),
     surrogate_grad_fn: Surrogate = SingleExponential(),
 ) -> Meaning:
+    """There is no decay."""
     reset = reset_fn.name(spike_threshold, 1.0)
     return meaning(
         replace(surrogate_grad_fn, slope=surrogate_grad_fn.slope / spike_threshold),

@@ -17,6 +17,7 @@ def LIF(
     v_threshold: float = 1.0,
     subtraction_reset: bool = True,
 ) -> Meaning:
+    """The decay is σ(init_tau)."""
     return meaning(
         spike_fn,
         "soft" if subtraction_reset else "hard",

@@ -35,6 +35,7 @@ def Leaky(
     learn_beta: bool = False,
     reset_mechanism: str = "subtract",
 ) -> Meaning:
+    """The decay is beta."""
     if reset_mechanism not in RESETS:
         raise ValueError(f"reset_mechanism = {reset_mechanism!r} is not one of {', '.join(RESETS)}")
     reset = RESETS[reset_mechanism]
@@ -49,6 +50,7 @@ def Leaky(
 
 
 def StateLeaky(beta: float, threshold: float = 1.0, spike_grad: Surrogate = atan()) -> Meaning:
+    """The decay is exp(beta − 1)."""
     return meaning(spike_grad, "none", decay=exp(beta - 1), threshold=threshold)
 
 

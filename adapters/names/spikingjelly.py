@@ -57,6 +57,7 @@ def LIFNode(
     surrogate_function: Surrogate = Sigmoid(),
     detach_reset: bool = False,
 ) -> Meaning:
+    """The decay is 1 − 1/tau."""
     return meaning(
         surrogate_function,
         reset_of(v_reset),
@@ -75,6 +76,7 @@ def ParametricLIFNode(
     surrogate_function: Surrogate = Sigmoid(),
     detach_reset: bool = False,
 ) -> Meaning:
+    """The decay begins at 1 − 1/init_tau."""
     if decay_input:
         raise ValueError(
             "decay_input=True has no equation here: its factor on inputs is learned with the decay;"
@@ -96,6 +98,7 @@ def IFNode(
     surrogate_function: Surrogate = Sigmoid(),
     detach_reset: bool = False,
 ) -> Meaning:
+    """There is no decay."""
     return meaning(
         surrogate_function,
         reset_of(v_reset),
@@ -112,6 +115,7 @@ def CUBALIFNode(
     v_reset: float | None = 0.0,
     surrogate_function: Surrogate = Rect(),
 ) -> Meaning:
+    """The decays are v_decay and, of the synapse, c_decay."""
     return meaning(
         surrogate_function,
         reset_of(v_reset),

@@ -33,22 +33,26 @@ def triangular(k: float = 2) -> Surrogate:
 
 
 def LIF(beta: float, threshold: float = 1.0, activation: Surrogate = superspike()) -> Meaning:
+    """The decay is beta."""
     return meaning(
         activation, "soft-undecayed", decay=beta, threshold=threshold, differences=(LATE,)
     )
 
 
 def IF(threshold: float = 1, activation: Surrogate = superspike()) -> Meaning:
+    """There is no decay."""
     return meaning(activation, "soft", decay=1.0, threshold=threshold, differences=(LATE,))
 
 
 def PSU_LIF(beta: float, threshold: float = 1.0, activation: Surrogate = superspike()) -> Meaning:
+    """The decay is beta."""
     return meaning(activation, "none", decay=beta, threshold=threshold)
 
 
 def CuBaLIF(
     alpha: float, beta: float, threshold: float = 1, activation: Surrogate = superspike()
 ) -> Meaning:
+    """The decays are beta and, of the synapse, alpha."""
     return meaning(
         activation,
         "soft",
@@ -62,6 +66,7 @@ def CuBaLIF(
 def ALIF(
     beta: float, gamma: float, threshold: float = 1, activation: Surrogate = superspike()
 ) -> Meaning:
+    """The decays are beta and, of the threshold, gamma."""
     return meaning(
         activation,
         "soft-undecayed",
