@@ -1,6 +1,7 @@
 """The command line: one file per verb, no logic in it."""
 
 # What is imported here is imported before a Ctrl-C is handled: no more than this.
+import codecs
 import errno
 import io
 import os
@@ -25,6 +26,20 @@ NAMED = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
 """Errors that another name would avoid."""
 
 
+SIGNS = {"→": "->", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-", "−": "-", "·": "-"}
+SIGNS |= {"×": "x", "≈": "~", "µ": "u", "✓": "+", "✗": "x", "°": " deg", "“": '"', "”": '"'}
+SIGNS |= {"█": "#", "━": "-", "─": "-", "│": "|", "’": "'"}
+"""Signs that an encoding may lack, and ASCII for them."""
+
+
+def signs(error: UnicodeError) -> tuple[str, int]:
+    """Handles characters that a stream cannot encode: SIGNS, and ? for any other."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(SIGNS.get(letter, "?") for letter in text), error.end
+
+
 def main() -> None:
     """Sets up signals and streams, then runs the command. SIGTERM counts as Ctrl-C."""
     # A shell ignores Ctrl-C for programs in the background.
@@ -36,25 +51,29 @@ def main() -> None:
             signal.signal(each, handler)
 
     handle(_leave)
+    codecs.register_error("snnbench.signs", signs)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: no other file may get its number
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False))
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             raw = io.BufferedWriter(_OpenEndedStream(stream.fileno(), "w", closefd=False))
-            # A terminal without UTF-8 shows ? instead of nothing.
-            setattr(
-                sys,
-                name,
-                io.TextIOWrapper(
-                    raw, stream.encoding, "replace", line_buffering=stream.line_buffering
-                ),
+            encoding = "ascii" if _plain_locale() else stream.encoding
+            text = io.TextIOWrapper(
+                raw, encoding, "snnbench.signs", line_buffering=stream.line_buffering
             )
+            setattr(sys, name, text)
     try:
         run_command(imported=lambda: handle(signal.default_int_handler))
     except KeyboardInterrupt:  # a second one, while the first is reported
         os._exit(INTERRUPTED)
     finally:
         handle(_leave)
+
+
+def _plain_locale() -> bool:
+    """Returns whether the user asks for the locale C, in which Python writes UTF-8 all the same."""
+    named = (os.environ.get(name) for name in ("PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "LANG"))
+    return next(filter(None, named), None) in ("C", "POSIX")
 
 
 class _OpenEndedStream(io.FileIO):

@@ -1,11 +1,15 @@
 """`snnbench plan`: the cases, which are done, an estimate. Runs nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from ..common import units
-from ..core.case import sizes, unusual
+from ..core.case import Case, sizes, unusual
 from ..experiment.setting import parse_setting
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
@@ -14,6 +18,13 @@ from ..runner.done import Done, Remaining, reasons
 from ..runner.planning import Where, load_plan
 from . import exit_codes, options
 from .console import new_table, output, print_json, say
+
+STATE_WIDTH = 16
+"""Characters of a state that every terminal has room for."""
+
+
+UNLIMITED = 1000
+"""Characters, more than any table is wide."""
 
 
 def plan(
@@ -51,24 +62,10 @@ def plan(
             }
         )
         raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
-    axes = ("framework", "neuron", "workload", "sizes", "precision", "device")
-    table = new_table(*axes, "state", whole=axes)
-    for left in cases:
-        case, reason = left.planned.case, left.planned.reason
-        blocks = f", {units.counted(left.blocks, 'block')}" if left.blocks else ""
-        state = left.state + (f": {reason}" if reason else blocks)
-        size = f"{sizes(case)} {unusual(case)}".rstrip()
-        workload = case.network or case.workload
-        table.add_row(
-            case.framework_variant,
-            case.neuron_label or "",
-            workload,
-            size,
-            case.precision,
-            case.device,
-            state,
-        )
     console = output()
+    common, table = _table(cases, console)
+    if common:
+        console.print(f"all: {common}", soft_wrap=True, markup=False)
     console.print(table)
     for sentence in reasons(cases):
         console.print(sentence, soft_wrap=True, markup=False)
@@ -81,6 +78,52 @@ def plan(
     for sentence in busy_warning(load_average(), len(usable_cores())):
         say(f"{sentence}; the estimate is for a quiet one")
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
+
+
+def _table(cases: Sequence[Remaining], console: Console) -> tuple[str, Table]:
+    """Returns what all cases have in common, empty for a single one, and a table of the rest. A
+    console that is too narrow for its columns gets two: the case, and its state."""
+    columns: dict[str, list[list[str]]] = {}
+    for left in cases:
+        for axis, words in _axes(left.planned.case).items():
+            columns.setdefault(axis, []).append(words)
+    several, common = len(cases) > 1, []
+    for axis, cells in columns.items():
+        shared = [word for word in cells[0] if several and all(word in cell for cell in cells)]
+        common += shared
+        columns[axis] = [[word for word in cell if word not in shared] for cell in cells]
+    columns = {axis: cells for axis, cells in columns.items() if any(cells)}
+    names = [left.planned.case.framework_variant for left in cases]
+    texts = [[" ".join(cell) for cell in cells] for cells in columns.values()]
+    wide = _with_states(["framework", *columns], [names, *texts], cases)
+    unlimited = console.options.update(width=UNLIMITED)
+    if console.measure(wide, options=unlimited).minimum <= console.width:
+        return " · ".join(common), wide
+    rows = [" ".join(filter(None, row)) for row in zip(names, *texts, strict=True)]
+    return " · ".join(common), _with_states(["case"], [rows], cases)
+
+
+def _with_states(heads: list[str], columns: list[list[str]], cases: Sequence[Remaining]) -> Table:
+    table = new_table(*heads, whole=heads[:1] if heads[1:] else ())
+    table.columns[0].overflow = "fold"
+    table.add_column("state", min_width=STATE_WIDTH)
+    for left, *texts in zip(cases, *columns, strict=True):
+        reason = left.planned.reason
+        blocks = f", {units.counted(left.blocks, 'block')}" if left.blocks else ""
+        state = left.state + (f": {reason}" if reason else blocks)
+        table.add_row(*map(escape, [*texts, state]))
+    return table
+
+
+def _axes(case: Case) -> dict[str, list[str]]:
+    """Returns the axes of a case in words."""
+    return {
+        "neuron": [case.neuron_label] if case.neuron_label else [],
+        "workload": [case.network or case.workload],
+        "sizes": f"{sizes(case)} {unusual(case)}".split(),
+        "precision": [case.precision],
+        "device": [case.device],
+    }
 
 
 def _entry(left: Remaining) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 verbs is tested in process."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -106,6 +107,24 @@ def test_the_module_is_the_command(tmp_path):
         check=True,
     )
     assert "Usage: snnbench plan" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "variable", ["LANG=C", "LC_ALL=POSIX", "PYTHONIOENCODING=ascii", "PYTHONIOENCODING=latin-1"]
+)
+def test_a_terminal_without_utf_8_gets_signs_that_it_has(tmp_path, variable):
+    name, _, value = variable.partition("=")
+    plain = {key: text for key, text in os.environ.items() if key not in ("LANG", "LC_ALL")}
+    bundle = ROOT / "results" / "quickstart.bundle.jsonl"
+    ended = subprocess.run(
+        [COMMAND, "report", bundle, "--out", tmp_path],
+        env={**plain, name: value},
+        capture_output=True,
+        check=True,
+    )
+    text = ended.stdout.decode("latin-1" if value == "latin-1" else "ascii")
+    assert "1.05 - 1.12 ms" in text and "?" not in text
+    assert ("1.00×" if value == "latin-1" else "1.00x") in text
 
 
 def test_a_reader_who_leaves_is_no_error(tmp_path):

@@ -1,12 +1,15 @@
 """The verbs that measure nothing: one JSON document where it is asked for, one sentence for a
 mistake, help for a newcomer."""
 
+import io
 import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 from support.paths import ROOT, committed
 from typer.main import get_command
 
@@ -14,6 +17,8 @@ from snnbench import __version__
 from snnbench.cli import doctor, exit_codes
 from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
+from snnbench.cli.plan import _table
+from snnbench.core.case import Case
 
 NUMPY = "numpy_network.py:NumpyNetwork"
 VERBS = [
@@ -97,6 +102,30 @@ def test_plan_is_one_json_document_and_writes_nothing(snnbench):
     table = snnbench("plan", "--config", config)
     assert table.exit_code == 0
     assert "4 cases, 2 blocks" in table.stdout
+
+
+def test_plan_says_once_what_all_cases_have_in_common(snnbench):
+    grid = 'neurons = [31, 97]\nneuron = ["soft"]\ntime_steps = [37]\nbatch = [3]\ndevice = ["cpu"]'
+    config = snnbench.config(["numpy"], [NUMPY], grid)
+    common, _, head, _, *rows = snnbench("plan", "--config", config).stdout.splitlines()
+    assert common == "all: soft · linear-lif · T=37 · B=3 · L=1 · fp32 · cpu"
+    assert head.split() == ["framework", "sizes", "state"]
+    assert [row.split()[:2] for row in rows[:2]] == [["numpy", "N=31"], ["numpy", "N=97"]]
+    one = snnbench("plan", "--config", config, "--only", "neurons=31").stdout
+    assert "all:" not in one and "N=31 T=37 B=3 L=1" in one
+
+
+def test_plan_keeps_the_state_on_a_narrow_terminal():
+    longest = Case("spikingjelly", construction="multi-step", mode="compile")
+    others = [Case("jax", neurons=n, precision="bf16", device="cuda:0") for n in (64, 128)]
+    planned = [SimpleNamespace(case=case, reason="much " * 20) for case in (longest, *others)]
+    cases = [SimpleNamespace(planned=each, blocks=0, state="unsupported") for each in planned]
+    for width in (60, 200):
+        console = Console(file=io.StringIO(), width=width)
+        console.print(_table(cases, console)[1])
+        text = console.file.getvalue()
+        assert text.count("unsupported: ") == text.count("cuda:0") + 1 == 3 and "…" not in text
+        assert ("precision" in text) == (width == 200)
 
 
 def test_init_writes_a_config_that_plan_accepts_and_overwrites_nothing(snnbench):

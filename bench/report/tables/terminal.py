@@ -17,6 +17,8 @@ from ..words import reason_of, remarks_on
 BAR = "  "
 """Heading of the nameless column of bars, which begin at zero."""
 BAR_WIDTH = 12
+MOST_RATIO = 2 * BAR_WIDTH
+"""Slowest ratio with bars; beyond it most bars would have the same length of one."""
 MOST_LINES = 1200
 """Approximate number of printed lines."""
 UNLIMITED = 1000
@@ -35,8 +37,11 @@ def print_tables(table: Table, console: Console) -> None:
     before = list(accumulate((len(group) for _, group in groups), initial=0))
     groups_shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
     for title, group in groups[:groups_shown]:
+        shared, remarks = _remarks(group)
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
-        drawn, spared = _widest(table, group, console)
+        if shared:
+            console.print(f"all timed here: {escape(shared)}", highlight=False)
+        drawn, spared = _widest(table, group, remarks, console)
         console.print(drawn)
         metrics = table.metrics_of(group, NATIVES if group[0].native else SUMMARY)
         left_out |= dict.fromkeys(
@@ -50,7 +55,7 @@ def print_tables(table: Table, console: Console) -> None:
                 if row.sound and entry.native
                 else status + reason_of(row)
             )
-            for text in filter(None, (note, remarks_on(row) if REMARKS in spared else "")):
+            for text in filter(None, (note, remarks[entry.index] if REMARKS in spared else "")):
                 console.print(
                     f"  {escape(entry.variant)}: {escape(brief(text, console.width))}",
                     highlight=False,
@@ -68,14 +73,25 @@ def print_tables(table: Table, console: Console) -> None:
     _print_scalings(table, console)
 
 
+def _remarks(group: list[Entry]) -> tuple[str, dict[int, str]]:
+    """Returns the remarks that all timed rows have in common, empty for a single one, and the
+    other remarks of each entry by its index."""
+    words = {entry.index: remarks_on(entry.row).split(", ") for entry in group}
+    timed = [words[entry.index] for entry in group if entry.row.sound]
+    shared = [word for word in timed[0] if all(word in row for row in timed)] if timed[1:] else []
+    return ", ".join(shared), {
+        index: ", ".join(word for word in row if word not in shared) for index, row in words.items()
+    }
+
+
 def _widest(
-    table: Table, group: list[Entry], console: Console
+    table: Table, group: list[Entry], remarks: dict[int, str], console: Console
 ) -> tuple[rich.table.Table, list[str]]:
     """Returns the widest table that the terminal shows uncut, and its dropped headings."""
     block = "█" if console.encoding.startswith("utf") else "="
 
     def fits(spared: list[str]) -> bool:
-        drawn = _drawn(table, group, spared, block)
+        drawn = _drawn(table, group, remarks, spared, block)
         return (
             console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum
             <= console.width
@@ -87,10 +103,12 @@ def _widest(
     for head in reversed(spared):  # what is narrow may have room where something wide had not
         if fits(less := [other for other in spared if other != head]):
             spared = less
-    return _drawn(table, group, spared, block), spared
+    return _drawn(table, group, remarks, spared, block), spared
 
 
-def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> rich.table.Table:
+def _drawn(
+    table: Table, group: list[Entry], remarks: dict[int, str], spared: list[str], block: str
+) -> rich.table.Table:
     """Returns the table with all columns but the `spared` ones; bars are made of `block`."""
     ranking = table.metrics_of(group, SUMMARY)
     # Metrics that a ranking lacks stand last.
@@ -100,9 +118,12 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
     by_head = {metric.head: metric for metric in (native_metrics if group[0].native else ranking)}
     heads = list(by_head)
     heads.insert(1 if "#" in by_head else 0, "framework")
-    if "× best" in heads:
+    ratios = {entry.index: entry.row.standing.ratio for entry in group if entry.row.standing}
+    slowest = max(ratios.values(), default=1.0)
+    if "× best" in heads and slowest <= MOST_RATIO:
         heads.insert(heads.index("× best") + 1, BAR)
-    heads = [head for head in heads if head not in spared]
+    absent = [*spared, *([] if any(remarks.values()) else [REMARKS])]
+    heads = [head for head in heads if head not in absent]
     drawn = rich.table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for head in heads:
         drawn.add_column(
@@ -110,12 +131,11 @@ def _drawn(table: Table, group: list[Entry], spared: list[str], block: str) -> r
             justify="right" if head in by_head and by_head[head].number else "left",
             no_wrap=True,
         )
-    ratios = {entry.index: entry.row.standing.ratio for entry in group if entry.row.standing}
-    slowest = max(ratios.values(), default=1.0)
     for entry in group:
         row = entry.row
         cells = {head: escape(metric.short_text(entry)) for head, metric in by_head.items()}
         cells["framework"] = escape(entry.variant)
+        cells[REMARKS] = escape(remarks[entry.index])
         cells["status"] = f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]"
         cells[BAR] = (
             block * round(max(1, BAR_WIDTH * ratios[entry.index] / slowest))

@@ -71,6 +71,24 @@ def test_a_narrow_terminal_keeps_intervals_before_anything_else(table, width, he
     assert ("unsupported: BindsNET" in "".join(lines)) == ("status" not in heads)
 
 
+def test_identical_remarks_stand_once_above_the_table(table):
+    for width in (140, 60):
+        text = printed(table, width)
+        groups = [group for _, group in table.comparison_groups()]
+        assert text.count("all timed here: shared CPU\n") == len(groups)
+        assert text.count("shared CPU") == len(groups), "it is in no row"
+        assert text.count("drift") == sum("drift" in row.quality for row in table.rows) > 0
+    single = table_of(blocks("torch"))
+    assert "all timed here" not in printed(single, 140)
+
+
+def test_there_are_no_bars_where_most_would_be_alike():
+    for slowest, bars in ((20.0, True), (30.0, False)):
+        steps = {"jax": 1e-3, "torch": 2e-3, "norse": slowest * 1e-3}
+        records = [one for name, step in steps.items() for one in blocks(name, step=step)]
+        assert ("█" in printed(table_of(records), 140)) == bars
+
+
 def test_an_empty_column_is_left_out():
     whole = table_of(blocks("torch") + blocks("jax"))
     step_alone = table_of([*map(without_others, blocks("torch") + blocks("jax"))])
