@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..common.files import write_atomically
-from ..common.mistakes import ConfigError
+from ..common.mistakes import ConfigError, in_words
 from ..community.badge import badge_of, endings_in
 
 
@@ -26,9 +26,7 @@ def badge(
     try:
         text = checked.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{checked}: cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        raise ConfigError(f"{checked}: cannot be read: {in_words(error)}") from None
     document = badge_of(endings_in(text, str(checked)))
     if out.suffix != ".json":
         raise ConfigError(f"--out {out}: must end with .json")

@@ -27,6 +27,11 @@ class ConfigError(Exception):
     """Raised for a user's mistake in a config or on the command line: exit code 2."""
 
 
+def in_words(error: Exception) -> str:
+    """Returns the words of an error; of a file's error without its number and path."""
+    return str(getattr(error, "strerror", None) or error)
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
     """Returns `; did you mean 'x'?` for the most similar of `words`, or an empty text."""
     close = difflib.get_close_matches(str(word)[:100], [str(w) for w in words], n=1)

@@ -4,12 +4,16 @@ A badge never shows a rank, which changes with the size.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter
 
-from ..common.mistakes import ConfigError
+from snnbench.kernels.spec import RESETS
+
+from ..common.mistakes import ConfigError, shown
 from ..common.units import counted
+from ..core.case import NATIVE
+from ..schema import understood
 
 DATA = "batches of data"
 """Stands for a neuron where a case delivers data."""
@@ -78,10 +82,19 @@ def _failed(endings: Collection[str]) -> bool:
     return any(ending not in (PROVED, "unsupported", *NEVER_TRIED) for ending in endings)
 
 
+def _has_a_kind(neuron: dict[str, Any]) -> dict[str, Any]:
+    """Returns the neuron unchanged. Raises ValueError if it is neither native nor has a reset."""
+    if neuron != NATIVE.as_dict() and neuron.get("reset") not in RESETS:
+        raise ValueError(
+            f"reset = {shown(neuron.get('reset'))}: must be one of {', '.join(RESETS)}"
+        )
+    return neuron
+
+
 class _Case(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    neuron: dict[str, Any] | None = None
+    neuron: Annotated[dict[str, Any], AfterValidator(_has_a_kind)] | None = None
     precision: str
 
 
@@ -105,13 +118,9 @@ def endings_in(text: str, source: str) -> dict[str, list[str]]:
     {'soft': ['proved']}
     """
     try:
-        checked = CHECKED.validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the whole"
-        raise ConfigError(
-            f"{source}: is not what snnbench check --json prints: {place}: {first['msg']}"
-        ) from None
+        checked = understood(CHECKED, text.encode())
+    except ValueError as error:
+        raise ConfigError(f"{source}: is not what snnbench check --json prints: {error}") from None
     if not checked:
         raise ConfigError(f"{source}: nothing was checked")
     endings: dict[str, list[str]] = {}

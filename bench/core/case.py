@@ -208,7 +208,7 @@ class Case:
             WORKLOAD_AXES if "dataset" not in values else (*WORKLOAD_AXES, *NETWORK_FIELDS)
         )
         values = {**absent, **values}
-        if neuron := values["neuron"]:
+        if (neuron := values["neuron"]) is not None:
             values["neuron"] = Native(**neuron) if "native" in neuron else NeuronSpec(**neuron)
         return cls(**values)
 

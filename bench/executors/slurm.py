@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.files import exclusive, write_atomically
-from ..common.mistakes import ConfigError
+from ..common.mistakes import ConfigError, in_words
 from ..common.texts import clean, cut
+from ..schema import parsed
 
 COMMAND_TIMEOUT_S = 120.0
 """Time limit of a command of SLURM: a busy controller takes many seconds."""
@@ -133,12 +134,14 @@ class ArrayJob:
 
     def _load(self) -> None:
         try:
-            state = json.loads(self.state.read_text()) if self.state.exists() else {}
+            state = parsed(self.state.read_bytes()) if self.state.exists() else {}
+            if not isinstance(state, dict):
+                raise ValueError("it must be an object, in braces")
             self.number, self.cluster = state.get("job"), state.get("cluster")
             self.collected, parts = state.get("collected", False), int(state.get("parts") or 0)
-        except (ValueError, AttributeError, OSError) as error:
-            advice = "remove it if no job of this folder runs"
-            raise ConfigError(f"{self.state}: cannot be read: {error}; {advice}") from None
+        except (ValueError, TypeError, OSError) as error:
+            text = f"cannot be read: {in_words(error)}; remove it if no job of this folder runs"
+            raise ConfigError(f"{self.state}: {text}") from None
         if parts not in (0, self.parts):
             advice = f"set slurm.parts = {parts} or choose another --out"
             raise ConfigError(f"{self.folder}: was begun with slurm.parts = {parts}; {advice}")

@@ -36,6 +36,7 @@ from ..core.case import CASE_FIELDS, INPUTS, PARALLEL, PRECISIONS, SPIKE_SHARE, 
 from ..core.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..core.variant import ALL, VariantPattern
+from ..schema import MOST_LEVELS
 from ..workloads import WORKLOADS
 from .measure import Flag, Measure
 from .named import NAMED, lines_of
@@ -294,12 +295,29 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:
         raise ConfigError(f"{path}: is larger than 1 MiB: that is no config")
+    too_deep = ConfigError(f"{path}: is nested more than {MOST_LEVELS} levels deep")
     try:
-        return tomllib.loads(text)
+        values = tomllib.loads(text)
     except RecursionError:
-        raise ConfigError(f"{path}: is nested too deep") from None
+        raise too_deep from None
     except ValueError as error:  # also for an integer of more than 4,300 digits
         raise ConfigError(f"{path}: is not TOML: {error}") from None
+    if _levels(values) > MOST_LEVELS:
+        raise too_deep
+    return values
+
+
+def _levels(value: Any) -> int:
+    """Returns how deep tables and lists are nested."""
+    levels, holders = 0, [value]
+    while holders := [each for each in holders if isinstance(each, dict | list)]:
+        levels += 1
+        holders = [
+            inner
+            for each in holders
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return levels
 
 
 def _message(place: str, error: ValidationError, settings: Sequence[Setting] = ()) -> str:

@@ -122,7 +122,7 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         else:
             valid[key] = KINDS[key](item)
     reset = value.get("reset", "soft")
-    if reset in NEURONS:
+    if isinstance(reset, str) and reset in NEURONS:
         try:
             neuron = replace(NEURONS[reset], **valid)
         except ValueError as error:

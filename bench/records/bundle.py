@@ -5,7 +5,6 @@ plan; the third the values that records share, by their hashes; then come claime
 records. `community/bundle.py` writes bundles, and `community/verify` checks them.
 """
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from ..common.mistakes import ConfigError, shown
+from ..common.mistakes import ConfigError, in_words, shown
 from ..common.texts import clean
-from ..schema import LARGEST_FILE, CaseId, RecordedEnvironment, Text, understood
+from ..schema import LARGEST_FILE, CaseId, RecordedEnvironment, Text, parsed, understood
 from .record import RECORD, Record
 from .store import ResultFolder, record_text, uncollected
 
@@ -93,17 +92,17 @@ class BundleFile:
             if self.path.stat().st_size > LARGEST_FILE:
                 raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
             first, _, body = self.path.read_bytes().partition(b"\n")
-            header = json.loads(first)
-            if header.get("snnbench_bundle") != FORMAT:
+            header = parsed(first)
+            if not isinstance(header, dict) or header.get("snnbench_bundle") != FORMAT:
                 raise ValueError(f"it is no bundle of format {FORMAT}")
-        except (OSError, ValueError, AttributeError) as error:
-            contents.refuse(f"{self.path} cannot be read: {error}")
+        except (OSError, ValueError) as error:
+            contents.refuse(f"{self.path} cannot be read: {in_words(error)}")
             return contents
         with uncollected():
             for number, line in enumerate(body.splitlines(), start=2):
                 try:
-                    contents.take(json.loads(line))
-                except (ValueError, RecursionError) as error:
+                    contents.take(parsed(line))
+                except ValueError as error:
                     contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
         stated, count = header.get("records"), len(contents.records)
         if not contents.unreadable and stated != count:

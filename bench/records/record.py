@@ -18,7 +18,7 @@ from pydantic import (
 from .. import schema
 from ..common.mistakes import LARGEST_SEED, MOMENT, shown
 from ..common.texts import clean
-from ..core.case import Case
+from ..core.case import CASE_FIELDS, Case
 from ..core.status import worst
 from ..experiment.config import Grid
 from ..schema import OMIT_NONE
@@ -41,6 +41,13 @@ def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
 def _typed(written: bytes) -> tuple[Case, str]:
     """Returns a case and its id. Cached: in a set each case has a record of every block."""
     values: dict[str, Any] = marshal.loads(written)
+    if unknown := sorted(values.keys() - {*CASE_FIELDS}):
+        raise ValueError(f"{unknown[0]} is unknown")
+    for name in ("framework", *(["neuron"] if "dataset" not in values else [])):
+        if name not in values:
+            raise ValueError(f"{name} is missing")
+    if values.get("neuron") == {}:
+        raise ValueError("neuron = {}: must be native or have a reset")
     try:
         Grid.model_validate(
             {
@@ -52,7 +59,7 @@ def _typed(written: bytes) -> tuple[Case, str]:
         case = Case.from_dict(values)
     except ValidationError as error:
         raise ValueError(schema.fault(error)) from None
-    except (TypeError, KeyError, OverflowError) as error:
+    except (TypeError, OverflowError) as error:
         raise ValueError(f"not a case: {error}") from None
     if case.network is not None and not (
         type(case.network) is str and re.match(REFERENCE, case.network)

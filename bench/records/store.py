@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..common.files import exclusive, naming, own_folder, write_atomically
-from ..common.mistakes import ConfigError, shown
+from ..common.mistakes import ConfigError, in_words, shown
 from ..common.texts import anonymous, clean
 from ..schema import WRITTEN, CaseId, RecordedEnvironment, Text, read_as
 from .record import RECORD, SCHEMA, Record, file_name
@@ -320,7 +320,7 @@ def _read(kind: TypeAdapter[Any], path: Path) -> tuple[Any, list[str]]:
     try:
         return (read_as(kind, path), []) if path.exists() else (None, [])
     except (ValueError, OSError) as error:
-        return None, [str(clean(f"{path} cannot be read: {error}"))]
+        return None, [str(clean(f"{path} cannot be read: {in_words(error)}"))]
 
 
 def record_text(record: Record) -> bytes:
@@ -340,4 +340,4 @@ def _content(path: Path) -> Record | str:
             raise ValueError(f"it holds what belongs into {record.file_name}")
         return record
     except (OSError, ValueError) as error:
-        return str(clean(f"{path} is not a record of schema {SCHEMA}: {error}"))
+        return str(clean(f"{path} is not a record of schema {SCHEMA}: {in_words(error)}"))

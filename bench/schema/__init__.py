@@ -6,6 +6,7 @@ writes them.
 """
 
 import marshal
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
 
@@ -18,6 +19,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
+from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from ..common.mistakes import LARGEST_SIZE, hexadecimal, shown, wanted
@@ -47,6 +49,8 @@ LARGEST_FILE = 1 << 26
 """Bytes of a document."""
 MOST_TEXTS = 100
 """Texts of a list."""
+MOST_LEVELS = 201
+"""Levels of nesting of a document: pydantic's parser reads no more, however deep the stack is."""
 
 WRITTEN = {"written": True}
 """Validation context in which texts lose names of the user and the machine."""
@@ -111,6 +115,24 @@ OMIT_NONE = Field(exclude_if=lambda value: value is None)
 """For fields that are written only if they are known."""
 
 
+def parsed(content: bytes) -> Any:
+    """Returns the value of a JSON text. Raises ValueError with a sentence for anything else, and
+    for nesting of more than MOST_LEVELS levels."""
+    try:
+        return from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise ValueError(_no_json(str(error))) from None
+
+
+def _no_json(message: str) -> str:
+    """Returns the parser's message in words, with its place."""
+    if "recursion limit" in message:
+        return f"it is nested more than {MOST_LEVELS} levels deep"
+    place = re.search(r"at line (\d+) column (\d+)", message)
+    where = f" (line {place[1]}, column {place[2]})" if place else ""
+    return f"it is no JSON{': it ends too soon' * ('EOF' in message)}{where}"
+
+
 def understood(kind: TypeAdapter[Kind], content: Any) -> Kind:
     """Returns `content`, bytes of JSON or parsed values, as that kind.
 
@@ -132,7 +154,9 @@ def fault(error: ValidationError) -> str:
     place, kind = anonymous(".".join(map(str, first["loc"])))[:100], first["type"]
     if kind in ("dict_type", "model_type") and not place:
         return "it must be an object, in braces"
-    if kind in ("json_invalid", "value_error") or not place:
+    if kind == "json_invalid":
+        text = _no_json(first["msg"])
+    elif kind == "value_error" or not place:
         text = f"{place}: " * bool(place) + first["msg"].removeprefix("Value error, ")
     elif kind in ("missing", "extra_forbidden"):
         text = f"{place} is {'missing' if kind == 'missing' else 'unknown'}"

@@ -154,6 +154,7 @@ def test_shards_of_a_run_are_no_unfinished_ones(snnbench, quickstart_folder):
             ["verify", "text.bundle.jsonl"],
             "is no bundle: its first line is not that of a bundle of format 1: it is no JSON",
         ),
+        (["verify", "deep.bundle.jsonl"], "it is nested more than 201 levels deep"),
         (["bundle", "nothing"], "there is no such folder"),
         (["bundle", "."], "no records there"),
         (["bundle", QUICKSTART, "--out", "x.json"], "must end with .bundle.jsonl"),
@@ -162,8 +163,9 @@ def test_shards_of_a_run_are_no_unfinished_ones(snnbench, quickstart_folder):
     ],
 )
 def test_a_mistake_is_one_sentence(snnbench, arguments, words):
-    if arguments[1] == "text.bundle.jsonl":
-        (snnbench.folder / "text.bundle.jsonl").write_text("hello\n")
+    no_bundles = {"text.bundle.jsonl": "hello\n", "deep.bundle.jsonl": "[" * 973 + "]" * 973 + "\n"}
+    if arguments[1] in no_bundles:
+        (snnbench.folder / arguments[1]).write_text(no_bundles[arguments[1]])
     ended = snnbench(*arguments)
     assert ended.exit_code == 2
     assert words in ended.message

@@ -36,12 +36,24 @@ def test_what_it_says(statuses, message, colour):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]']
+    "text", ["", "[]", "{}", "[1]", '[{"case": {}, "status": "ok"}]', '[{"status": 1}]', "[" * 973]
 )
 def test_what_is_none_is_one_sentence(text):
     with pytest.raises(ConfigError) as told:
         endings_in(text, "file.json")
     assert str(told.value).startswith("file.json: ") and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("neuron", [{"reset": value} for value in (True, ["soft"], 3, None)] + [{}])
+def test_a_neuron_without_a_known_reset_is_one_sentence(neuron):
+    text = json.dumps([{"case": {"neuron": neuron, "precision": "fp32"}, "status": "ok"}])
+    with pytest.raises(ConfigError) as raised:
+        endings_in(text, "file.json")
+    assert str(raised.value) == (
+        "file.json: is not what snnbench check --json prints: 0.case.neuron: "
+        f"reset = {neuron.get('reset')!r}: "
+        "must be one of soft, hard, none, soft-undecayed, hard-straight"
+    )
 
 
 def test_one_neuron_with_other_numbers_is_one_and_another_equation_is_another():

@@ -422,5 +422,12 @@ def test_what_is_endless_is_one_short_sentence(tmp_path, what):
     assert message.startswith(str(tmp_path)) and "\n" not in message and len(message) < 400
 
 
+@pytest.mark.parametrize(("lists", "fits"), [(200, True), (201, False), (300, False)])
+def test_nesting_ends_at_a_fixed_level_and_not_at_the_end_of_the_stack(tmp_path, lists, fits):
+    (tmp_path / "mine.toml").write_text(f"adapters = {'[' * lists}{']' * lists}\n")
+    message, limit = message_of(tmp_path / "mine.toml"), "is nested more than 201 levels deep"
+    assert message.endswith(limit) != fits
+
+
 def test_a_file_without_an_end_is_not_read_to_its_end():
     assert message_of(Path("/dev/zero")) == "/dev/zero: is larger than 1 MiB: that is no config"

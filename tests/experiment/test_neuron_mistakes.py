@@ -31,6 +31,7 @@ FIELDS = (
             {"reset": "zero"},
             "has no reset 'zero' (there are soft, hard, none, soft-undecayed, hard-straight)",
         ),
+        ({"reset": []}, "needs a text for reset, not []"),
         (
             {"decay": "x", "slope": True},
             "needs a number for decay, not 'x'; needs a number for slope, not True",

@@ -40,10 +40,15 @@ def test_every_committed_bundle_can_be_read(name):
 @pytest.mark.parametrize(
     ("spoil", "lost", "sentence"),
     [
-        (lambda lines: [], 15, " cannot be read: Expecting value"),
+        (lambda lines: [], 15, " cannot be read: it is no JSON: it ends"),
         (lambda lines: ["{}", *lines[1:]], 15, " cannot be read: it is no bundle of format 1"),
-        (lambda lines: ["[]", *lines[1:]], 15, " cannot be read: "),
-        (lambda lines: [*lines[:3], "{", *lines[4:]], 1, ", line 4, cannot be read: Expecting"),
+        (lambda lines: ["[]", *lines[1:]], 15, " cannot be read: it is no bundle of format 1"),
+        (lambda lines: [*lines[:3], "{", *lines[4:]], 1, ", line 4, cannot be read: it is no JSON"),
+        (
+            lambda lines: [*lines, "[" * 973 + "]" * 973],
+            0,
+            "it is nested more than 201 levels deep",
+        ),
         (lambda lines: lines[:-2], 2, ": line 1 says 15 records, and 13 follow"),
         (lambda lines: [*lines, lines[-1]], -1, ": line 1 says 15 records, and 16 follow"),
         (lambda lines: [*lines, '{"figure": 1}'], 0, "cannot be read: it holds no plan, nothing"),

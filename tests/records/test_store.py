@@ -20,6 +20,14 @@ def golden() -> dict:
     return json.loads(RECORD.read_text())
 
 
+def nested(levels: int) -> dict:
+    """Returns what has so many levels as a value of a record."""
+    inner: list = []
+    for _ in range(levels - 3):
+        inner = [inner]
+    return {"x": inner}
+
+
 def test_a_users_files_stay_and_where_they_would_be_replaced_the_folder_is_refused(tmp_path):
     for name in (
         "scratch/thesis.txt",
@@ -101,9 +109,16 @@ def test_a_folder_whose_name_is_too_long_is_refused(tmp_path):
         ),
         (
             {"case": {**golden()["case"], "neurone": 97}},
-            "case: not a case: Case.__init__() got an unexpected keyword argument 'neurone'",
+            "case: neurone is unknown",
         ),
-        ({"case": {}}, "case: not a case: 'neuron'"),
+        ({"case": {}}, "case: framework is missing"),
+        ({"case": {"framework": "torch"}}, "case: neuron is missing"),
+        (
+            {"case": {**golden()["case"], "neuron": {}}},
+            "case: neuron = {}: must be native or have a reset",
+        ),
+        ({"facts": nested(202)}, "it is nested more than 201 levels deep"),
+        ({"facts": nested(400)}, "it is nested more than 201 levels deep"),
         ({"live_set": "../../x"}, "live_set = '../../x': must be 12 hexadecimal digits"),
         ({"block": "first"}, "block = 'first': must be a whole number"),
     ],

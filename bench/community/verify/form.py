@@ -1,7 +1,6 @@
 """Reads the text of a bundle file; every line that is not in snnbench's spelling is named."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
@@ -14,7 +13,7 @@ from ...machine.facts import machine_kind
 from ...records.bundle import FORMAT, SHARED, with_shared
 from ...records.record import RECORD, Record
 from ...records.rows import machine_of
-from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, understood
+from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, parsed, understood
 from ..bundle import LICENCE, MOST_BYTES, MOST_RECORDS, Bundle, hash_of, line, record_values
 from ..scrub import EXPERIMENT, placeless, scrubbed
 from .fault import MACHINES, Fault, cause_of
@@ -71,7 +70,7 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
     NoBundle."""
     header_line, _, body = text.partition("\n")
     try:
-        header: dict[str, Any] = understood(HEADER, _parsed(header_line))
+        header: dict[str, Any] = understood(HEADER, parsed(header_line.encode()))
     except ValueError as error:
         raise NoBundle(
             f"its first line is not that of a bundle of format {FORMAT}: {error}"
@@ -113,25 +112,16 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
     return bundle, [*faults, *_counts(bundle), *_order(bundle.records)]
 
 
-def _parsed(written: str) -> Any:
-    try:
-        return json.loads(written, parse_constant=_no_number)
-    except json.JSONDecodeError:
-        raise ValueError("it is no JSON") from None
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
-
-
 def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> Iterator[Fault]:
     """Puts the content of a line into `bundle`. Raises ValueError for a line without a meaning."""
-    value = _parsed(written)
+    value = parsed(written.encode())
     if not isinstance(value, dict):
         raise ValueError("is no object, in braces")
-    if line(value) != written + "\n":
+    try:
+        spelled = line(value)
+    except ValueError:
+        raise ValueError("it has a number beyond 1.8e308, the largest one") from None
+    if spelled != written + "\n":
         yield Fault(
             "form",
             f"line {number}",
