@@ -92,8 +92,8 @@ test-all: $(VENV)/.kernels
 	$(PYTEST)
 
 # Full matrices that .ci/run adds to `make test`: frameworks in the sandbox, compiled frameworks, kernels, and the
-# documents' commands.
-SLOW_IN_CI := tests/worker tests/adapters/base tests/adapters/ranks tests/compile tests/kernels tests/test_commands.py
+# documents' commands and examples.
+SLOW_IN_CI := tests/worker tests/adapters/base tests/adapters/ranks tests/compile tests/kernels tests/api tests/test_commands.py
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) -m slow $(SLOW_IN_CI)
 

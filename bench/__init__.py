@@ -16,6 +16,10 @@ TYPE_CHECKING = False  # spares the import of `typing`: workers load this file a
 if TYPE_CHECKING:  # what editors and type checkers see of the names below
     from .api.checking import Verdict as Verdict
     from .api.checking import check as check
+    from .api.comparing import Compared as Compared
+    from .api.comparing import compare as compare
+    from .api.plotting import Plots as Plots
+    from .api.plotting import plot as plot
     from .api.results import Results as Results
     from .api.results import load as load
     from .api.running import run as run
@@ -28,9 +32,13 @@ _HOMES = {
     "run": ".api.running",
     "check": ".api.checking",
     "Verdict": ".api.checking",
+    "compare": ".api.comparing",
+    "Compared": ".api.comparing",
+    "plot": ".api.plotting",
+    "Plots": ".api.plotting",
     "ConfigError": ".common.mistakes",
 }
-_CALLED = ("load", "run", "check")
+_CALLED = ("load", "run", "check", "compare", "plot")
 
 
 def __getattr__(name: str) -> object:

@@ -53,6 +53,11 @@ def load(*folders: str | Path) -> Results:
     return Results(read, read.table)
 
 
+def results_in(source: Results | str | Path) -> Results:
+    """Returns results, or those of a folder or a bundle."""
+    return source if isinstance(source, Results) else load(source)
+
+
 class Results:
     """Cases of one or more result folders, in the order of results.csv.
 
@@ -67,6 +72,11 @@ class Results:
     def rows(self) -> list[Row]:
         """A row for each case, with its records, statistics and rank."""
         return self._table.rows
+
+    @property
+    def table(self) -> Table:
+        """The rows as tables and figures read them."""
+        return self._table
 
     @property
     def unreadable(self) -> list[str]:

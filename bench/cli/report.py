@@ -16,7 +16,14 @@ from ..core.case import PHASES
 from ..records.bundle import SUFFIX, stored_set
 from ..records.store import ResultFolder
 from ..report.figures import NAMES
-from ..report.files import REPORT, ReadResults, plotted, read_results, write_plots, write_report
+from ..report.files import (
+    REPORT,
+    ReadResults,
+    figures_to_plot,
+    read_results,
+    write_plots,
+    write_report,
+)
 from ..report.plots import ALL, DRAWING, Choice
 from ..report.table import csv_text
 from ..report.tables.latex import latex_text
@@ -176,7 +183,7 @@ def _must_be_of(option: str, values: list[str], known: tuple[str, ...]) -> None:
 
 
 def _plot(target: ResultFolder, results: ReadResults, choice: Choice, console: Console) -> None:
-    figures = plotted(results)
+    figures = figures_to_plot(results.table)
     count = counted(_with_a_bar(write_plots(target, results, figures, choice)), "file")
     console.print(f"[bold]plots[/] {target.plots} ({count})", highlight=False, soft_wrap=True)
     for sentence in choice.empty(figures):

@@ -102,9 +102,9 @@ def finish(folder: ResultFolder, name: str) -> ReadResults:
     return results
 
 
-def plotted(results: ReadResults) -> list[Figure]:
+def figures_to_plot(table: Table) -> list[Figure]:
     """Returns all figures of the report that can be files."""
-    return [coverage_map(results.table), *figures_of(results.table)]
+    return [coverage_map(table), *figures_of(table)]
 
 
 def write_plots(
