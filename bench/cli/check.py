@@ -13,6 +13,8 @@ from ..core.case import DATA
 from ..experiment.named import lines_of
 from ..experiment.setting import Setting, setting_of
 from ..runner.check import FIGURES, WELL, Checked, checker, name_of, plan_check, points_to_check
+from ..runner.nearest import nearest_in_words
+from ..runner.planning import adapter_files
 from ..runner.progress import one_by_one
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say
@@ -79,6 +81,8 @@ def check(
             console.print(f"[red]{escape(_names(failed))}[/]: {escape(reason)}", soft_wrap=True)
             if tracebacks := [result.traceback for result in failed if result.traceback]:
                 console.print(tracebacks[0], soft_wrap=True, markup=False)
+        for sentence in nearest_in_words(cases, adapter_files(adapter)):
+            console.print(sentence, soft_wrap=True, markup=False)
     raise typer.Exit(
         exit_codes.INTERRUPTED
         if interrupted

@@ -14,7 +14,8 @@ from ..records.rows import Row, rows_of
 from ..report.answer import answer, verdict
 from ..report.table import Table
 from ..runner.budget import Budget
-from ..runner.planning import Plan, quick_plan
+from ..runner.nearest import nearest_in_words
+from ..runner.planning import Plan, adapter_files, quick_plan
 from ..runner.progress import execute_shown
 from ..workloads import WORKLOADS
 from ..workloads.layers import linear_lif
@@ -137,6 +138,7 @@ def quick(
             sentences.append(
                 f"Left out for lack of time ({within}): {', '.join(not_measured)}; {more}."
             )
+        sentences += nearest_in_words(plan.mine, adapter_files(adapter))
         sentences += _what_next(mine, words, blocks, plan.experiment.measure.timeout, timeout)
     print_results(
         Table(mine),

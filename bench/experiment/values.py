@@ -1,5 +1,6 @@
 """Values as users write them: durations, sizes, neurons."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -133,6 +134,18 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         )
         raise ValueError("; ".join(mistakes) + fields_of_all)
     return neuron
+
+
+def neuron_table(spec: NeuronSpec) -> str:
+    """Returns the table that `parse_neuron_text` parses: `{ reset = "hard", decay = 0.5 }`."""
+    named = NEURONS[spec.reset].as_dict()
+    changed = {key: value for key, value in spec.as_dict().items() if named.get(key) != value}
+    values = {"reset": spec.reset, **changed}
+    words = (
+        f"{key} = {str(value).lower() if isinstance(value, bool) else json.dumps(value)}"
+        for key, value in values.items()
+    )
+    return f"{{ {', '.join(words)} }}"
 
 
 def _mistake(key: Any, item: Any) -> str | None:

@@ -6,7 +6,8 @@ from math import isclose, pi
 
 from snnbench.adapters.names import NAMES, WITHOUT, norse
 from snnbench.experiment.named import lines_of, neurons_of, read_named
-from snnbench.kernels.spec import NEURONS, SURROGATES
+from snnbench.experiment.values import neuron_table
+from snnbench.kernels.spec import SURROGATES
 from snnbench.report.tables.markdown import line
 
 EXAMPLES = {"beta": 0.9, "alpha": 0.8, "gamma": 0.95, "tau_mem": 20.0}
@@ -75,24 +76,11 @@ def neurons_text() -> str:
                 [
                     ", ".join([f"`{text}`", *(f"`{each}`" for each in others)]),
                     f"{words.removeprefix(text + ': ')}. {function.__doc__}",
-                    f"`{spec_table(read_named(text).spec)}`",
+                    f"`{neuron_table(read_named(text).spec)}`",
                 ]
             )
     rows += [[f"`{name}`", f"not read: {reason}", ""] for name, reason in WITHOUT.items()]
     return table(["in the framework, with its defaults", "here", "as a table"], rows)
-
-
-def spec_table(spec) -> str:
-    """Returns the table of a config that is this neuron."""
-    named = NEURONS[spec.reset].as_dict()
-    fields = {"reset": spec.reset} | {
-        key: value for key, value in spec.as_dict().items() if named.get(key) != value
-    }
-    words = [
-        f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
-        for key, value in fields.items()
-    ]
-    return "{ " + ", ".join(words).replace("'", '"') + " }"
 
 
 def surrogates_of():
