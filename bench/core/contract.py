@@ -101,8 +101,8 @@ class Adapter(ABC):
     """Modules to import; a missing one is reported as not installed."""
     distribution: str | None = None
     """The distribution with the reported version, such as "my-framework"; default: the top-level
-    name of the last of `requires`. A third-party adapter that names none and requires only torch or
-    JAX has no known version."""
+    name of the last of `requires`. A third-party adapter has no known version if its files import
+    none of the distribution's modules, or if it names none and requires only torch or JAX."""
     constructions: Mapping[str, Set[Trait]] = {"default": set()}
     """Ways to write the network, with their traits; the first is the default.
 

@@ -22,6 +22,7 @@ from importlib.metadata import (
 )
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from snnbench.adapters import registry
 from snnbench.kernels.spec import NEURONS, NeuronSpec
@@ -63,7 +64,7 @@ def describe_adapter(reference: str, inquiry: Inquiry) -> dict[str, Any]:
     return {
         "reference": reference,
         "name": adapter.name,
-        "version": None if missing else _version(_distribution(adapter, reference)),
+        "version": None if missing else _version_of(adapter, reference),
         "missing": missing,
         "constructions": list(adapter.constructions),
         "modes": list(adapter.modes),
@@ -89,6 +90,32 @@ def _distribution(adapter: Adapter, reference: str) -> str:
     return adapter.distribution or (
         "" if last in BASES and reference not in registry.BUILT_IN.values() else last
     )
+
+
+def _version_of(adapter: Adapter, reference: str) -> str | None:
+    """Returns the version of an adapter's distribution; None for a third-party adapter that imports
+    none of its modules."""
+    name = _distribution(adapter, reference)
+    if reference not in registry.BUILT_IN.values():
+        required = {module.partition(".")[0] for module in adapter.requires}
+        modules = imported_modules(reference) | required.intersection(BASES)
+        if not any(_is_of(name, module) for module in modules):
+            return None
+    return _version(name)
+
+
+def _is_of(project: str, module: str) -> bool:
+    """Tells if a top-level module would be imported from the files of an installed distribution,
+    or from the folder of one that is editable."""
+    installed, spec = _installed(project), importlib.util.find_spec(module)
+    if installed is None or spec is None or spec.origin is None:
+        return False
+    origin, root = Path(spec.origin).resolve(), Path(str(installed.locate_file(""))).resolve()
+    if origin.is_relative_to(root):
+        return origin.relative_to(root) in map(Path, installed.files or ())
+    source = json.loads(installed.read_text("direct_url.json") or "{}")
+    folder = Path(unquote(urlsplit(source.get("url", "")).path)).resolve()
+    return bool(source.get("dir_info", {}).get("editable")) and origin.is_relative_to(folder)
 
 
 def _variants(adapter: Adapter, frameworks: tuple[VariantPattern, ...] | None) -> list[Variant]:
