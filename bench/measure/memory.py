@@ -5,7 +5,7 @@ import ctypes
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,6 +84,16 @@ def host_peak_bytes() -> int | None:
         return max(HostMemory.peak_before_reset, _status_bytes("VmHWM"))
     except (OSError, KeyError):
         return None
+
+
+@contextmanager
+def outside_host_peak() -> Iterator[None]:
+    """Leaves memory that is taken within this block out of `host_peak_bytes`."""
+    HostMemory.peak_before_reset = host_peak_bytes() or 0
+    yield
+    _settle()
+    with suppress(OSError):
+        CLEAR_REFS.write_text("5")
 
 
 def _status_bytes(key: str) -> int:
@@ -180,7 +190,11 @@ REPEATS, MOST_REPEAT_SECONDS = 3, 0.5
 
 
 def weigh(
-    phase: Phase, program: Program, probe: MemoryProbe | HostMemory, outside_bytes: int
+    phase: Phase,
+    program: Program,
+    probe: MemoryProbe | HostMemory,
+    outside_bytes: int,
+    at_end: Callable[[int, Any], object] = lambda number, result: None,
 ) -> dict[str, int | None]:
     """Returns the memory of one call of a phase in bytes: everything in use at the peak, and the
     part beyond arguments and results.
@@ -189,19 +203,23 @@ def weigh(
     counted after one call, when its optimizer has its states. Memory from the untimed part of the
     phase (the graph that backward needs) counts; memory that stays between calls does not (see
     `RetainedMemory`). Short calls are weighed REPEATS times and the largest figure counts, because
-    pages may already be resident.
+    pages may already be resident. `at_end` gets the last call's number and result.
     """
     # Ranks define `returned` themselves: their memory is that of other processes.
     with getattr(probe, "returned", freed_memory_returned)() as fill_gaps:
         program.wait(phase.call(phase.prepare(0)))  # compiles, and allocates what stays
         argument_bytes = program.argument_bytes() + outside_bytes
         weighed: list[dict[str, Any]] = []
+        result: Any = None
         start = time.monotonic()
         while len(weighed) < REPEATS and (
             not weighed or time.monotonic() - start < MOST_REPEAT_SECONDS
         ):
+            result = None  # it would be in use at the start and be freed during the call
             fill_gaps()
-            weighed.append(_weigh_once(phase, len(weighed) + 1, program, probe, argument_bytes))
+            figures, result = _weigh_once(phase, len(weighed) + 1, program, probe, argument_bytes)
+            weighed.append(figures)
+    at_end(len(weighed), result)
     return max(weighed, key=lambda figures: figures["peak_bytes"])
 
 
@@ -211,7 +229,8 @@ def _weigh_once(
     program: Program,
     probe: MemoryProbe | HostMemory,
     argument_bytes: int,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Any]:
+    """Returns the figures of call `number` of a phase, and its result."""
     # The previous call's gradients would be in use at the start and be freed during the call.
     program.release()
     probe.reset()
@@ -223,8 +242,9 @@ def _weigh_once(
     before, peak, reserved = probe.peak()
     # Arguments, what `prepare` allocated, and what the call added at its peak.
     total = argument_bytes + (before - start) + max(peak - before, 0)
-    return {
+    figures = {
         "peak_bytes": total,
         "extra_bytes": max(total - argument_bytes - program.result_bytes(result), 0),
         "reserved_bytes": reserved,
     }
+    return figures, result

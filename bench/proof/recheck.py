@@ -163,6 +163,21 @@ def _untimed(
     return call
 
 
+def unlike_unweighed(
+    problem: Problem, weighed: Timed, unweighed: Answer, limits: LimitsByNode
+) -> list[str]:
+    """Returns differences between a call of a phase while memory was weighed, which need not hand
+    out hidden spikes, and the answer of another on the same values."""
+    timed = drawn(problem, weighed.draw)
+    hidden = {name: spikes for name, spikes in unweighed.spikes.items() if name != problem.last}
+
+    def call(answer: Answer) -> JudgedCall:
+        gradients, _ = _gradients(timed, answer.gradients, weighed.precision)
+        return JudgedCall(timed.input, hidden | answer.spikes, answer.output, gradients)
+
+    return [*_unlike_untimed(timed, call(weighed.answer), call(unweighed), limits)]
+
+
 def _unlike_untimed(
     problem: Problem, call: JudgedCall, untimed: JudgedCall, limits: LimitsByNode
 ) -> Iterator[str]:

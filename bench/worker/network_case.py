@@ -15,16 +15,25 @@ from ..core.jobs import Task
 from ..measure.ceilings import reaching
 from ..measure.floor import nonzero_share, shortest
 from ..measure.learning import learned
-from ..measure.memory import RetainedMemory, host_memory_probe, host_peak_bytes, weigh
-from ..measure.phases import Phases
+from ..measure.memory import (
+    RetainedMemory,
+    host_memory_probe,
+    host_peak_bytes,
+    outside_host_peak,
+    weigh,
+)
+from ..measure.phases import Phases, draw_of
 from ..measure.queued import device_times
 from ..measure.slots import Sampler
 from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, read_free_run
+from ..proof.limits import limits_of
 from ..proof.native import with_firing_input
 from ..proof.problem import Problem
+from ..proof.recheck import Timed, unlike_unweighed
 from ..proof.stages import problem_of
 from ..workloads.task import batch_of
+from .handover import decode, encode
 from .measured import Measured
 from .parts import CaseEnded
 from .serving import ProvedAdapter, answer_of
@@ -55,7 +64,7 @@ class Worker(Measured):
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, getrandbits(62), problem.statistics)
             if self.first_block:
-                self._weigh(program, phases)
+                self._weigh(program, phases, problem)
                 self._prove(adapter)
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
@@ -162,7 +171,9 @@ class Worker(Measured):
             **self._where(error, status),
         )
 
-    def _weigh(self, program: Program, phases: Phases) -> None:
+    def _weigh(self, program: Program, phases: Phases, problem: Problem) -> None:
+        """Weighs a call of every phase, and ends the case if one of them computed something else
+        than a call that is not weighed."""
         if self.retained is None:
             self.emit(
                 {
@@ -178,14 +189,24 @@ class Worker(Measured):
             size * count // (self.case.ranks or 1)
             for count in border_sizes(self.case, self.network)
         )
-        figures, program.holds_borders = {}, False
+        figures, program.holds_borders, faults = {}, False, list[str]()
         for name in self.task.phases:
             arguments = input_bytes + (0 if name in ("forward", "inference") else output_bytes)
+            weighed = dict[str, Any]()
+
+            def keep(number: int, result: Any, name: str = name, kept: Any = weighed) -> None:
+                with outside_host_peak():
+                    answer = encode(answer_of(program, result, name), self.arrays)
+                kept.update(number=number, answer=answer)
+
             # A phase may not fit into memory where others do.
             with suppress(CaseEnded), self._part("memory", "error"):
-                figures[name] = weigh(phases.by_name[name], program, self.retained.probe, arguments)
+                phase, probe = phases.by_name[name], self.retained.probe
+                figures[name] = weigh(phase, program, probe, arguments, keep)
                 phases.forget()
                 figures[name]["kept_bytes"] = self.retained.bytes()
+                with outside_host_peak(), self.retained.excluding():
+                    faults += self._unlike_unweighed(program, phases, problem, name, **weighed)
         program.holds_borders = True
         self.step_peak_bytes = int(figures.get("step", {}).get("peak_bytes") or 0)
         self.emit(
@@ -196,6 +217,37 @@ class Worker(Measured):
                 "host_peak_bytes": host_peak_bytes(),
             }
         )
+        if faults:
+            self._end("memory", "check_failed", "; ".join(faults))
+
+    def _unlike_unweighed(
+        self,
+        program: Program,
+        phases: Phases,
+        problem: Problem,
+        name: str,
+        number: int,
+        answer: Any,
+    ) -> list[str]:
+        """Returns what a weighed call of a phase computed otherwise than the same call with the
+        spikes of every neuron. A call that does not fit into memory then is not compared."""
+        draw = draw_of(phases.seed, number, name, len(phases.inputs))
+        weighed = Timed(name, self.case.precision, draw, None, decode(answer, self.arrays))
+        program.holds_borders = True
+        try:
+            result = phases.by_name[name].call(phases.by_name[name].prepare(number))
+            program.wait(result)
+            unweighed = answer_of(program, result, name)
+        except Exception:  # it will be timed, and then named
+            return []
+        finally:
+            program.holds_borders = False
+            phases.forget()
+        limits = limits_of(self.case, problem.network, self.fixed)
+        return [
+            f"{name} while memory was weighed: {fault}"
+            for fault in unlike_unweighed(problem, weighed, unweighed, limits)
+        ]
 
     def _prove(self, adapter: Adapter) -> None:
         """Serves the judge's calls; ends the case unless it computes the same network."""

@@ -1,12 +1,15 @@
 """Known bytes that an adapter takes in a phase, or keeps between calls, read back within 5 %."""
 
 import ctypes
+import tomllib
 from itertools import pairwise
 
 import pytest
 from support.command_line import ALL_PHASES
+from support.paths import WRONG
 from support.slow import representatives, without
 
+from snnbench.adapters import registry
 from snnbench.measure import memory
 from snnbench.measure.memory import RetainedMemory, freed_memory_returned
 from snnbench.measure.phases import Phases
@@ -33,6 +36,8 @@ NAMES = {
     "hoarding-jax": "hoarding_jax.py:HoardingJax",
 }
 
+WEIGHED = tomllib.loads((WRONG / "faults.toml").read_text())["weighed"]
+
 
 def run_of(snnbench, names, *frameworks):
     adapters = [NAMES[name] for name in names]
@@ -53,6 +58,18 @@ def weighed_frameworks(snnbench_module):
     """A run of torch, of JAX, and of adapters on them."""
     names = [name for name in NAMES if name.endswith(FRAMEWORKS)]
     return run_of(snnbench_module, names, *FRAMEWORKS)
+
+
+@pytest.mark.parametrize("fault", WEIGHED)
+def test_calls_that_compute_less_while_they_are_weighed_are_refused(snnbench, fault):
+    reference = f"{WRONG / fault}"
+    name = registry.load(reference).name
+    config = snnbench.config([name], [reference], measure=f"{ALL_PHASES}timed = false")
+    ended = snnbench.run(config)
+    record = ended.record(name)
+    assert record["status"] == "check_failed"
+    assert WEIGHED[fault] in record["reason"]
+    assert "inference while" not in record["reason"]
 
 
 def run_with(request, name):

@@ -20,10 +20,13 @@ FAULTS, SOFT, NINE_ITEMS, STACKS = (
 )
 TIMED = [
     fault
-    for kind in ("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives")
+    for kind in (
+        *("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives"),
+        "weighed",
+    )
     for fault in TABLE[kind]
 ]
-"""Tried in tests/proof/test_recheck.py."""
+"""Tried in tests/proof/test_recheck.py, those that are `weighed` in tests/measure/test_memory.py."""
 NETWORKS = [
     fault for kind in ("networks", "real") for faults in TABLE[kind].values() for fault in faults
 ]

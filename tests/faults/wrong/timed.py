@@ -217,3 +217,21 @@ class Late(torch.nn.Module):
     def forward(self, currents):
         spikes = self.right(currents)
         return spikes if torch.is_grad_enabled() else spikes.as_subclass(Lazy)
+
+
+class Sparing(TorchProgram):
+    def call(self, x, every_border):
+        if every_border or not self.network.training:
+            return super().call(x, every_border)
+        borders, output = super().call(x[: len(x) // 4], every_border)
+        rest = torch.zeros_like(output[:1]).expand(len(x) - len(output), *output.shape[1:])
+        return {name: torch.cat([spikes, rest]) for name, spikes in borders.items()}, torch.cat(
+            [output, rest]
+        )
+
+
+class WeighsAQuarter(Driven):
+    """Computes a quarter of the time steps while memory is weighed."""
+
+    name = "wrong-while-weighed"
+    driver = Sparing
