@@ -25,7 +25,10 @@ OF_NIR = ("dt", "decay", "reset", "gain", "detach_reset", "surrogate", "slope")
 REQUIRED = {
     "dt": "dt, the time of a step in the unit of the file's time constants, such as 1e-4",
     "decay": "decay, 'euler' (1 - dt/tau) or 'exact' (exp(-dt/tau))",
-    "reset": "reset, 'soft' (the threshold is subtracted) or 'hard' (to zero)",
+    "reset": (
+        "reset, 'soft' (the threshold is subtracted), 'soft-undecayed' (after the decay, as in "
+        "snnTorch) or 'hard' (to zero)"
+    ),
 }
 
 
@@ -55,7 +58,8 @@ class NetworkTable(BaseModel):
         Literal["euler", "exact"] | None, Field(description="1 - dt/tau, or exp(-dt/tau)")
     ] = None
     reset: Annotated[
-        Literal["soft", "hard"] | None, Field(description="the threshold is subtracted, or to zero")
+        Literal["soft", "soft-undecayed", "hard"] | None,
+        Field(description="the threshold is subtracted, before or after the decay, or to zero"),
     ] = None
     gain: Annotated[
         Literal["nir", "unit"], Field(description="of currents: (1 - decay) r, or 1")

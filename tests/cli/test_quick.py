@@ -198,8 +198,8 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
         (["torch", "--precision", "fp23"], "--precision fp23: must be one of"),
         (
             ["torch", "--neuron", "97"],
-            "--neuron 97: must be one of soft, hard, none, soft-undecayed, hard-straight, native, or a "
-            "table of a neuron's fields; did you mean neurons = 97?",
+            "--neuron 97: must be one of soft, hard, none, soft-undecayed, hard-straight, native, "
+            "a framework's neuron such as snntorch.Leaky(beta=0.95), or a table of a neuron's fields; did you mean neurons = 97?",
         ),
         (["torch", "--neuron", "sofd"], "--neuron sofd: must be one of"),
         (["torch", "--workload", "mlq"], "--workload mlq: must be one of linear-lif, lif, "),

@@ -109,7 +109,7 @@ def assert_same_spikes(path, shape, nodes, decay="euler", reset="soft", seed=0):
 
 
 @pytest.mark.parametrize("decay", ["euler", "exact"])
-@pytest.mark.parametrize("reset", ["soft", "hard"])
+@pytest.mark.parametrize("reset", ["soft", "soft-undecayed", "hard"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_network_spikes_as_its_file_says(tmp_path, name, reset, decay):
     assert_same_spikes(tmp_path / "a.nir", *CASES[name], decay, reset)
@@ -130,6 +130,7 @@ def test_any_time_constant_resistance_and_threshold(tmp_path_factory, seed, tau,
     ("wrong", "right"),
     [
         ({"reset": "hard"}, {"reset": "soft"}),
+        ({"reset": "soft"}, {"reset": "soft-undecayed"}),
         ({"decay": "exact"}, {"decay": "euler"}),
         ({"dt": 2e-4}, {"dt": DT}),
     ],
@@ -356,3 +357,25 @@ def test_no_hdf5_an_empty_file_and_a_folder(tmp_path):
     for name in "abc":
         with pytest.raises(NetworkFault, match="is no NIR file that HDF5 can read"):
             read_nir(tmp_path / f"{name}.nir")
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("reset", "is_snntorch"), [("soft-undecayed", True), ("soft", False)])
+def test_a_file_of_snntorch_read_as_undecayed_spikes_as_its_leaky(reset, is_snntorch):
+    import snntorch
+    import torch
+
+    network = imported(GOLDEN / "snntorch.nir", dt=1e-4, reset=reset, detach_reset=True)
+    parameters = {name: dict(own) for name, own in network.given.items()}
+    x = 9 * (np.random.default_rng(2).random((37, 3, 13)) < 0.5).astype(np.float32)
+    run = oracle.forward(network, parameters, x)
+    value = torch.tensor(x)
+    for linear, neuron in zip(("linear1", "linear2"), network.neurons, strict=True):
+        own = {name: torch.tensor(array) for name, array in parameters[linear].items()}
+        leaky, mem, spikes = snntorch.Leaky(beta=0.9375), torch.zeros(3, len(own["weight"])), []
+        for current in torch.nn.functional.linear(value, own["weight"], own.get("bias")):
+            spike, mem = leaky(current, mem)
+            spikes.append(spike)
+        value = torch.stack(spikes)
+        same = np.mean(run.spikes[neuron] == value.detach().numpy())
+        assert (same > 0.999) == is_snntorch and 0.02 < value.mean() < 0.9

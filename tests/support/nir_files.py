@@ -113,8 +113,13 @@ def _neuron(
         else:
             beta = of(own["tau_mem" if kind == "CubaLIF" else "tau"])
             v = beta * v + (1 - beta) * (own["v_leak"] + own["r"] * current)
+        if reset == "soft-undecayed" and spikes:
+            v = v - own["v_threshold"] * spikes[-1]
         spike = (v >= own["v_threshold"]).astype(np.float64)
-        v = v * (1 - spike) if reset == "hard" else v - own["v_threshold"] * spike
+        if reset == "hard":
+            v = v * (1 - spike)
+        elif reset == "soft":
+            v = v - own["v_threshold"] * spike
         spikes.append(spike)
     return np.stack(spikes)
 
