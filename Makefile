@@ -28,7 +28,8 @@ $(VENV)/.ready: constraints.txt pyproject.toml adapters/environments.toml adapte
 	touch $@
 
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --index-strategy unsafe-best-match \
-  --no-annotate --custom-compile-command "make lock" --overrides adapters/environments/without.txt
+  --no-annotate --custom-compile-command "make lock" \
+  $(foreach each,without overrides,--overrides adapters/environments/$(each).txt)
 
 # Newest versions of all packages, for every Python: constraints.txt and adapters/environments/*.txt.
 lock: setup

@@ -359,6 +359,43 @@ def test_no_hdf5_an_empty_file_and_a_folder(tmp_path):
             read_nir(tmp_path / f"{name}.nir")
 
 
+def exported_by_snntorch(path):
+    """Writes a network of snnTorch's defaults by its own exporter, as users do, and returns it."""
+    import nir
+    import torch
+    from snntorch import Leaky
+    from snntorch.export_nir import export_to_nir
+
+    def leaky(size, **more):
+        beta, threshold = torch.full((size,), 0.9375), torch.ones(size)
+        return Leaky(beta=beta, threshold=threshold, init_hidden=True, **more)
+
+    torch.manual_seed(5)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(13, 17), leaky(17), torch.nn.Linear(17, 5), leaky(5, output=True)
+    )
+    nir.write(path, export_to_nir(network, torch.rand(13)))
+    return network
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("reset", "is_snntorch"), [("soft-undecayed", True), ("soft", False)])
+def test_what_snntorch_exports_here_spikes_as_its_network(tmp_path, reset, is_snntorch):
+    import torch
+    from snntorch import utils
+
+    theirs = exported_by_snntorch(tmp_path / "a.nir")
+    network = imported(tmp_path / "a.nir", dt=1e-4, reset=reset, detach_reset=True)
+    x = 9 * (np.random.default_rng(2).random((37, 3, 13)) < 0.5).astype(np.float32)
+    parameters = {name: dict(own) for name, own in network.given.items()}
+    run = oracle.forward(network, parameters, x)
+    utils.reset(theirs)
+    with torch.no_grad():
+        spikes = np.stack([theirs(step)[0].numpy() for step in torch.tensor(x)])
+    same = np.mean(run.spikes[network.neurons[-1]] == spikes)
+    assert (same > 0.998) == is_snntorch and 0.02 < spikes.mean() < 0.9
+
+
 @pytest.mark.frameworks
 @pytest.mark.parametrize(("reset", "is_snntorch"), [("soft-undecayed", True), ("soft", False)])
 def test_a_file_of_snntorch_read_as_undecayed_spikes_as_its_leaky(reset, is_snntorch):
