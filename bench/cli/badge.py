@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..common.files import write_atomically
+from ..common.files import spare_inputs, write_atomically
 from ..common.mistakes import ConfigError, in_words
-from ..community.badge import badge_of, endings_in
+from ..community.badge import badge_of, endings_in, is_badge
 
 
 def badge(
@@ -30,5 +30,9 @@ def badge(
     document = badge_of(endings_in(text, str(checked)))
     if out.suffix != ".json":
         raise ConfigError(f"--out {out}: must end with .json")
+    spare_inputs(out, [checked])
+    if out.is_file() and not is_badge(out.read_bytes()):
+        fault = "is no badge of snnbench, and is not replaced"
+        raise ConfigError(f"--out {out}: {fault}; choose another --out")
     write_atomically(out, json.dumps(document) + "\n")
     print(f"{document['message']}: {out}")

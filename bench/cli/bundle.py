@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from ..common.files import write_atomically
+from ..common.files import spare_inputs, write_atomically
 from ..common.mistakes import ConfigError
 from ..community.bundle import bundle_of, text_of
 from ..community.verify.bundle_checks import unfinished
-from ..records.bundle import SUFFIX, stored_set
+from ..records.bundle import SUFFIX, BundleFile, stored_set
 from . import exit_codes
 from .console import output, print_json, say
 from .options import Json
@@ -33,6 +33,8 @@ def bundle(
     It has a list of allowed fields, without paths, names of people and machines, and the words of
     errors. The same records give the same bytes. Of a run that has not come to its end it says what
     is missing, and ends with exit code 3.
+
+    An earlier bundle of the same experiment is replaced, another file is not.
     """
     if by and (len(by) > 39 or not by.replace("-", "").isalnum() or not by.isascii()):
         raise ConfigError(
@@ -41,6 +43,15 @@ def bundle(
     if len(note) > 200:
         raise ConfigError(f"--note: has {len(note)} characters; at most 200")
     made, refused = bundle_of(stored_set(folder), by, note)
+    target = out or Path(f"{made.header['name']}{SUFFIX}")
+    if not target.name.endswith(SUFFIX):
+        raise ConfigError(
+            f"--out {target}: must end with {SUFFIX}, by which verify and site know a bundle"
+        )
+    if target.is_dir():
+        raise ConfigError(f"--out {target}: is a folder; name a file")
+    spare_inputs(target, [folder])
+    BundleFile(target).must_be_of(made.header["name"])
     for sentence in refused:
         say(sentence)
     if networks := sorted(
@@ -60,13 +71,6 @@ def bundle(
             f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is "
             "missing; then bundle again"
         )
-    target = out or Path(f"{made.header['name']}{SUFFIX}")
-    if not target.name.endswith(SUFFIX):
-        raise ConfigError(
-            f"--out {target}: must end with {SUFFIX}, by which verify and site know a bundle"
-        )
-    if target.is_dir():
-        raise ConfigError(f"--out {target}: is a folder; name a file")
     text = text_of(made)
     write_atomically(target, text)
     if as_json:

@@ -10,17 +10,18 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from ..common.files import spare_inputs
 from ..common.mistakes import ConfigError, nearest
 from ..common.units import counted
 from ..core.case import PHASES
 from ..records.bundle import SUFFIX, stored_set
-from ..records.store import ResultFolder
+from ..records.store import ResultFolder, name_of
 from ..report.figures import NAMES
 from ..report.files import (
     REPORT,
     ReadResults,
     figures_to_plot,
-    read_results,
+    results_of,
     write_plots,
     write_report,
 )
@@ -122,9 +123,10 @@ def report(
             f"report --format {format}: writes no files, and so no {' and no '.join(unwritten)}; "
             "leave one of the two out"
         )
-    for folder in folders:
-        stored_set(folder).must_exist()
-    results = read_results(folders, baseline)
+    sets = [stored_set(folder) for folder in folders]
+    for each in sets:
+        each.must_exist()
+    results = results_of(sets, baseline)
     for sentence in results.unreadable:
         say(sentence)
     if not results.rows:
@@ -140,8 +142,12 @@ def report(
         print(json.dumps({"rows": rows}, indent=1, default=str))
     else:
         target, console = ResultFolder(out or _beside(folders[0])), output()
+        if len(folders) > 1:
+            spare_inputs(target.path, folders)
+        if target.path.resolve() != folders[0].resolve():
+            target.must_be_of(*filter(None, (name_of(each.read_experiment()[0]) for each in sets)))
         target.make()
-        name = " + ".join(stored_set(folder).name for folder in folders)
+        name = " + ".join(each.name for each in sets)
         with target.writing():
             tables = [each for each in files if each != PLOTS]
             written = write_report(target, name, results, tables)

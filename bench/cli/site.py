@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..common.files import naming, own_folder, write_atomically
+from ..common.files import naming, own_folder, spare_inputs, write_atomically
 from ..common.mistakes import ConfigError
+from ..community.bundle import bundle_files
 from ..community.site.pages import site_files
 from ..community.site.source import Source
 from . import exit_codes
@@ -38,6 +39,7 @@ def site(
     the exit code says so.
     """
     _must_be_ours(out)
+    spare_inputs(out, bundle_files(bundles), replaces_all=True)
     verdicts, others = checked(bundles)
     for verdict in verdicts:
         for sentence in shortened(verdict.faults):

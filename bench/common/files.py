@@ -4,12 +4,14 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
+
+from .mistakes import ConfigError
 
 PREFIX, MARKER = "snnbench-scratch-", "CACHEDIR.TAG"
 TAG = (
@@ -35,6 +37,21 @@ def node_folder(otherwise: Path) -> Path:
     return next(
         (path for path in named if path.is_dir() and os.access(path, os.W_OK | os.X_OK)), otherwise
     )
+
+
+def spare_inputs(out: Path, inputs: Iterable[Path], replaces_all: bool = False) -> None:
+    """Raises ConfigError if `out` is one of `inputs`, also behind a link, or if it is a folder that
+    holds one and the command `replaces_all` in it."""
+    target = out.resolve()
+    for each in inputs:
+        source = each.resolve()
+        if target == source:
+            fault = "is one of the inputs, which must stay as they are"
+        elif replaces_all and target in source.parents:
+            fault = f"holds the input {each}, and all that is in it is replaced"
+        else:
+            continue
+        raise ConfigError(f"--out {out}: {fault}; choose another --out")
 
 
 def write_atomically(path: Path, content: str | bytes, through: Path | None = None) -> None:

@@ -13,7 +13,7 @@ from snnbench.kernels.spec import RESETS
 from ..common.mistakes import ConfigError, shown
 from ..common.units import counted
 from ..core.case import NATIVE
-from ..schema import understood
+from ..schema import parsed, understood
 
 DATA = "batches of data"
 """Stands for a neuron where a case delivers data."""
@@ -76,6 +76,15 @@ def badge_of(endings: Mapping[str, Collection[str]]) -> dict[str, Any]:
         message = "not offered" if "not offered" in verdicts else "not tried"
     colour = "red" if failed else "brightgreen" if proved else "lightgrey"
     return {"schemaVersion": 1, "label": "snnbench", "message": message, "color": colour}
+
+
+def is_badge(content: bytes) -> bool:
+    """Returns True for what `badge` wrote."""
+    try:
+        document = parsed(content)
+    except ValueError:
+        return False
+    return isinstance(document, dict) and document.keys() == badge_of({}).keys()
 
 
 def _failed(endings: Collection[str]) -> bool:

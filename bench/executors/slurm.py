@@ -60,6 +60,7 @@ class ArrayJob:
     def __post_init__(self) -> None:
         self.folder = self.folder.absolute()
         self.script, self.state = self.folder / "job.sh", self.folder / "slurm.json"
+        self.config_copy = self.folder / "experiment.toml"
         self.part_folders = [self.folder / "parts" / str(n) for n in range(1, self.parts + 1)]
         # The job is found by its comment if a kill came between sbatch and `slurm.json`.
         digest = hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()
@@ -87,6 +88,14 @@ class ArrayJob:
                 shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
+    def _spare_files(self) -> None:
+        """Raises ConfigError if a file that is not of a job would be replaced."""
+        written = {self.config_copy: self.config, self.script: self._script_text().encode()}
+        for path, content in written.items():
+            if path.exists() and not self.state.exists() and path.read_bytes() != content:
+                fault = f"has another {path.name}, which is not replaced"
+                raise ConfigError(f"{self.folder}: {fault}; choose another --out")
+
     def _attach(self, is_complete: Callable[[], bool]) -> bool:
         self._load()
         records = {record.name for record in self.folder.glob("records/[!.]*.json")}
@@ -98,7 +107,7 @@ class ArrayJob:
                 return self.number is not None and not self.collected and is_complete()
         except SlurmError as error:
             raise ConfigError(f"SLURM does not say whether this runs already: {error}") from None
-        texts = (self.folder / "experiment.toml").read_bytes(), self.script.read_text()
+        texts = self.config_copy.read_bytes(), self.script.read_text()
         if texts != (self.config, self._script_text()):
             fault = f"job {self.number} runs there, of another config or other options"
             advice = f"wait for it, scancel {self.number}, or choose another --out"
@@ -106,8 +115,9 @@ class ArrayJob:
         return True
 
     def _submit(self) -> bool:
+        self._spare_files()
         (self.folder / "log").mkdir(exist_ok=True)
-        write_atomically(self.folder / "experiment.toml", self.config)
+        write_atomically(self.config_copy, self.config)
         write_atomically(self.script, self._script_text())
         array = [f"--array=1-{self.parts}", f"--comment={self.comment}", "--open-mode=append"]
         options = [*self.options, "--parsable", *array, f"--output={self.folder}/log/%a.log"]
@@ -122,7 +132,7 @@ class ArrayJob:
         return False
 
     def _script_text(self) -> str:
-        run = ["run", "--config", str(self.folder / "experiment.toml"), *self.arguments]
+        run = ["run", "--config", str(self.config_copy), *self.arguments]
         command = shlex.join([installed_command(), *run])
         task = f'--shard "$SLURM_ARRAY_TASK_ID/{self.parts}"'
         out = f'--out {shlex.quote(str(self.folder / "parts"))}/"$SLURM_ARRAY_TASK_ID"'

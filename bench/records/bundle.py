@@ -16,12 +16,14 @@ from ..common.mistakes import ConfigError, in_words, shown
 from ..common.texts import clean
 from ..schema import LARGEST_FILE, CaseId, RecordedEnvironment, Text, parsed, understood
 from .record import RECORD, Record
-from .store import ResultFolder, record_text, uncollected
+from .store import ResultFolder, must_be_among, name_of, record_text, uncollected
 
 FORMAT = 1
 SUFFIX = ".bundle.jsonl"
 SHARED = ("adapter", "environment", "machine", "measure")
 """Fields of a record that are written once for all records with the same value."""
+LONGEST_HEADER = 1 << 20
+"""Bytes of a first line."""
 
 
 class BundlePlan(TypedDict):
@@ -55,6 +57,19 @@ class BundleFile:
         """Raises ConfigError if there is no such file."""
         if not self.path.is_file():
             raise ConfigError(f"{self}: there is no such file")
+
+    def must_be_of(self, *names: str) -> None:
+        """Raises ConfigError if there is a file that is no bundle, or one of an experiment of
+        another name."""
+        if not self.path.exists():
+            return
+        try:
+            with self.path.open("rb") as stream:
+                header = _header(stream.readline(LONGEST_HEADER))
+        except ValueError:
+            fault = "is no bundle of snnbench, and is not replaced"
+            raise ConfigError(f"{self}: {fault}; choose another --out") from None
+        must_be_among(name_of(header), names, self)
 
     def read_records(self) -> tuple[list[Record], list[str]]:
         """Returns the records, and a sentence for each line that is refused."""
@@ -92,9 +107,7 @@ class BundleFile:
             if self.path.stat().st_size > LARGEST_FILE:
                 raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB")
             first, _, body = self.path.read_bytes().partition(b"\n")
-            header = parsed(first)
-            if not isinstance(header, dict) or header.get("snnbench_bundle") != FORMAT:
-                raise ValueError(f"it is no bundle of format {FORMAT}")
+            header = _header(first)
         except (OSError, ValueError) as error:
             contents.refuse(f"{self.path} cannot be read: {in_words(error)}")
             return contents
@@ -109,6 +122,14 @@ class BundleFile:
             contents.refuse(f"{self.path}: line 1 says {shown(stated)} records, and {count} follow")
         contents.records.sort(key=lambda record: record.file_name)
         return contents
+
+
+def _header(first: bytes) -> dict[str, Any]:
+    """Returns the first line of a bundle. Raises ValueError for another line."""
+    header = parsed(first)
+    if not isinstance(header, dict) or header.get("snnbench_bundle") != FORMAT:
+        raise ValueError(f"it is no bundle of format {FORMAT}")
+    return header
 
 
 class _Contents:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..common.files import spare_inputs
 from ..common.mistakes import ConfigError
 from ..common.texts import clean
 from ..schema import RecordedEnvironment
@@ -30,11 +31,7 @@ def merge_folders(folders: Sequence[StoredSet], out: ResultFolder) -> MergedSet:
     """
     for folder in folders:
         folder.must_exist()
-        if folder.path.resolve() == out.path.resolve():
-            raise ConfigError(
-                f"--out {out}: is one of the folders to merge, and their records must stay; choose "
-                "another --out"
-            )
+    spare_inputs(out.path, [folder.path for folder in folders])
     out.make()
     merged = MergedSet(" + ".join(dict.fromkeys(folder.name for folder in folders)))
     newest: dict[tuple[str, int, str], tuple[Record, StoredSet]] = {}

@@ -103,13 +103,9 @@ class ResultFolder:
                 f"{self}: {is_file if self.path.exists() else 'there is no such folder'}"
             )
 
-    def must_be_of(self, name: str) -> None:
+    def must_be_of(self, *names: str) -> None:
         """Raises ConfigError if the folder holds an experiment of another name."""
-        values = self.read_experiment()[0]
-        present = values.get("name") if isinstance(values, dict) else None
-        if isinstance(present, str) and present != anonymous(name):
-            both = f"the experiment {shown(present)}, not {shown(name)}"
-            raise ConfigError(f"{self}: holds {both}; choose another --out")
+        must_be_among(name_of(self.read_experiment()[0]), names, self)
 
     def make(self) -> None:
         """Makes the folder, if it is missing, and marks it.
@@ -313,6 +309,21 @@ class ResultFolder:
                 known[facts["hash"]] = facts
             refused += sentences
         return known, refused
+
+
+def name_of(experiment: Any) -> str | None:
+    """Returns the name of an experiment as JSON has it, None if there is none."""
+    name = experiment.get("name") if isinstance(experiment, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def must_be_among(present: str | None, names: Iterable[str], place: object) -> None:
+    """Raises ConfigError if the output `place` holds an experiment with none of these names."""
+    if present is not None and present not in anonymous(known := [*names]):
+        others = f", not {' or '.join(map(shown, known))}" if known else ""
+        raise ConfigError(
+            f"{place}: holds the experiment {shown(present)}{others}; choose another --out"
+        )
 
 
 def _read(kind: TypeAdapter[Any], path: Path) -> tuple[Any, list[str]]:

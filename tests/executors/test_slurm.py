@@ -69,6 +69,18 @@ def test_what_is_submitted(commands, tmp_path, monkeypatch):
     assert job.tasks() == ["running on n1"] and calls()[-1].startswith("--clusters east -h -r")
 
 
+@pytest.mark.parametrize("name", ["job.sh", "experiment.toml"])
+def test_a_file_that_is_of_no_job_is_not_replaced(commands, tmp_path, name):
+    commands("squeue", "")
+    job = array(tmp_path)
+    job.folder.mkdir()
+    (job.folder / name).write_text("mine")
+    with pytest.raises(ConfigError, match=f"has another {name}, which is not replaced; choose"):
+        start(job)
+    assert (job.folder / name).read_text() == "mine"
+    assert len(list(job.folder.glob("*.*"))) == 1 + (job.folder / "submit.lock").exists()
+
+
 def test_a_job_is_found_by_its_number_or_its_whole_comment(commands, tmp_path):
     job = array(tmp_path)
     job.folder.mkdir()

@@ -77,7 +77,7 @@ def test_of_the_same_record_the_newest_counts_and_both_orders_agree(tmp_path):
 def test_none_of_the_folders_is_written_to(out, folders, tmp_path):
     (tmp_path / "link").symlink_to("m2")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(ConfigError, match="is one of the folders to merge"):
+    with pytest.raises(ConfigError, match="is one of the inputs, which must stay"):
         merge_folders(folders, ResultFolder(tmp_path / out))
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
