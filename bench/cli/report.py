@@ -215,7 +215,7 @@ def _with_a_bar(steps: Iterator[int]) -> int:
 
 def _check_baseline(baseline: str, results: ReadResults) -> None:
     variants = sorted(
-        {row.case.framework_variant for row in results.rows if "step" in row.estimates}
+        {row.case.framework_variant for row in results.rows if row.ranked in row.estimates}
     )
     if baseline and baseline not in variants:
         timed = (

@@ -126,18 +126,20 @@ def line(value: dict[str, Any]) -> str:
 
 
 def results_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns the claims of rows with a time: step seconds with interval, ratio and ranks."""
+    """Returns the claims of rows with a time: seconds of the phase that ranks them, with interval,
+    ratio and ranks."""
     return sorted(
-        (_result(row) for row in rows if "step" in row.estimates), key=lambda result: line(result)
+        (_result(row) for row in rows if row.ranked in row.estimates),
+        key=lambda result: line(result),
     )
 
 
 def _result(row: Row) -> dict[str, Any]:
-    step, standing = row.estimates["step"], row.standing
+    time, standing = row.estimates[row.ranked], row.standing
     numbers = {
-        "step_s": step.seconds,
-        "low_s": step.low,
-        "high_s": step.high,
+        f"{row.ranked}_s": time.seconds,
+        "low_s": time.low,
+        "high_s": time.high,
         "ratio": standing and standing.ratio,
     }
     ranks = {"rank_low": standing.best, "rank_high": standing.worst} if standing else {}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -223,6 +224,15 @@ USUAL = {
     and each.name not in ("neuron", "workload", "network", "precision", "device")
 }
 """Fields that a case's name leaves out where they have this value."""
+
+
+def ranked_phase(workload: str, phases: Sequence[str], rank_by: str | None = None) -> str:
+    """Returns the phase by which cases of a workload are ranked: `rank_by`, else the step, else
+    the one of `phases` that is timed alone. Deliveries of data are ranked by their epochs, which
+    count as steps."""
+    if workload == DATA:
+        return "step"
+    return rank_by or ("step" if "step" in phases or len({*phases}) != 1 else phases[0])
 
 
 def sizes(case: Case) -> str:

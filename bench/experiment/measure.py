@@ -9,10 +9,11 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     model_validator,
 )
 
-from ..core.case import PHASES, USUAL_PHASES
+from ..core.case import PHASES, USUAL_PHASES, ranked_phase
 from .values import duration_text, parse_duration, parse_size, size_text
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_ty
 Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=str)]
 
 
-def _with_step(phases: list[str]) -> list[str]:
-    if "step" not in phases:
-        raise ValueError("must have 'step' among them: cases are ranked by it")
+def _with_ranked(phases: list[str], info: ValidationInfo) -> list[str]:
+    rank_by = info.data.get("rank_by")
+    if rank_by and rank_by not in phases:
+        raise ValueError(f"must have {rank_by!r} among them: rank_by is {rank_by!r}")
+    if not rank_by and "step" not in phases and len({*phases}) > 1:
+        raise ValueError("without 'step' needs rank_by, the one of them that ranks the cases")
     return phases
 
 
@@ -51,7 +55,7 @@ class Measure(BaseModel):
     slot: Annotated[Duration, Field(description="how long a case is timed in a pass")] = 0.08
     phase_blocks: Annotated[
         Blocks | None,
-        Field(description="of these, those that time other phases than the step; all"),
+        Field(description="of these, those that time other phases than the ranked one; all"),
     ] = None
     budget: Annotated[
         Duration, Field(description="timing of a case in a block; long calls end the passes then")
@@ -61,10 +65,15 @@ class Measure(BaseModel):
     )
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0, le=4096)] = 0
+    rank_by: Annotated[
+        Phase | None,
+        Field(exclude_if=lambda value: value is None),
+        Field(description="the phase that ranks; default: the step, or the only one of phases"),
+    ] = None
     phases: Annotated[
         list[Phase],
-        Field(min_length=1, description="what is weighed and timed; step is one of them"),
-        AfterValidator(_with_step),
+        Field(min_length=1, validate_default=True, description="what is weighed and timed"),
+        AfterValidator(_with_ranked),
     ] = list(USUAL_PHASES)
     leave_beyond: Annotated[
         float | None,
@@ -83,6 +92,10 @@ class Measure(BaseModel):
             self.most_blocks = 1
         return self
 
+    def ranked(self, workload: str) -> str:
+        """Returns the phase by which cases of a workload are ranked."""
+        return ranked_phase(workload, self.phases, self.rank_by)
+
     @property
     def planned_blocks(self) -> int:
         """Blocks that every case has: one if nothing is timed."""
@@ -94,8 +107,8 @@ class Measure(BaseModel):
 
     @property
     def seconds_of_slots(self) -> float:
-        """Estimated seconds of slots of a case in a block: the step in every pass, other phases in
-        every third one."""
+        """Estimated seconds of slots of a case in a block: the ranked phase in every pass, others
+        in every third one."""
         slots = self.passes * (1 + (len(self.phases) - 1) / 3) * self.timed
         return slots * (self.slot + 0.03)
 

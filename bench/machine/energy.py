@@ -13,7 +13,7 @@ from .nvml import handle_of
 
 RAPL = Path("sys/class/powercap")
 BURST_S = 1.0
-"""Seconds of steps between two readings: counters are renewed up to every tenth of a second."""
+"""Seconds of calls between two readings: counters are renewed up to every tenth of a second."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ def meter_of(device: str, root: Path = Path("/")) -> EnergyMeter | None:
     return meter if meter is not None and meter.joules() is not None else None
 
 
-def energy_of_step(
+def energy_of_call(
     meter: EnergyMeter, order: Callable[..., dict[str, Any] | None], seconds: float
 ) -> dict[str, Any]:
-    """Returns a step's joules and their source for the record of a phase, empty if unknown.
+    """Returns a call's joules and their source for the record of a phase, empty if unknown.
 
-    A burst of steps of `seconds` each runs between two readings; `order` sends it to a worker.
+    A burst of calls of `seconds` each runs between two readings; `order` sends it to a worker.
     """
     count, before = max(1, round(BURST_S / max(seconds, 1e-6))), meter.joules()
     answer = order(burst=count)

@@ -29,7 +29,7 @@ class Comparison:
     """The result of a comparison. `cases` are on both sides; `timed` of them have times on both.
 
     `times` says how times are compared: absolute, relative or paired. `names` are those of the
-    sides. `shift` is the ratio that the step times of all cases have in common, `canary` the ratio
+    sides. `shift` is the ratio that the times of all cases have in common, `canary` the ratio
     of a constant task; both are None for variants of one set. `doubts` are sentences about the
     whole sets, mostly on why no time may be called changed.
     """

@@ -31,7 +31,7 @@ def findings(old: Row, now: Row) -> list[Finding]:
 
 
 def _endings(old: Row, now: Row) -> Iterator[Finding]:
-    """Yields a change of the status, or of the proof, or a lost step time. Without the record of
+    """Yields a change of the status, or of the proof, or a lost time. Without the record of
     the first block, which holds the proof, only the status is compared."""
     name = full_name(old.case)
     if old.status != now.status:
@@ -45,10 +45,9 @@ def _endings(old: Row, now: Row) -> Iterator[Finding]:
         yield Finding(
             name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse"
         )
-    elif old.rankable and not now.rankable:  # as before, but without the time of its step
-        yield Finding(
-            name, "step", units.seconds(old.estimates["step"].seconds), "no time", "worse"
-        )
+    elif old.rankable and not now.rankable:  # as before, but without its time
+        was = units.seconds(old.estimates[old.ranked].seconds)
+        yield Finding(name, old.ranked, was, "no time", "worse")
 
 
 def _memory(old: Row, now: Row) -> Iterator[Finding]:

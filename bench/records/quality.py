@@ -1,4 +1,4 @@
-"""Flags reasons to trust a case's step time less."""
+"""Flags reasons to trust a case's time less."""
 
 from collections.abc import Sequence
 from statistics import median, quantiles
@@ -26,11 +26,12 @@ MOST_FOREIGN_CORES = 0.25
 
 
 def flags(records: Sequence[Record]) -> list[str]:
-    """Returns the names of reasons to trust the step's time less, from its slots in all blocks."""
-    blocks = [timing for record in records if (timing := record.timing("step"))]
+    """Returns the names of reasons to trust a case's time less, from its slots in all blocks."""
+    blocks = [timing for record in records if (timing := record.timing(record.ranked))]
     monitors = [record.monitor for record in records]
     # Another remark names a row without any such block.
-    counted = int(np.isfinite(levels([records], "step")).sum()) or len(blocks)
+    clean = levels([records], records[0].ranked) if records else np.empty(0)
+    counted = int(np.isfinite(clean).sum()) or len(blocks)
     raised = {
         "few_blocks": 0 < counted < FEWEST_BLOCKS,
         "disturbed": (disturbed_share(records) or 0.0) > MOST_DISTURBED,
@@ -45,12 +46,13 @@ def flags(records: Sequence[Record]) -> list[str]:
     return [flag for flag, is_raised in raised.items() if is_raised]
 
 
-def disturbed_share(records: Sequence[Record], phase: str = "step") -> float | None:
-    """Returns the share of a phase's slots that were disturbed; None if there are none."""
+def disturbed_share(records: Sequence[Record]) -> float | None:
+    """Returns the share of the ranked phase's slots that were disturbed; None if there are
+    none."""
     slots = [
         each
         for record in records
-        if (timing := record.timing(phase))
+        if (timing := record.timing(record.ranked))
         for each in timing.column("disturbed")
     ]
     return sum(each is not None for each in slots) / len(slots) if slots else None
@@ -61,7 +63,7 @@ def _preempted(records: Sequence[Record]) -> float:
     timings = [
         timing
         for record in records
-        if (timing := record.timing("step")) and timing.device_clock == "process"
+        if (timing := record.timing(record.ranked)) and timing.device_clock == "process"
     ]
     walls, devices = (
         [seconds for timing in timings for seconds in timing.column(name)]

@@ -47,7 +47,7 @@ class Standing:
     worst: int
     """Worst possible rank: the size of the group − the number of surely slower cases."""
     ratio: float
-    """Its step time over that of the fastest."""
+    """Its time over that of the fastest."""
     low: float | None = None
     high: float | None = None
     p: float | None = None
@@ -91,12 +91,13 @@ def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
 
 
 def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> list[list[Standing]]:
-    """Returns the standing of each case of each comparison group, by contrasts of the step.
+    """Returns the standing of each case of each comparison group, by contrasts of the phase that
+    ranks them, which all cases of a group share.
 
-    `seconds` are their step times. Holm's correction covers the ratios of all groups together, but
+    `seconds` are their times. Holm's correction covers the ratios of all groups together, but
     the rank tests of each group separately.
     """
-    tables = [contrasts(cases, "step") for cases in groups]
+    tables = [contrasts(cases, _ranked(cases)) for cases in groups]
     log_ratios = [
         _log_ratios(cases, table, np.log(times))
         for cases, table, times in zip(groups, tables, seconds, strict=True)
@@ -121,19 +122,20 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
 
 
 def contrasts_with_fastest(records: Iterable[Record]) -> list[Array]:
-    """Returns the block contrasts of the step between each other case of a group and its
+    """Returns the block contrasts of the ranked phase between each other case of a group and its
     fastest, without cases that both clocks show to be slower though slots were disturbed."""
     by_case: dict[str, list[Record]] = {}
     for record in records:
-        if record.timing("step"):
+        if record.timing(record.ranked):
             by_case.setdefault(record.case_id, []).append(record)
     cases = list(by_case.values())
     if len(cases) < 2:
         return []
-    table = contrasts(cases, "step")
-    logs = nanmedian(levels(cases, "step"))
+    phase = _ranked(cases)
+    table = contrasts(cases, phase)
+    logs = nanmedian(levels(cases, phase))
     fastest, *others = _order(_log_ratios(cases, table, logs), logs)
-    by_clocks = by_both_clocks(cases, "step", _disturbed_pairs(table, fastest))
+    by_clocks = by_both_clocks(cases, phase, _disturbed_pairs(table, fastest))
     decided = slower_by_both_clocks(by_clocks, FIRST_LOOK)
     return [table[case, fastest] for case in others if (case, fastest) not in decided]
 
@@ -146,7 +148,7 @@ def _log_ratios(cases: Cases, table: Array, logs: Array) -> Array:
     """
     result = nanmean(table)
     if np.isnan(result).any():
-        rough = rough_ratios(cases, "step")
+        rough = rough_ratios(cases, _ranked(cases))
         result = np.where(
             np.isfinite(result),
             result,
@@ -184,7 +186,7 @@ def _standings(
     }
     level = _level(cases)
     slower = _slower_pairs(table, fastest, comparisons, level)
-    by_clocks = by_both_clocks(cases, "step", _disturbed_pairs(table, fastest))
+    by_clocks = by_both_clocks(cases, _ranked(cases), _disturbed_pairs(table, fastest))
     slower_though_disturbed = slower_by_both_clocks(by_clocks, level)
     comparisons |= {case: ratio for (case, other), ratio in by_clocks.items() if other == fastest}
     slower |= slower_though_disturbed
@@ -215,6 +217,11 @@ def _standings(
         )
         for case in range(len(cases))
     ]
+
+
+def _ranked(cases: Cases) -> str:
+    """Returns the phase that ranks the cases of a group."""
+    return cases[0][0].ranked
 
 
 def _level(cases: Cases) -> float:
@@ -281,14 +288,17 @@ def _passes_show(slow: Sequence[Record], fast: Sequence[Record]) -> float:
     """Returns the factor by which a case is shown to be slower than another, 0 if it is not."""
     for first in slow:
         for second in fast:
-            steps = first.timing("step"), second.timing("step")
+            timings = first.timing(first.ranked), second.timing(first.ranked)
             factor = first.measure.get("leave_beyond") or first.beyond or second.beyond
             if not (factor and first.live_set and first.live_set == second.live_set):
                 continue
             passes = in_passes(
-                (member, slot) for member, step in enumerate(steps) if step for slot in step.slots
+                (member, slot)
+                for member, timing in enumerate(timings)
+                if timing
+                for slot in timing.slots
             )
-            if is_beyond(list(passes.values()), 0, 1, factor, first.cores("step")):
+            if is_beyond(list(passes.values()), 0, 1, factor, first.cores(first.ranked)):
                 return float(factor)
     return 0.0
 
@@ -312,7 +322,7 @@ def _note(cases: Cases, pairwise: list[Array]) -> str:
         (record.set, record.block)
         for records in cases
         for record in records
-        if record.timing("step")
+        if record.timing(record.ranked)
     ]
     if len({*timed}) == 1:
         return "one block"

@@ -18,7 +18,7 @@ from pydantic import (
 from .. import schema
 from ..common.mistakes import LARGEST_SEED, MOMENT, shown
 from ..common.texts import clean
-from ..core.case import CASE_FIELDS, Case
+from ..core.case import CASE_FIELDS, PHASES, Case, ranked_phase
 from ..core.status import worst
 from ..experiment.config import Grid
 from ..schema import OMIT_NONE
@@ -207,9 +207,15 @@ class Record(Reported, RecordedCase):
 
     @property
     def beyond(self) -> float | None:
-        """How many times the fastest's step it was shown to exceed, if timing stopped early."""
-        step = self.timing("step")
-        return step.beyond if step else None
+        """How many times the fastest's time it was shown to exceed, if timing stopped early."""
+        timing = self.timing(self.ranked)
+        return timing.beyond if timing else None
+
+    @property
+    def ranked(self) -> str:
+        """The phase by which the case is ranked."""
+        phases, rank_by = self.measure.get("phases", PHASES), self.measure.get("rank_by")
+        return ranked_phase(self.case.get("workload", ""), phases, rank_by)
 
     @property
     def is_last(self) -> bool:

@@ -41,8 +41,8 @@ class Row:
     """The hash of the machine's kind and, if the report has several of that kind, which one."""
     standing: Standing | None = None
     """None if the row may not be ranked."""
-    paired_step_s: float | None = None
-    """The fastest's step time times the ratio to it, if the step time contradicts that ratio."""
+    paired_s: float | None = None
+    """The fastest's time times the ratio to it, if the case's time contradicts that ratio."""
     surely_slower: tuple[str, ...] = ()
     """Framework variants of the same group that are surely slower."""
     floors: dict[str, float] = field(default_factory=dict)
@@ -59,6 +59,11 @@ class Row:
     def first(self) -> Record:
         """The record of the block that proved and weighed."""
         return self.records[0]
+
+    @cached_property
+    def ranked(self) -> str:
+        """The phase by which it is ranked."""
+        return self.first.ranked
 
     @cached_property
     def status(self) -> str:
@@ -86,8 +91,8 @@ class Row:
 
     @property
     def sound(self) -> bool:
-        """True if it is proved, not refused, and has a step time."""
-        return self.status == "ok" and self.proved and "step" in self.estimates
+        """True if it is proved, not refused, and has a time to be ranked by."""
+        return self.status == "ok" and self.proved and self.ranked in self.estimates
 
     @property
     def rankable(self) -> bool:
@@ -133,14 +138,13 @@ class Row:
 
     @property
     def disturbed_share(self) -> float | None:
-        """The share of the step's slots that were disturbed; None if there are none."""
+        """The share of the ranked phase's slots that were disturbed; None if there are none."""
         return disturbed_share(self.records)
 
     @cached_property
     def unclean(self) -> str:
-        """Why its step time is one of disturbed slots, in short; empty if enough slots were
-        clean."""
-        if self.disturbed_share is None or np.isfinite(levels([self.records], "step")).any():
+        """Why its time is one of disturbed slots, in short; empty if enough slots were clean."""
+        if self.disturbed_share is None or np.isfinite(levels([self.records], self.ranked)).any():
             return ""
         few = "no clean slot" if self.disturbed_share == 1 else "too few clean slots"
         return f"{few}: shown from disturbed ones"
@@ -164,7 +168,7 @@ class Row:
 
     @cached_property
     def quality(self) -> list[str]:
-        """Flags that a reader should know before trusting the step time."""
+        """Flags that a reader should know before trusting the time."""
         parts = [
             self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates
         ]
@@ -183,11 +187,20 @@ class Row:
 def comparison_group(row: Row) -> Group:
     """Returns the key of rows that differ in the framework only, cores and machine included.
 
-    Rows that were proved by looser rules, or read other recordings, have a key of their own.
+    Rows that were proved by looser rules, read other recordings, or are ranked by another phase
+    than the step have a key of their own.
     """
     network = [(name, value) for name, value in row.axes.items() if name not in VARIANT_FIELDS]
     read = [row.first.recordings] if row.first.recordings else []
-    return (*machine_of(row.first), row.first.measure["threads"], *network, *read, *row.loosened)
+    ranked = [("ranked_by", row.ranked)] if row.ranked != "step" else []
+    return (
+        *machine_of(row.first),
+        row.first.measure["threads"],
+        *network,
+        *read,
+        *ranked,
+        *row.loosened,
+    )
 
 
 def machine_of(record: Record) -> tuple[str, str]:
@@ -333,28 +346,27 @@ def _estimate(group: list[Row]) -> None:
 
 def _rank(groups: list[list[Row]]) -> None:
     ranked = [group for group in groups if group]
-    seconds = [[row.estimates["step"].seconds for row in group] for group in ranked]
+    seconds = [[row.estimates[row.ranked].seconds for row in group] for group in ranked]
     for group, group_standings in zip(
         ranked,
         standings([[row.records for row in group] for group in ranked], seconds),
         strict=True,
     ):
-        fastest = (
-            min(zip(group, group_standings, strict=True), key=lambda row_and: row_and[1].place)[0]
-            .estimates["step"]
-            .seconds
-        )
+        first = min(zip(group, group_standings, strict=True), key=lambda row_and: row_and[1].place)[
+            0
+        ]
+        fastest = first.estimates[first.ranked].seconds
         for row, standing in zip(group, group_standings, strict=True):
             row.standing = standing
-            if _contradicts(row.estimates["step"].seconds / fastest, standing):
-                row.paired_step_s = fastest * standing.ratio
+            if _contradicts(row.estimates[row.ranked].seconds / fastest, standing):
+                row.paired_s = fastest * standing.ratio
             row.surely_slower = tuple(
                 group[index].case.framework_variant for index in standing.slower
             )
 
 
 def _contradicts(quotient: float, standing: Standing) -> bool:
-    """Returns whether the quotient of two step times lies outside the interval of their ratio,
+    """Returns whether the quotient of two times lies outside the interval of their ratio,
     which is paired pass by pass."""
     low, high = standing.low or standing.ratio, standing.high or standing.ratio
     return not (1 - SAME) * min(low, standing.ratio) <= quotient <= (1 + SAME) * high

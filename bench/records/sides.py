@@ -36,7 +36,7 @@ class Side:
 
 def side_of(rows: Sequence[Row]) -> Side:
     slots = [each for row in rows for phase in PHASES for each in row.column(phase, "disturbed")]
-    blocks = [len(row.timings("step")) for row in rows]
+    blocks = [len(row.timings(row.ranked)) for row in rows]
     canaries = {
         (each.set, each.block, each.live_set): seconds
         for row in rows

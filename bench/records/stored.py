@@ -80,14 +80,14 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
 
 
 def common_shift(pairs: Sequence[RowPair]) -> float | None:
-    """Returns the median ratio of published step times, new over base: mostly the machine's
-    drift."""
-    steps = [
-        [row.estimates["step"].seconds for row in pair]
+    """Returns the median ratio of published times, new over base: mostly the machine's drift.
+    Each pair counts by the phase that ranks the base."""
+    times = [
+        [row.estimates[pair[0].ranked].seconds for row in pair]
         for pair in pairs
-        if all("step" in row.estimates for row in pair)
+        if all(pair[0].ranked in row.estimates for row in pair)
     ]
-    return float(np.median([now / old for old, now in steps])) if steps else None
+    return float(np.median([now / old for old, now in times])) if times else None
 
 
 def _phase(pairs: list[RowPair], phase: str) -> _Phase:

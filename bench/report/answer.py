@@ -11,7 +11,7 @@ from ..common.texts import cut
 from ..records.rows import Row, grouped
 from .columns.metric import Entry
 from .table import Table
-from .words import FLAGS
+from .words import FLAGS, at_phase, per_call
 
 MOST_OF_A_REASON = 160
 NOTHING = "Nothing is ranked: no case was proved and timed."
@@ -43,11 +43,13 @@ def answer(rows: Sequence[Row]) -> list[str]:
 def verdict(rows: Sequence[Row]) -> dict[str, Any]:
     """Returns what `answer` says of the ranked cases of one group, as values.
 
-    `fastest` and `fastest_of_others` (than ours) have several names if it is undecided between
-    them; in `order` each case of a list is surely faster than all of the lists behind it.
+    `timed` is what ranks them. `fastest` and `fastest_of_others` (than ours) have several names if
+    it is undecided between them; in `order` each case of a list is surely faster than all of the
+    lists behind it.
     """
     ranked = _by_place(rows)
     return {
+        "timed": _timed(ranked[0]) if ranked else None,
         "fastest": [_name(row) for row in ranked if may_be_fastest(row)],
         "fastest_of_others": [_name(row) for row in _first_of_others(ranked)],
         "ours": [_name(row) for row in ranked if _ours(row)],
@@ -135,6 +137,11 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def _timed(row: Row) -> str:
+    """Returns the word for what the row is ranked by."""
+    return "epoch" if row.case.delivers_data else row.ranked
+
+
 def _name(row: Row) -> str:
     return row.case.framework_variant
 
@@ -149,7 +156,7 @@ def fastest(
 ) -> str:
     """Returns the sentence on the fastest case, or on the cases `tied` with it; at most `most` of
     them are named."""
-    time = best.estimates["step"]
+    time, timed = best.estimates[best.ranked], _timed(best)
     between = (
         f" ({units.seconds_between(time.low, time.high)})"
         if time.low is not None and time.high is not None
@@ -157,18 +164,15 @@ def fastest(
     )
     seconds = units.seconds(time.seconds)
     between = " beside other programs" if best.unclean else between
-    figures = (
-        f"{seconds} an epoch{between}"
-        if best.case.delivers_data
-        else f"{seconds} a step{between}, with {_memory(best)}"
-    )
+    figures = f"{seconds} {per_call(timed)}{between}"
+    figures += "" if best.case.delivers_data else f", with {_memory(best)}"
     if not tied:
-        return f"The fastest is {name(best)}: {figures}."
+        return f"The fastest{at_phase(timed)} is {name(best)}: {figures}."
     rivals = [f"{name(row)} ({_ratio(row)} times as long)" for row in tied[:most]]
     more = [f"{len(tied) - len(rivals)} more"] if len(tied) > len(rivals) else []
     return (
-        f"Not decided: {name(best)} took {figures}, but is not shown to be faster than "
-        f"{', '.join([*rivals, *more])}."
+        f"Not decided{at_phase(timed)}: {name(best)} took {figures}, but is not shown to be "
+        f"faster than {', '.join([*rivals, *more])}."
     )
 
 
@@ -253,13 +257,11 @@ def report_answer(table: Table) -> list[str]:
             NATIVE if any(entry.native and entry.row.sound for entry in table.entries) else NOTHING
         ]
     sentences = []
-    by_kind = grouped(
-        groups, lambda group: (group[0].row.case.precision, group[0].row.case.delivers_data)
-    )
+    by_kind = grouped(groups, lambda group: (group[0].row.case.precision, _timed(group[0].row)))
     several = len({precision for precision, _ in by_kind}) > 1
-    for (precision, delivers), same_kind in by_kind.items():
+    for (precision, timed), same_kind in by_kind.items():
         before = f"{precision}: " if several else ""
-        texts = _sentences(same_kind, "epoch" if delivers else "step")
+        texts = _sentences(same_kind, timed)
         sentences += [before + text for text in texts]
     return sentences
 
@@ -270,7 +272,7 @@ def _ranked(group: Sequence[Entry]) -> Group:
 
 
 def _sentences(groups: list[Group], timed: str) -> list[str]:
-    """Returns sentences on groups of one precision; `timed` is `step` or `epoch`."""
+    """Returns sentences on groups of one precision that are ranked by `timed`."""
     if len(groups) == 1:
         return [_group_text(groups[0], timed)]
     decided = [group for group in groups if _is_decided(group)]
@@ -320,9 +322,9 @@ def _beats_all(group: Group) -> bool:
 def _group_text(group: Group, timed: str) -> str:
     first = group[0].row
     if len(group) == 1:
-        article = "an" if timed == "epoch" else "a"
-        time = units.seconds(group[0].values["step_s"])
-        return f"{_marked_name(first)} is the only ranked case: {time} {article} {timed}."
+        time = units.seconds(group[0].values[f"{first.ranked}_s"])
+        only = f"{_marked_name(first)} is the only ranked case{at_phase(timed)}"
+        return f"{only}: {time} {per_call(timed)}."
     tied = [entry.row for entry in group[1:] if may_be_fastest(entry.row)]
     slower = [entry for entry in group[1:] if not may_be_fastest(entry.row)]
     sentences = [fastest(first, tied, _marked_name, MOST_NAMES)]

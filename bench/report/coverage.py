@@ -34,7 +34,7 @@ class Conditions:
         self.groups = list(grouped(rows, comparison_group).values())
         in_words = [(group, self._in_words(group[0])) for group in self.groups]
         self._parts = {id(row): parts for group, parts in in_words for row in group}
-        axes = (*CONDITIONS, "threads", *APPENDED, "loosened")
+        axes = (*CONDITIONS, "threads", *APPENDED, "ranked_by", "loosened")
         texts = {axis: {parts.get(axis) for _, parts in in_words} for axis in axes}
         self.varying_axes = [axis for axis in texts if len(texts[axis]) > 1]
         same = [
@@ -51,7 +51,8 @@ class Conditions:
         loosened = {"loosened": f"proved with {', '.join(row.loosened)}"} if row.loosened else {}
         read = row.first.recordings
         recordings = {"recordings": recordings_text(read)} if read else {}
-        return parts | {"threads": threads, "machine": machine} | recordings | loosened
+        ranked = {"ranked_by": f"ranked by {row.ranked}"} if row.ranked != "step" else {}
+        return parts | {"threads": threads, "machine": machine} | recordings | ranked | loosened
 
     def parts(self, row: Row) -> dict[str, str]:
         """Returns the conditions of the row's group in words, by axis, without axes its workload

@@ -48,19 +48,34 @@ class Scaling:
 
     def speed_up(self, entry: Entry) -> float | None:
         """Returns the work per second relative to one rank."""
-        if not (self.alone.shows("step") and entry.shows("step")):
+        if not (self.alone.shows(self.phase) and entry.shows(self.phase)):
             return None
         work = 1 if self.strong else ranks_of(entry)
-        return float(work * self.alone.values["step_s"] / entry.values["step_s"])
+        return float(work * self.seconds(self.alone) / self.seconds(entry))
+
+    @property
+    def phase(self) -> str:
+        """The phase that ranks the cases."""
+        return self.alone.row.ranked
+
+    def seconds(self, entry: Entry) -> float:
+        """Returns the time of an entry that shows it."""
+        return float(entry.values[f"{self.phase}_s"])
 
     @property
     def prediction(self) -> Prediction | None:
-        """The prediction from the terms of the first case with several ranks; of one size only."""
+        """The prediction of a step from the terms of the first case with several ranks; of one
+        size only."""
         return (
             next(filter(None, (predicted_of(entry.row) for entry in self.together)), None)
-            if self.strong
+            if self.strong and self.phase == "step"
             else None
         )
+
+
+def heads_of(table: Table) -> list[str]:
+    """Returns HEAD with the word for what ranks the cases."""
+    return [table.timed if head == "step" else head for head in HEAD]
 
 
 def ranks_of(entry: Entry) -> int:
@@ -96,13 +111,15 @@ def lines_of(scaling: Scaling) -> list[list[str]]:
     prediction, lines = scaling.prediction, []
     for entry in (scaling.alone, *scaling.together):
         ranks, speed_up = ranks_of(entry), scaling.speed_up(entry)
-        weighed = entry.values["step_peak_memory_bytes"] if entry.row.proved else None
+        weighed = entry.values[f"{scaling.phase}_peak_memory_bytes"] if entry.row.proved else None
         wait = entry.values["rank_wait_s"]
         lines.append(
             [
                 entry.variant,
                 str(ranks),
-                units.seconds(entry.values["step_s"]) if entry.shows("step") else entry.row.status,
+                units.seconds(scaling.seconds(entry))
+                if entry.shows(scaling.phase)
+                else entry.row.status,
                 "" if speed_up is None else units.ratio(speed_up),
                 "" if speed_up is None else units.share(speed_up / ranks),
                 "" if weighed is None else units.size(weighed),

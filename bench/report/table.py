@@ -14,13 +14,15 @@ from ..core.result import Array
 from ..records.contrasts import LogRatio, compared
 from ..records.pairing import contrasts, levels, rough_ratios
 from ..records.rows import Row, grouped
-from .columns.metric import Entry, Metric
-from .columns.metrics import METRICS
+from .columns.metric import Entry, Metric, in_order
+from .columns.metrics import METRICS, RANKED_BY
 from .coverage import Conditions
 
 FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """First characters of a spreadsheet's formula."""
 STEP = re.compile(r"\bstep\b")
+OF_RANKS = ("rank_low", "ratio", "roofline")
+"""Columns that are of the phase by which a case is ranked."""
 MOST_TOGETHER = 100
 """Approximate number of cases with living processes at once."""
 
@@ -46,29 +48,48 @@ class Table:
         """Columns of results.csv, in order."""
         self.step = "epoch" if rows and all(row.case.delivers_data for row in rows) else "step"
         """Word for the phase `step`: a case that delivers data has epochs."""
+        ranked = dict.fromkeys(row.ranked for row in rows)
+        self.timed = " or ".join(map(self.phase, ranked)) or "step"
+        """Word for what the cases are ranked by."""
+        self.phases = in_order(*ranked)
+        """Phases in the order of a reader's interest."""
         self._contrasts: dict[tuple[Any, ...], Array] = {}
 
     def in_views(self, *views: str) -> list[Metric]:
         """Returns the metrics of `views`, from left to right."""
+        ranked = {row.ranked for row in self.rows}
+        return self._in_views(ranked.pop() if len(ranked) == 1 else "step", *views)
+
+    def _in_views(self, ranked: str, *views: str) -> list[Metric]:
+        """Returns the metrics of `views` for cases that the phase `ranked` ranks."""
+        phases = RANKED_BY[ranked] if ranked != "step" else {}
+        all_metrics = (phases.get(metric.name, metric) for metric in self.metrics)
         metrics = [
-            metric for metric in self.metrics if not {*views}.isdisjoint(metric.views.split())
+            metric for metric in all_metrics if not {*views}.isdisjoint(metric.views.split())
         ]
-        return [self._in_words(metric) for metric in sorted(metrics, key=attrgetter("place"))]
+        return [
+            self._in_words(metric, ranked) for metric in sorted(metrics, key=attrgetter("place"))
+        ]
 
     def metrics_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
         """Returns those that have a value for at least one case; ranks are always included."""
         return [
             metric
-            for metric in self.in_views(*views)
+            for metric in self._in_views(group[0].row.ranked, *views)
             if metric.name == "rank_low" or any(map(metric.short_text, group))
         ]
 
-    def _in_words(self, metric: Metric) -> Metric:
-        """Returns the metric with “epoch” for “step” in heading and hint, if it is one."""
-        if self.step == "step":
-            return metric
-        return replace(
-            metric, head=STEP.sub(self.step, metric.head), hint=STEP.sub(self.step, metric.hint)
+    def _in_words(self, metric: Metric, ranked: str) -> Metric:
+        """Returns the metric with “epoch” for “step” in heading and hint, if it is one, and with
+        the phase `ranked` for it in the hint of a metric of ranks."""
+        if self.step == "epoch":
+            return replace(
+                metric, head=STEP.sub(self.step, metric.head), hint=STEP.sub(self.step, metric.hint)
+            )
+        return (
+            replace(metric, hint=STEP.sub(ranked, metric.hint))
+            if metric.name in OF_RANKS
+            else metric
         )
 
     def phase(self, name: str) -> str:

@@ -72,6 +72,16 @@ def axis_of(name: str) -> Axis:
     return AXES.get(name) or Axis(words, lambda value: f"{words} {value}")
 
 
+def per_call(timed: str) -> str:
+    """Returns `a step`, `an epoch`, or `a call` of another phase."""
+    return {"step": "a step", "epoch": "an epoch"}.get(timed, "a call")
+
+
+def at_phase(timed: str) -> str:
+    """Returns ` at inference`; empty for a step and an epoch, which go without saying."""
+    return "" if timed in ("step", "epoch") else f" at {timed}"
+
+
 def cores_text(threads: int) -> str:
     """Returns the setting `threads` in words."""
     return {0: "all cores", 1: "1 core"}.get(threads, f"{threads} cores")
@@ -153,7 +163,7 @@ def reason_of(row: Row) -> str:
     if not row.proved:
         return "the records hold no proof, so the times are withheld"
     return (
-        "there is no step time"
+        f"there is no {row.ranked} time"
         if row.first.measure.get("timed", True)
         else "proved and weighed, as asked, and not timed"
     )
@@ -173,8 +183,7 @@ def rank_of(row: Row) -> str:
 
 
 def remarks_on(row: Row) -> str:
-    """Returns the flags of a row with a step time in short words, and its share of disturbed
-    slots."""
+    """Returns the flags of a row with a time in short words, and its share of disturbed slots."""
     if not row.sound:
         return ""
     share = row.disturbed_share or 0.0

@@ -200,8 +200,9 @@ class Block:
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
                 with suppress(ValueError):
+                    ranked = self.launcher.measure.ranked(planned.case.workload)
                     member = Member.ready(
-                        planned, started, worker, material, events, answer["ready"]
+                        planned, started, worker, material, events, ranked, answer["ready"]
                     )
                     self.budget.note_start(self.budget.clock() - began)
                     return member

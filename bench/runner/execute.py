@@ -234,9 +234,9 @@ class Runner:
             yield self._report(record, True)
 
     def _expected(self, block: int, planned: PlannedCase) -> tuple[float, int]:
-        """Returns the sort key of a case: its step time in the first block, or its usual place."""
+        """Returns the sort key of a case: its time in the first block, or its usual place."""
         first = self.completed.result(planned, 0) if block else None
-        seconds = Row(planned.case, [first]).median("step", "wall") if first else None
+        seconds = Row(planned.case, [first]).median(first.ranked, "wall") if first else None
         return seconds or 0.0, expected_place(planned.case)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:

@@ -17,7 +17,7 @@ from ..common import units
 from ..executors.launch import Launched, Outcome
 from ..experiment.measure import Measure
 from ..machine.cores import usable_cores
-from ..machine.energy import EnergyMeter, energy_of_step
+from ..machine.energy import EnergyMeter, energy_of_call
 from ..machine.monitor import Busy, Monitor, disturbance
 from ..measure.phases import Draw, draw_of
 from ..measure.slots import length
@@ -66,11 +66,12 @@ DEVICE = TypeAdapter(dict[Literal["device", "device_warm"], Seconds | None])
 class Member:
     """A worker that waits for orders.
 
-    `events`: for the record, from the judge and the harness. `live_phases`: phases that can still
-    be timed. `timing`: the timing of each phase as the record stores it. `judging_pass`: by phase,
-    the pass in which one call is compared with the oracle, before the timed slot. `endings`: by
-    phase, the last call of each slot. `uses`, `late`: by phase, the CPU time of each slot, and that
-    after it. `before`: phase and seconds of computing of the last timed call.
+    `events`: for the record, from the judge and the harness. `ranked`: the phase that ranks the
+    case. `live_phases`: phases that can still be timed. `timing`: the timing of each phase as the
+    record stores it. `judging_pass`: by phase, the pass in which one call is compared with the
+    oracle, before the timed slot. `endings`: by phase, the last call of each slot. `uses`, `late`:
+    by phase, the CPU time of each slot, and that after it. `before`: phase and seconds of computing
+    of the last timed call.
     """
 
     planned: PlannedCase
@@ -78,6 +79,7 @@ class Member:
     worker: Launched
     material: Path
     events: list[Event]
+    ranked: str
     live_phases: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
     judging_pass: dict[str, int] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class Member:
         worker: Launched,
         material: Path,
         events: list[Event],
+        ranked: str,
         facts: dict[str, Any],
     ) -> "Member":
         """Returns the member of a worker that is ready; `facts` is its warm-up report by phase.
@@ -106,16 +109,17 @@ class Member:
             name: {**phase.model_dump(exclude={"seconds", "period"}), "slots": []}
             for name, phase in warm.items()
         }
-        return cls(planned, started, worker, material, events, warm, timing)
+        return cls(planned, started, worker, material, events, ranked, warm, timing)
 
     @property
     def is_stopped_early(self) -> bool:
         """True once the case was shown to be too slow for further slots."""
-        return "beyond" in self.timing.get("step", {})
+        return "beyond" in self.timing.get(self.ranked, {})
 
     def phases_in_pass(self, number: int) -> list[str]:
-        """Returns the phases timed in pass `number`: the step in each, others in every third."""
-        return [name for name in self.live_phases if name == "step" or number % 3 == 0]
+        """Returns the phases timed in pass `number`: the ranked one in each, others in every
+        third."""
+        return [name for name in self.live_phases if name == self.ranked or number % 3 == 0]
 
     def order(
         self, phase: str, stop_after: float | None = None, judged: bool = False, **order: Any
@@ -175,10 +179,10 @@ class Member:
             self.fail_phase(phase, "implausible", reason)
 
     def measure_energy(self, meter: EnergyMeter) -> None:
-        """Adds the energy of a step to its timing."""
-        order = partial(self.order, "step", seed=getrandbits(62))
-        seconds = self.live_phases["step"].seconds
-        self.timing["step"] |= energy_of_step(meter, order, seconds)
+        """Adds the energy of a call of the ranked phase to its timing."""
+        order = partial(self.order, self.ranked, seed=getrandbits(62))
+        seconds = self.live_phases[self.ranked].seconds
+        self.timing[self.ranked] |= energy_of_call(meter, order, seconds)
 
     def reject_implausible(self, phase: str, cores: int) -> None:
         """Rejects a phase if it used more than its cores, if it computes on after its calls, or if
@@ -231,7 +235,7 @@ class LiveSet:
         meter: EnergyMeter | None = None,
         holds_pass: Callable[[int, list[float]], bool] = lambda number, slots: True,
     ):
-        """Without a `meter` the energy of a step is unknown. `holds_pass` says whether there is
+        """Without a `meter` the energy of a call is unknown. `holds_pass` says whether there is
         time for a pass, by its number and the seconds of its slots. Raises CannotStart."""
         self.measure, self.monitor, self.judge, self.meter = measure, monitor, judge, meter
         self.on_progress, self.holds_pass = on_progress, holds_pass
@@ -283,7 +287,7 @@ class LiveSet:
                     member.cross_check_clock(phase, slots[-1], self.measure.slot / 2)
             for phase in list(member.live_phases):
                 member.reject_implausible(phase, self.cores)
-            if self.meter and "step" in member.live_phases:
+            if self.meter and member.ranked in member.live_phases:
                 member.measure_energy(self.meter)
 
     def _pass(self, number: int, members: list[Member], random: Random) -> None:
@@ -318,11 +322,12 @@ class LiveSet:
             return
         passes: dict[int, dict[int, dict[str, Any]]] = {}
         for index, member in enumerate(members):
-            for slot in member.timing["step"]["slots"] if "step" in member.live_phases else ():
+            phase = member.ranked
+            for slot in member.timing[phase]["slots"] if phase in member.live_phases else ():
                 if slot["pass"] >= self.passes:
                     passes.setdefault(slot["pass"], {})[index] = slot
         in_order = [passes[number] for number in sorted(passes)]
-        clocks = {member.timing.get("step", {}).get("device_clock") for member in members}
+        clocks = {member.timing.get(member.ranked, {}).get("device_clock") for member in members}
         cores = self.cores if clocks == {"process"} else None
         ours = {at for at, member in enumerate(members) if member.planned.case.framework in OURS}
         others = [
@@ -332,7 +337,7 @@ class LiveSet:
         behind_others = beyond(others, factor, cores)
         for index in beyond(in_order, factor, cores):
             if index in ours or index in behind_others:
-                members[index].timing["step"]["beyond"] = factor
+                members[index].timing[members[index].ranked]["beyond"] = factor
 
     def _judge(self, member: Member, phase: str, random: Random) -> None:
         """Runs a further slot that ends at a random moment, and has its last call compared with
@@ -408,7 +413,7 @@ class LiveSet:
         fastest = min(
             self.members,
             key=lambda member: (
-                member.live_phases["step"].seconds if "step" in member.live_phases else float("inf")
+                warm.seconds if (warm := member.live_phases.get(member.ranked)) else float("inf")
             ),
         )
         return [member for member in self.members if member is not fastest]

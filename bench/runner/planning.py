@@ -81,7 +81,8 @@ class PlannedCase:
         """Returns the job of a worker that proves this case and measures it as `how` says.
         `material` is the file with the oracle's free run, or the folder of the recordings."""
         case = self.case.bare
-        phases = how.phases if how.phase_blocks is None or block < how.phase_blocks else ["step"]
+        all_phases = how.phase_blocks is None or block < how.phase_blocks
+        phases = how.phases if all_phases else [how.ranked(case.workload)]
         return Task(
             case,
             self.adapter.reference,

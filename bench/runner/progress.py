@@ -180,8 +180,8 @@ def ending_of(report: CaseReport) -> str:
     record = report.record
     case = record.typed_case
     what = f"{full_name(case)} block {record.block + 1}"
-    step = Row(case, [record]).median("step", "wall")
-    outcome = record.status + (f", step {units.seconds(step)}" if step else "")
+    seconds = Row(case, [record]).median(record.ranked, "wall")
+    outcome = record.status + (f", {record.ranked} {units.seconds(seconds)}" if seconds else "")
     reason = f": {record.reason}" if record.reason else ""
     return f"{what}: {'kept, ' if report.resumed else ''}{outcome}{reason}"
 

@@ -241,6 +241,7 @@ class Settings(TypedDict):
     phase_blocks: NotRequired[Count | None]
     budget: NotRequired[Seconds]
     phases: NotRequired[list[Phase]]
+    rank_by: NotRequired[Phase]
     leave_beyond: NotRequired[Seconds]
     timed: NotRequired[bool]
 

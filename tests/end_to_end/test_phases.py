@@ -65,3 +65,25 @@ def test_an_inference_is_timed_with_the_running_statistics_of_norms(snnbench):
         assert record["parts"]["inference"]["timing"]["slots"]
         names = [stage["name"] for stage in record["proof"]["stages"]]
         assert "small problem, fp32, inference" in names
+
+
+def test_a_run_of_inference_alone_is_ranked_by_it(snnbench):
+    adapters = [*NUMPY, "held.py:Held"]
+    measure = 'phases = ["inference"]\nblocks = 2\npasses = 3\n'
+    config = snnbench.config(["numpy", "held"], adapters, measure=measure)
+    ended = snnbench.run(config)
+    assert ended.exit_code == 0, ended.stderr
+    assert {row["ranked_by"] for row in ended.rows} == {"inference"}
+    assert all(row["rank_low"] and row["inference_s"] and not row["step_s"] for row in ended.rows)
+    assert "ranked by inference" in " ".join(ended.stdout.split())
+    for record in ended.records:
+        assert [slot["pass"] for slot in record["parts"]["inference"]["timing"]["slots"]] == [
+            0,
+            1,
+            2,
+        ]
+    bundle = snnbench.folder / "mine.bundle.jsonl"
+    assert snnbench("bundle", ended.folder, "--out", bundle).exit_code == 0
+    verified = snnbench("verify", bundle)
+    assert verified.exit_code == 0, verified.stdout
+    assert snnbench("report", bundle, "--format", "latex").stdout.count("inference") > 1

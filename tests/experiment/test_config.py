@@ -65,9 +65,13 @@ MISTAKES = {
         'name = "a"\n[measure]\nphases = ["stp"]',
         ["measure.phases = 'stp'", "did you mean 'step'"],
     ),
-    "no step": (
-        'name = "a"\n[measure]\nphases = ["inference"]',
-        ["measure.phases = ['inference']", "must have 'step'"],
+    "a rank by a phase that is not timed": (
+        'name = "a"\n[measure]\nrank_by = "inference"\nphases = ["step"]',
+        ["measure.phases = ['step']", "must have 'inference' among them"],
+    ),
+    "several phases and none that ranks": (
+        'name = "a"\n[measure]\nphases = ["forward", "inference"]',
+        ["measure.phases", "needs rank_by"],
     ),
     "no phase": ('name = "a"\n[measure]\nphases = []', ["measure.phases = []", "is empty"]),
     "zero layers": ('name = "a"\n[grid]\nlayers = [0]', ["grid.layers = 0", "must be above 0"]),
@@ -391,6 +395,25 @@ def test_values_of_exclude_are_checked(tmp_path, entry, words):
     )
     with pytest.raises(ConfigError, match=re.escape(words)):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("measure", "ranked"),
+    [
+        ({}, "step"),
+        ({"phases": ["inference"]}, "inference"),
+        ({"phases": ["inference", "step"]}, "step"),
+        ({"phases": ["inference", "step"], "rank_by": "inference"}, "inference"),
+        ({"phases": ["forward", "inference"], "rank_by": "forward"}, "forward"),
+    ],
+)
+def test_cases_are_ranked_by_the_step_or_the_phase_that_is_named_or_alone(measure, ranked):
+    experiment = load_config({"name": "a", "measure": measure})
+    assert experiment.measure.ranked("linear-lif") == ranked
+    assert experiment.measure.ranked("data") == "step", "an epoch"
+    assert ("rank_by" in experiment.measure.model_dump()) == ("rank_by" in measure), (
+        "keys of earlier records stay as they are"
+    )
 
 
 def test_the_schema_takes_texts_where_configs_have_them():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from snnbench.machine import nvml
-from snnbench.machine.energy import RAPL, EnergyMeter, energy_of_step, meter_of
+from snnbench.machine.energy import RAPL, EnergyMeter, energy_of_call, meter_of
 
 
 def domain(root, folder, name, microjoules, most=1_000_000):
@@ -88,7 +88,7 @@ def test_the_energy_of_a_step_is_that_of_a_burst_over_its_calls():
         orders.append(given)
         return {"took": 1.0}
 
-    assert energy_of_step(meter, order, 0.004) == {"energy_j": 2.0 / 250, "energy_of": "a meter"}
+    assert energy_of_call(meter, order, 0.004) == {"energy_j": 2.0 / 250, "energy_of": "a meter"}
     assert orders == [{"burst": 250}]
 
 
@@ -99,5 +99,5 @@ def test_the_energy_of_a_step_is_that_of_a_burst_over_its_calls():
 def test_without_a_reading_or_an_answer_nothing_is_known(readings, told):
     left = iter(readings)
     assert (
-        energy_of_step(EnergyMeter("a meter", lambda: next(left)), lambda **given: told, 10.0) == {}
+        energy_of_call(EnergyMeter("a meter", lambda: next(left)), lambda **given: told, 10.0) == {}
     )

@@ -19,7 +19,7 @@ from snnbench.runner.live_set import LiveSet, Member
 PATH = Path("free.npz")
 
 
-def live_set(*workers, **measure) -> LiveSet:
+def live_set(*workers, ranked="step", **measure) -> LiveSet:
     live = LiveSet(
         Measure(**{"threads": 1, **measure}),
         Monitor(),
@@ -28,7 +28,9 @@ def live_set(*workers, **measure) -> LiveSet:
         lambda text: None,
     )
     live.members += [
-        Member.ready(Planned(worker.name), datetime.now(UTC), worker, PATH, [], worker.ready)
+        Member.ready(
+            Planned(worker.name), datetime.now(UTC), worker, PATH, [], ranked, worker.ready
+        )
         for worker in workers
     ]
     return live
@@ -365,3 +367,27 @@ def test_times_of_the_device_that_make_no_sense_end_their_phase(junk):
     live.time_passes(Random(1))
     (event,) = live.members[0].events
     assert event["reason"] == "its worker sent an invalid answer"
+
+
+def test_the_phase_that_ranks_is_timed_in_every_pass_stops_early_and_has_its_energy():
+    phases = ("step", "inference")
+    live = live_set(
+        Worker("a", phases=phases),
+        Worker("b", 0.0025, phases=phases),
+        ranked="inference",
+        leave_beyond=2.0,
+    )
+    live.meter = EnergyMeter("a meter", iter(range(1, 100)).__next__)
+    live.time_passes(Random(1))
+    fast, slow = live.members
+    assert passes_of(fast, "inference") == list(range(10)) and passes_of(fast, "step") == [
+        0,
+        3,
+        6,
+        9,
+    ]
+    assert slow.timing["inference"]["beyond"] == 2.0 and "beyond" not in slow.timing["step"]
+    assert slow.is_stopped_early and len(passes_of(slow, "inference")) == 1
+    assert fast.timing["inference"]["energy_of"] == "a meter"
+    assert "energy_j" not in fast.timing["step"]
+    assert live.all_but_the_fastest() == [slow]

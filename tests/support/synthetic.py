@@ -174,6 +174,19 @@ def blocks(framework: str, count: int = BLOCKS, **fields) -> list[Record]:
     return [record(framework, block=number, **fields) for number in range(count)]
 
 
+def ranked_by(phase: str, records: list[Record], alone: bool = True) -> list[Record]:
+    """The same as of a run that times `phase` alone, or that ranks by it among all phases."""
+    for record in records:
+        if alone:
+            record.measure["phases"] = [phase]
+            for name in {*SHARES} - {phase}:
+                record.parts.pop(name, None)
+                record.memory.pop(name, None)
+        else:
+            record.measure |= {"phases": [*SHARES], "rank_by": phase}
+    return records
+
+
 def disturbed(records: list[Record], every: int, phase: str = "step") -> list[Record]:
     """The same with every so manieth slot disturbed, and three times as long."""
     for record in records:

@@ -62,7 +62,7 @@ function choices() {
   if (focused) form.elements[focused]?.focus();
 }
 
-const oneOf = (number) => loads(data, number) ? "an epoch" : "a step";
+const oneOf = (number) => loads(data, number) ? "an epoch" : valueOf(data, number, "ranked_by") ? `a call of ${valueOf(data, number, "ranked_by")}` : "a step";
 
 function sentence(rows) {
   const ranked = rows.filter((row) => row.best), leading = ranked.filter((row) => row.best === 1);

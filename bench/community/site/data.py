@@ -22,7 +22,8 @@ from .source import (
 )
 
 OF_A_STEP = 6
-"""Significant digits of a step's time; four, rounded again to three, would differ from a report."""
+"""Significant digits of the time that ranks; four, rounded again to three, would differ from a
+report."""
 TOTAL = 10_000
 """Interval ends are written in parts of TOTAL."""
 HEADS = {
@@ -39,11 +40,14 @@ HEADS = {
 UNRANKED = "nothing is ranked"
 ORDER = ("device", "workload", "neuron", "precision", "neurons", "time_steps", "batch")
 """The first choices; the others follow in the order of reports."""
+OTHERS = ("threads", "ranked_by", "loosened", "source")
+"""Choices that are no conditions of a case."""
 COLUMNS = (
     *("variant", "version", "step", "low", "high", "forward", "backward", "inference"),
     *("best", "worst", "ratio", "ratio_low", "ratio_high", "memory", "flags", "blocks"),
 )
-"""Columns: times in microseconds, memory in KiB, interval ends in parts of TOTAL; 0: unknown."""
+"""Columns: `step` is the time of the phase that ranks. Times are in microseconds, memory in KiB,
+interval ends in parts of TOTAL; 0: unknown."""
 
 
 def kinds(sources: Sequence[Source]) -> dict[str, list[tuple[Source, list[Row]]]]:
@@ -190,6 +194,8 @@ def _conditions(row: Row, source: str) -> dict[str, tuple[str, float | None]]:
             conditions[name] = text, float(value) if count else None
     threads = row.first.measure["threads"]
     conditions["threads"] = cores_text(threads), float(threads)
+    if row.ranked != "step":
+        conditions["ranked_by"] = row.ranked, None
     conditions["loosened"] = ", ".join(row.loosened) or "by all rules", None
     conditions["source"] = source, None
     return conditions
@@ -199,7 +205,7 @@ def _axes(conditions: Sequence[Mapping[str, tuple[str, float | None]]]) -> list[
     """Returns the axes of the groups with their values."""
     names = [
         *ORDER,
-        *(name for name in (*CONDITIONS, "threads", "loosened", "source") if name not in ORDER),
+        *(name for name in (*CONDITIONS, *OTHERS) if name not in ORDER),
     ]
     axes = []
     for name in names:
@@ -231,19 +237,18 @@ def _id(conditions: Mapping[str, tuple[str, float | None]]) -> str:
 
 
 def _by_speed(row: Row) -> tuple[bool, float]:
-    return row.standing is None, row.standing.place if row.standing else row.estimates[
-        "step"
-    ].seconds
+    seconds = row.estimates[row.ranked].seconds
+    return row.standing is None, row.standing.place if row.standing else seconds
 
 
 def _row(row: Row, variants: _Numbers, versions: _Numbers) -> Iterable[float]:
-    step, standing = row.estimates["step"], row.standing
+    time, standing = row.estimates[row.ranked], row.standing
     yield variants[row.case.framework_variant]
     yield versions[version_of(row)]
-    yield _short(1e6 * step.seconds, OF_A_STEP)
-    yield from _ends(step.seconds, step.low, step.high)
+    yield _short(1e6 * time.seconds, OF_A_STEP)
+    yield from _ends(time.seconds, time.low, time.high)
     for phase in ("forward", "backward", "inference"):
-        known = phase in row.estimates and row.phase_status(phase) == "ok"
+        known = phase in row.estimates and row.phase_status(phase) == "ok" and phase != row.ranked
         yield _short(1e6 * row.estimates[phase].seconds) if known else 0
     yield from (standing.best, standing.worst, _short(standing.ratio)) if standing else (0, 0, 0)
     yield from _ends(standing.ratio, standing.low, standing.high) if standing else (0, 0)

@@ -74,9 +74,11 @@ const valueOf = (data, group, name) => {
   return at < 0 || data.groups[group][at] < 0 ? "" : data.axes[at].values[data.groups[group][at]];
 };
 const loads = (data, group) => valueOf(data, group, "workload") === "data";
-// The timed unit: a step or an epoch, and its network or data.
+// The timed unit: a step, an epoch, or another phase that ranks; and its network or data.
 function whole(data, group) {
   if (loads(data, group)) return ["epoch", "every batch of the data, delivered, and trained on if there is a network behind"];
+  const phase = valueOf(data, group, "ranked_by");
+  if (phase) return [phase, "a call of this phase alone, by which this comparison is ranked, and the 95 % interval in this run"];
   return ["step", "a forward, a backward and an update, and the 95 % interval in this run"];
 }
 

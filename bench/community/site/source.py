@@ -115,17 +115,18 @@ def confirmations(sources: Sequence[Source]) -> dict[int, int]:
                     row.first.case_id,
                     version_of(row),
                     str(row.first.measure["threads"]),
+                    row.ranked,
                 )
                 known.setdefault(key, []).append((source.by, row))
     confirmed = {}
     for same in known.values():
         for by, row in same:
-            seconds = row.estimates["step"].seconds
+            seconds = row.estimates[row.ranked].seconds
             others = {
                 submitter
                 for submitter, other in same
                 if submitter != by
-                and 1 / AGREE <= other.estimates["step"].seconds / seconds <= AGREE
+                and 1 / AGREE <= other.estimates[row.ranked].seconds / seconds <= AGREE
             }
             if others:
                 confirmed[id(row)] = len(others)

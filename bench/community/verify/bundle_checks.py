@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import isclose, prod
 from typing import Any
 
-from ...core.case import full_name
+from ...core.case import PHASES, full_name
 from ...core.variant import VARIANT_FIELDS
 from ...experiment.config import Experiment
 from ...experiment.grid import excludes, points
@@ -21,7 +21,8 @@ MOST_POINTS = 20_000
 """Limit of a grid's size: a forged grid of millions would take hours."""
 TOLERANCE = 1e-4
 """Relative tolerance of claimed numbers: other versions of libraries round differently."""
-NUMBERS, RANKS = ("step_s", "low_s", "high_s", "ratio"), ("rank_low", "rank_high")
+NUMBERS = (*(f"{phase}_s" for phase in PHASES), "low_s", "high_s", "ratio")
+RANKS = ("rank_low", "rank_high")
 
 
 def bundle_faults(bundle: Bundle) -> Iterator[Fault]:
@@ -170,16 +171,16 @@ def lacking_blocks(same: Sequence[Record]) -> list[int]:
 
 def _early_stops(records: Sequence[Record]) -> Iterator[Fault]:
     """Yields a fault for each early stop that the passes of its live set do not justify."""
-    steps = [step.slots if (step := record.timing("step")) else [] for record in records]
+    timed = [timing.slots if (timing := record.timing(record.ranked)) else [] for record in records]
     live_sets = grouped(range(len(records)), lambda number: _live_set(records[number]))
     passes = {
-        name: in_passes((number, slot) for number in members for slot in steps[number])
+        name: in_passes((number, slot) for number in members for slot in timed[number])
         for name, members in live_sets.items()
     }
-    for number, (record, slots) in enumerate(zip(records, steps, strict=True)):
+    for number, (record, slots) in enumerate(zip(records, timed, strict=True)):
         if bound := record.beyond:
             seen = [passes[_live_set(record)][slot.in_pass] for slot in slots]
-            shown = beyond(seen, bound, record.cores("step"))
+            shown = beyond(seen, bound, record.cores(record.ranked))
             if bound != record.measure.get("leave_beyond") or number not in shown:
                 where = f"{full_name(record.typed_case)}, block {record.block + 1}"
                 text = (

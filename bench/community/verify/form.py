@@ -37,12 +37,16 @@ class Header(TypedDict):
 
 
 class Claimed(TypedDict, total=False):
-    """A line of results."""
+    """A line of results; of the phases it has the one that ranks the case."""
 
     case_id: CaseId
     variant: Text
     set: Text
+    forward_s: Seconds
+    backward_s: Seconds
+    optimizer_s: Seconds
     step_s: Seconds
+    inference_s: Seconds
     low_s: Seconds
     high_s: Seconds
     ratio: Finite

@@ -116,7 +116,7 @@ def _remarks(bundle: Bundle) -> Iterator[str]:
         )
     if (version := bundle.header["snnbench"]) != __version__:
         yield f"the bundle was written by snnbench {version}, and this is {__version__}"
-    first = [record for record in records if not record.block and record.timing("step")]
+    first = [record for record in records if not record.block and record.timing(record.ranked)]
     if few := sum(record.measure["blocks"] < FEWEST_BLOCKS for record in first):
         yield (
             f"{few} of {len(first)} timed cases have fewer than {FEWEST_BLOCKS} blocks: their "

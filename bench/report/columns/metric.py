@@ -12,6 +12,13 @@ from ..words import REFUSED
 
 STEP_FIRST = ("step", "forward", "backward", "optimizer", "inference")
 """The phases in the order of a reader's interest."""
+
+
+def in_order(*ranked: str) -> list[str]:
+    """Returns the phases, those that rank first."""
+    return sorted(STEP_FIRST, key=lambda phase: phase not in ranked)
+
+
 VIEWS = {"times": "Times", "memory": "Memory", "start": "Start and limits", "proof": "Proof"}
 """Headings of the page's table views."""
 EVERY = " ".join(VIEWS)

@@ -27,10 +27,11 @@ from .metric import (
     Entry,
     Metric,
     fact_of,
+    in_order,
     part_column,
 )
 from .origin import ORIGIN, device_clock, proved, warnings
-from .work import RANKS, WORK
+from .work import INFERENCE_ENERGY, RANKS, WORK
 
 
 def _case_metric(name: str) -> Metric:
@@ -65,16 +66,17 @@ def _estimated(phase: str, name: str) -> Callable[[Row], float | None]:
     return lambda row: getattr(row.estimates[phase], name) if phase in row.estimates else None
 
 
-def _phase_metrics(phase: str) -> list[Metric]:
-    """Returns a phase's metrics: time, 95 % interval, its explanation, hardware floor and
-    status."""
-    place, step = 200 + 10 * STEP_FIRST.index(phase), phase == "step"
-    views = "times" if phase in ("inference", "optimizer") else f"times {SUMMARY} {NATIVES}"
+def _phase_metrics(phase: str, ranked: str = "step") -> list[Metric]:
+    """Returns a phase's metrics where the phase `ranked` ranks: time, 95 % interval, its
+    explanation, hardware floor and status."""
+    place, ranks = 200 + 10 * in_order(ranked).index(phase), phase == ranked
+    shown = ranks or phase not in ("inference", "optimizer")
+    views = f"times {SUMMARY} {NATIVES}" if shown else "times"
 
     def time(entry: Entry) -> str:
         ended = entry.row.phase_status(phase)
-        if step and entry.shows(phase) and entry.row.paired_step_s:
-            return f"≈ {units.seconds(entry.row.paired_step_s)}"
+        if ranks and entry.shows(phase) and entry.row.paired_s:
+            return f"≈ {units.seconds(entry.row.paired_s)}"
         return (
             units.seconds(entry.values[f"{phase}_s"])
             if entry.shows(phase)
@@ -85,7 +87,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
     def interval(entry: Entry) -> str:
         low, high = (entry.values[f"{phase}_{end}_s"] for end in ("lo", "hi"))
-        if step and entry.row.paired_step_s:
+        if ranks and entry.row.paired_s:
             return ""
         return units.seconds_between(low, high) if entry.shows(phase) and low is not None else ""
 
@@ -96,7 +98,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
 
     low = Metric(f"{phase}_lo_s", _estimated(phase, "low"), "s")
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
-    if step:
+    if ranks:
         low = Metric(
             low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval
         )
@@ -105,7 +107,7 @@ def _phase_metrics(phase: str) -> list[Metric]:
             enqueue.value,
             "s",
             "until return",
-            "step time until the call came back: near all of it, Python is the limit",
+            f"{ranked} time until the call came back: near all of it, Python is the limit",
             "start",
             410,
             until_return,
@@ -236,8 +238,8 @@ def _part(name: str, hint: str = "") -> Metric:
 
 
 def _roofline(row: Row) -> float | None:
-    step, floor = row.estimates.get("step"), row.floors.get("step")
-    return floor / step.seconds if floor and step else None
+    time, floor = row.estimates.get(row.ranked), row.floors.get(row.ranked)
+    return floor / time.seconds if floor and time else None
 
 
 def _standing(name: str) -> Callable[[Row], Any]:
@@ -250,7 +252,7 @@ def _ratio(entry: Entry) -> str:
 
 
 def _share_of_floor(entry: Entry) -> str:
-    return units.share(entry.values["roofline"]) if entry.shows("step") else ""
+    return units.share(entry.values["roofline"]) if entry.shows(entry.row.ranked) else ""
 
 
 def _verdict(entry: Entry) -> str:
@@ -364,7 +366,7 @@ METRICS: tuple[Metric, ...] = (
     # The equations of a native neuron, and the factor on its input that makes it fire.
     _fact("native", head="neuron", views=NATIVES_IN_MARKDOWN, place=541),
     _fact("input_scale"),
-    Metric("floor_s", lambda row: row.floors.get("step"), "s"),
+    Metric("floor_s", lambda row: row.floors.get(row.ranked), "s"),
     Metric(
         "roofline",
         _roofline,
@@ -407,7 +409,7 @@ METRICS: tuple[Metric, ...] = (
         "times",
         600,
     ),
-    Metric("slots", lambda row: len(row.column("step", "disturbed"))),
+    Metric("slots", lambda row: len(row.column(row.ranked, "disturbed"))),
     Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
     Metric(
         "quality",
@@ -468,5 +470,14 @@ METRICS: tuple[Metric, ...] = (
     *RANKS,
     *_case_metrics("inputs", "outputs"),
     Metric("recordings", lambda row: row.first.recordings),
+    Metric("ranked_by", lambda row: row.ranked),
+    INFERENCE_ENERGY,
 )
 """The metrics in the order of results.csv, which users' scripts read."""
+
+RANKED_BY = {
+    ranked: {metric.name: metric for phase in PHASES for metric in _phase_metrics(phase, ranked)}
+    for ranked in PHASES
+}
+"""The metrics of phases where another phase than the step ranks: it stands first, and has its
+interval and more beside it."""

@@ -30,7 +30,7 @@ def proved(row: Row) -> bool | None:
 
 
 def device_clock(row: Row) -> str | None:
-    timing = row.first.timing("step")
+    timing = row.first.timing(row.ranked)
     return timing.device_clock if timing else None
 
 

@@ -1,5 +1,6 @@
 """Columns beside times: operations of the network, energy of a step, and prediction for ranks."""
 
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -21,13 +22,14 @@ def _counted(name: str) -> Any:
     return value
 
 
-def _per_step(row: Row) -> float | None:
-    known = [timing.energy_j for timing in row.timings("step") if timing.energy_j is not None]
+def _energy(phase: str, row: Row) -> float | None:
+    known = [timing.energy_j for timing in row.timings(phase) if timing.energy_j is not None]
     return median(known) if known else None
 
 
 def _source(row: Row) -> str | None:
-    return next((timing.energy_of for timing in row.timings("step") if timing.energy_of), None)
+    timings = row.timings(row.ranked)
+    return next((timing.energy_of for timing in timings if timing.energy_of), None)
 
 
 WORK = (
@@ -62,7 +64,7 @@ WORK = (
     ),
     Metric(
         "step_energy_j",
-        _per_step,
+        partial(_energy, "step"),
         "J",
         "energy",
         "of a step, all that the device used meanwhile, by its own counter",
@@ -93,5 +95,14 @@ def _best_ranks(row: Row) -> float | None:
     return prediction.optimum[0] if prediction else None
 
 
+INFERENCE_ENERGY = Metric(
+    "inference_energy_j",
+    partial(_energy, "inference"),
+    "J",
+    "energy",
+    "of an inference, all that the device used meanwhile, by its own counter",
+    "times",
+    296,
+)
 RANKS = (Metric("rank_wait_s", _rank_wait, "s"), Metric("best_ranks", _best_ranks, "count"))
 """Mean seconds of a step that a rank waits for states, and the predicted best number of ranks."""

@@ -27,7 +27,7 @@ TEXT = (
     "sum, and the number of steps, or epochs of delivered data, after which a framework has caught "
     "up with the quickest starter."
 )
-FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s", "step": "step_s"}
+FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s"}
 PARTS = ("import", "build", "compile", "first call besides")
 KEY = "Ahead after n: steps or epochs until a later start is amortised."
 
@@ -35,10 +35,11 @@ KEY = "Ahead after n: steps or epochs until a later start is amortised."
 def cold_start(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
+        phase = group[0].row.ranked
         totals = {
             entry.index: total
             for entry in group
-            if entry.shows("step") and (total := _total(entry)) is not None
+            if entry.shows(phase) and (total := _total(entry)) is not None
         }
         started = sorted(
             (entry for entry in group if entry.index in totals),
@@ -48,15 +49,17 @@ def cold_start(table: Table) -> Figure:
             quickest, *others = started
             pays = ["starts first"]
             for entry, comparison in zip(
-                others, table.compared("step", quickest, others), strict=True
+                others, table.compared(phase, quickest, others), strict=True
             ):
                 later = totals[entry.index] - totals[quickest.index]
-                pays.append(_in_words(paid_off_after(later, quickest.values["step_s"], comparison)))
+                seconds = quickest.values[f"{phase}_s"]
+                pays.append(_in_words(paid_off_after(later, seconds, comparison)))
             points = [
                 _point(entry, totals[entry.index], after)
                 for entry, after in zip(started, pays, strict=True)
             ]
-            panels.append(panel_of(table, where, started, FIELDS, points))
+            fields = FIELDS | {"step": f"{phase}_s"}
+            panels.append(panel_of(table, where, started, fields, points))
     return Figure(
         "cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY
     )

@@ -9,7 +9,7 @@ from .figure import Figure, Panel
 from .spec import THERE, Spec, by_variant, drawing, layer, nominal
 
 TEXT = (
-    "How each case ended. #1 is the fastest step of its column; #=1–3 shares the first three ranks "
+    "How each case ended. #1 is the fastest case of its column; #=1–3 shares the first three ranks "
     "with others."
 )
 WORDS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records.contrasts import LogRatio
 from ...records.rows import grouped
-from ..columns.metric import STEP_FIRST, Entry
+from ..columns.metric import Entry
 from ..table import Table
 
 
@@ -80,7 +80,7 @@ def by_phase(
     return [
         (phase, where | {"phase": phase}, having)
         for where, group in table.groups(without)
-        for phase in STEP_FIRST
+        for phase in table.phases
         if (having := [entry for entry in group if has(entry, phase)])
     ]
 
@@ -97,10 +97,11 @@ def paid_off_after(later: float, seconds: float, comparison: LogRatio) -> float 
 
 
 def by_speed(entries: Iterable[Entry], phase: str) -> list[Entry]:
-    """Returns the entries, the fastest first: by the ranking for a step, else by time."""
+    """Returns the entries, the fastest first: by their ranks if the phase ranks them, else by
+    time."""
 
     def place(entry: Entry) -> tuple[float, float]:
-        standing = entry.row.standing if phase == "step" else None
+        standing = entry.row.standing if phase == entry.row.ranked else None
         return standing.place if standing else inf, entry.values[f"{phase}_s"]
 
     return sorted(entries, key=place)

@@ -2,6 +2,7 @@
 network."""
 
 from ..table import Table
+from ..words import per_call
 from .figure import Figure, panel_of
 from .spec import (
     SECONDS,
@@ -26,14 +27,15 @@ def natives(table: Table) -> Figure:
     panels = []
     for where, group in table.groups(native=True):
         group = sorted(
-            (e for e in group if e.row.status == "ok" and e.values["step_s"]),
+            (e for e in group if e.row.status == "ok" and e.values[f"{e.row.ranked}_s"]),
             key=lambda entry: entry.variant,
         )
         if group:
+            phase = group[0].row.ranked
             fields = {
-                "seconds": "step_s",
-                "low": "step_lo_s",
-                "high": "step_hi_s",
+                "seconds": f"{phase}_s",
+                "low": f"{phase}_lo_s",
+                "high": f"{phase}_hi_s",
                 "rate": "firing_rate",
             }
             notes = [
@@ -45,12 +47,13 @@ def natives(table: Table) -> Figure:
     missing = (
         'No framework was measured with its tutorial\'s neuron (neuron = ["native"] in a config).'
     )
-    return Figure("natives", "Tutorials' own neurons, never ranked", TEXT, _spec(), panels, missing)
+    spec = _spec(per_call(table.timed).split()[1])
+    return Figure("natives", "Tutorials' own neurons, never ranked", TEXT, spec, panels, missing)
 
 
-def _spec() -> Spec:
+def _spec(call: str) -> Spec:
     fires = "isValid(datum.rate) ? format(datum.rate, '.1%') + ' fire' : ''"
-    x = log_axis("seconds", "time per step", SECONDS)
+    x = log_axis("seconds", f"time per {call}", SECONDS)
     tooltip = hint(framework="variant", time="time", firing_rate="fires")
     return rows_of_dots(
         [*dots_with_intervals(x, tooltip), beside("fires")], calculated(time=TIME, fires=fires)

@@ -11,7 +11,7 @@ from .figure import Figure, Panel, short
 from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
-    "A large dot is the median of a slot of the step or epoch, the line its middle half; small "
+    "A large dot is the median of a slot of the phase that ranks, the line its middle half; small "
     "dots are single calls, with outliers on the edge; by block, over the seconds since the "
     "block's first slot. Disturbed slots are crossed out and do not count. Underneath, the "
     "device's own clock shows the same slots: a wall time far above it was spent waiting, for "
@@ -24,8 +24,10 @@ MOST_CASES = 400
 
 
 def slots(table: Table) -> Figure:
-    timed = [entry for entry in table.entries if entry.shows("step") and not entry.native]
-    calls = {entry.index: sum(map(len, entry.row.column("step", "samples"))) for entry in timed}
+    timed = [entry for entry in table.entries if entry.shows(entry.row.ranked) and not entry.native]
+    calls = {
+        entry.index: sum(map(len, entry.row.column(entry.row.ranked, "samples"))) for entry in timed
+    }
     known = [entry for entry in timed if calls[entry.index]]
     chosen = known[:: -(-len(known) // MOST_CASES) or 1]
     every = max(1, -(-sum(calls[entry.index] for entry in chosen) // MOST_CALLS))
@@ -42,7 +44,7 @@ def slots(table: Table) -> Figure:
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     """Returns the known panels of wall clock, device clock and device frequency."""
-    where = entry.parts | {"phase": "step"}
+    where = entry.parts | {"phase": entry.row.ranked}
     title = table.title(where, entry.variant)
     device = (
         "CPU time of the process"
@@ -77,7 +79,7 @@ def _timed(entry: Entry) -> list[tuple[Record, Sequence[Slot]]]:
     return [
         (record, timing.slots)
         for record in entry.row.records
-        if (timing := record.timing("step")) and timing.slots
+        if (timing := record.timing(entry.row.ranked)) and timing.slots
     ]
 
 

@@ -37,7 +37,9 @@ def times(table: Table) -> Figure:
     return Figure(
         "times",
         f"Time per {call}",
-        TEXT.replace("a step", "an epoch") if call == "epoch" else TEXT,
+        TEXT.replace(
+            "a step", {"step": "a step", "epoch": "an epoch"}.get(table.timed, table.timed)
+        ),
         _spec(call),
         panels,
         "No network was proved and timed.",
@@ -50,7 +52,7 @@ def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) 
     base = next((entry for entry in group if entry.variant == table.baseline), group[0])
     points: list[dict[str, Any]] = []
     for entry in group:
-        standing = entry.row.standing if phase == "step" else None
+        standing = entry.row.standing if phase == entry.row.ranked else None
         point = {
             "row": entry.index,
             "slower": ", ".join(entry.row.surely_slower) if standing else "",
@@ -73,12 +75,12 @@ def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) 
 def _add_ratios(
     table: Table, phase: str, base: Entry, group: list[Entry], points: list[dict[str, Any]]
 ) -> None:
-    """Adds every ratio to the baseline with its interval, as in results.csv for a step against the
-    fastest."""
+    """Adds every ratio to the baseline with its interval, as in results.csv for the phase that
+    ranks against the fastest."""
     others = [
         (entry, point) for entry, point in zip(group, points, strict=True) if entry is not base
     ]
-    if phase == "step" and base.row.standing and base.row.standing.place == 1:
+    if phase == base.row.ranked and base.row.standing and base.row.standing.place == 1:
         ratios = [
             tuple(entry.values[name] for name in ("ratio", "ratio_low", "ratio_high"))
             for entry, _ in others

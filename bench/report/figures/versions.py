@@ -73,9 +73,10 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
         version if versions.count(version) == 1 else entry.variant
         for version, entry in zip(versions, same, strict=True)
     ]
-    timed = [entry for entry in same if entry.shows("step")]
+    phase = same[0].row.ranked
+    timed = [entry for entry in same if entry.shows(phase)]
     control = _control(group, same)
-    comparisons = table.compared("step", control, timed) if control and timed else []
+    comparisons = table.compared(phase, control, timed) if control and timed else []
     ratios = {
         entry.index: tuple(map(short, comparison.ratio))
         for entry, comparison in zip(timed, comparisons, strict=False)
@@ -100,7 +101,9 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
     ]
     domain = [0.95 * min([1.0, *known]), 1.05 * max([1.0, *known])]
     title = (
-        f"step, times that of {control.variant}" if known and control else "the step was not timed"
+        f"{phase}, times that of {control.variant}"
+        if known and control
+        else f"the {phase} was not timed"
     )
     notes = [_in_short([(point["word"], point["version"]) for point in reversed(points)])]
     reasons = list(dict.fromkeys(_reason(entry) for entry in same if entry.row.reason))
@@ -150,7 +153,11 @@ def _spelled(entry: Entry) -> str:
 def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
     """Returns the plain loop to compare with: torch's for versions that rest on torch, else
     JAX's."""
-    there = {entry.variant: entry for entry in group if entry.shows("step") and entry not in same}
+    there = {
+        entry.variant: entry
+        for entry in group
+        if entry.shows(entry.row.ranked) and entry not in same
+    }
     rests_on = {name for entry in same for name in entry.row.first.adapter.get("closure") or ()}
     order = sorted(CONTROLS, key=lambda name: name not in rests_on)
     return next((there[name] for name in order if name in there), None)

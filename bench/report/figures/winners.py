@@ -168,7 +168,7 @@ def _panel(
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
     """Returns the names of cases that are not shown to be slower than the fastest."""
     fastest, *others = ordered
-    if phase == "step" and fastest.row.standing:
+    if phase == fastest.row.ranked and fastest.row.standing:
         also = [
             entry.variant for entry in others if entry.row.standing and entry.row.standing.best == 1
         ]

@@ -20,10 +20,10 @@ from ...common.files import cache_folder, write_atomically
 from ...workloads import WORKLOADS
 from ..answer import report_answer
 from ..colours import config, named, styles
-from ..columns.metric import STEP_FIRST, VIEWS
+from ..columns.metric import VIEWS
 from ..coverage import coverage
 from ..figures import Figure, figures_of
-from ..ranks import HEAD, by_title, lines_of
+from ..ranks import by_title, heads_of, lines_of
 from ..table import Table
 from ..words import REFUSED, axis_of, kind_of
 from .provenance import provenance, rejected
@@ -93,7 +93,7 @@ def html_text(
         filters=_filters(table),
         figures=figures,
         scalings=_scalings(table),
-        rank_heads=HEAD,
+        rank_heads=heads_of(table),
         views=VIEWS,
         columns=columns,
         entries=table.entries,
@@ -109,7 +109,7 @@ def html_text(
         networks=not rows or any(not row.case.delivers_data for row in rows),
         deliveries=any(row.case.delivers_data for row in rows),
         unasked=_unasked(table),
-        step=table.step,
+        step=table.timed,
     )
 
 
@@ -178,7 +178,7 @@ def _filters(table: Table) -> list[tuple[str, str, list[tuple[str, str]]]]:
         )
         for axis in table.conditions.varying_axes
     ]
-    timed = [phase for phase in STEP_FIRST if any(entry.shows(phase) for entry in table.entries)]
+    timed = [phase for phase in table.phases if any(entry.shows(phase) for entry in table.entries)]
     return (
         [*filters, ("phase", "time of", [(phase, table.phase(phase)) for phase in timed])]
         if timed
@@ -217,7 +217,7 @@ def _cases(table: Table) -> dict[str, Any]:
             theme: {"names": named(theme), "config": config(theme)} for theme in ("light", "dark")
         },
         "baseline": table.baseline,
-        "timed": sorted({entry.variant for entry in entries if entry.shows("step")}),
+        "timed": sorted({entry.variant for entry in entries if entry.shows(entry.row.ranked)}),
     }
 
 

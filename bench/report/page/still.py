@@ -43,8 +43,12 @@ class Still:
 
 
 def stills(table: Table, figure: Figure) -> list[Still]:
-    """Returns the first panels about a step."""
-    panels = [panel for panel in figure.panels if panel.where.get("phase") == "step"]
+    """Returns the first panels about the phase that ranks their cases."""
+    panels = [
+        panel
+        for panel in figure.panels
+        if panel.where.get("phase") == table.entries[panel.points[0]["row"]].row.ranked
+    ]
     return [_still(table, panel) for panel in panels[:MOST]]
 
 

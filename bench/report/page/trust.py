@@ -101,7 +101,7 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         say("doubt", text, map(names, unclean), why.partition(":")[0])
     if ranked and not flags and not any(row.unclean for row in ranked):
         say("good", "No ranked row is flagged as unstable.")
-    for sentence in _blocks(ranked_entries, table.step, names):
+    for sentence in _blocks(ranked_entries, table.timed, names):
         say(*sentence)
     clocks = sorted({entry.values["device_clock"] or "" for entry in ranked_entries} - {""})
     if clocks:
@@ -158,7 +158,7 @@ def caveats(table: Table, sentences: Sequence[dict[str, Any]], missing: Sequence
 
 
 def _blocks(
-    ranked: list[Entry], step: str, name: Callable[[Row], str]
+    ranked: list[Entry], timed: str, name: Callable[[Row], str]
 ) -> Iterator[tuple[Any, ...]]:
     """Returns a sentence on blocks, passes, their distances and the disturbed slots of the ranked
     rows."""
@@ -207,7 +207,7 @@ def _blocks(
     )
     if disturbed:
         text = (
-            f"{disturbed} of {counted(slots, 'slot')} of the {step} were disturbed, by other "
+            f"{disturbed} of {counted(slots, 'slot')} of the {timed} were disturbed, by other "
             "programs or a slowed device"
         )
         counting = " but where a row has no clean ones" if any(row.unclean for row in rows) else ""

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from ...common.texts import brief
 from ..columns.metric import NATIVES, REMARKS, SUMMARY, Entry
-from ..ranks import HEAD, by_title, lines_of, notes_of
+from ..ranks import by_title, heads_of, lines_of, notes_of
 from ..table import Table
 from ..words import reason_of, remarks_on
 
@@ -25,8 +25,12 @@ UNLIMITED = 1000
 """Characters, more than any table is wide."""
 BESIDE = (REMARKS, "status")
 """Columns that move below the table if it has no room."""
-DISPENSABLE = ["backward", "forward", BAR, REMARKS, "status", "memory", "95 % interval", "× best"]
-"""Headings that a narrow terminal drops, in this order; remarks and statuses move below."""
+DISPENSABLE = (
+    *("step", "backward", "forward", BAR, REMARKS),
+    *("status", "memory", "95 % interval", "× best"),
+)
+"""Headings that a narrow terminal drops, in this order, but for that of the phase that ranks;
+remarks and statuses move below."""
 COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 
@@ -89,6 +93,7 @@ def _widest(
 ) -> tuple[rich.table.Table, list[str]]:
     """Returns the widest table that the terminal shows uncut, and its dropped headings."""
     block = "█" if console.encoding.startswith("utf") else "="
+    dispensable = [head for head in DISPENSABLE if head != group[0].row.ranked]
 
     def fits(spared: list[str]) -> bool:
         drawn = _drawn(table, group, remarks, spared, block)
@@ -98,7 +103,7 @@ def _widest(
         )
 
     spared = next(
-        filter(fits, (DISPENSABLE[:count] for count in range(len(DISPENSABLE)))), DISPENSABLE
+        filter(fits, (dispensable[:count] for count in range(len(dispensable)))), dispensable
     )
     for head in reversed(spared):  # what is narrow may have room where something wide had not
         if fits(less := [other for other in spared if other != head]):
@@ -151,10 +156,11 @@ def _print_scalings(table: Table, console: Console) -> None:
     it."""
     for title, scalings in by_title(table).items():
         lines = [line for scaling in scalings for line in lines_of(scaling)]
-        known = [at for at in range(len(HEAD)) if any(line[at] for line in lines)]
+        heads = heads_of(table)
+        known = [at for at in range(len(heads)) if any(line[at] for line in lines)]
         drawn = rich.table.Table(box=SIMPLE_HEAD, pad_edge=False)
         for at in known:
-            drawn.add_column(HEAD[at], justify="left" if at == 0 else "right")
+            drawn.add_column(heads[at], justify="left" if at == 0 else "right")
         for line in lines:
             drawn.add_row(*(escape(line[at]) for at in known))
         console.print(f"[bold]{escape(title)}[/]", highlight=False)
