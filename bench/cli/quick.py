@@ -98,13 +98,16 @@ def quick(
             show_default="no limit",
         ),
     ] = "",
+    inference: Annotated[
+        bool, typer.Option("--inference", help="Time inference in place of training steps.")
+    ] = False,
     fresh: Fresh = False,
     out: Out = None,
     adapter: Adapters = [],
     as_json: Json = False,
 ) -> None:
-    """Say which framework trains one network fastest, by how much, with what memory, and how sure
-    that is.
+    """Say which framework trains one network fastest, or with --inference computes it fastest, by
+    how much, with what memory, and how sure that is.
 
     Every framework is proved first. One that takes twice as long as the fastest in most passes so
     far is stopped early. The same command with more blocks goes on from there. A timeout stays
@@ -117,7 +120,7 @@ def quick(
     given = axis_settings(axes, option_settings([neuron], **chosen))
     given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
-    plan = quick_plan(given, adapter, blocks, threads)
+    plan = quick_plan(given, adapter, blocks, threads, "inference" if inference else "step")
     tell_neurons(plan.experiment.neuron_lines)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)
@@ -130,6 +133,7 @@ def quick(
         words = [*(names or []), *_options({"neuron": neuron, **chosen})]
         words += [word for text in axes for word in ("--set", text)]
         words += ["--threads", str(threads)] if threads is not None else []
+        words += ["--inference"] if inference else []
         words += [word for reference in adapter for word in ("--adapter", reference)] + (
             ["--out", str(out)] if out else []
         )

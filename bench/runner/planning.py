@@ -36,7 +36,6 @@ QUICK = {
     "slot": "60ms",
     "budget": "4s",
     "timeout": "2m",
-    "phases": ["step"],
     "leave_beyond": 2.0,
 }
 """The table `[measure]` of `snnbench quick`."""
@@ -213,14 +212,19 @@ def load_plan(
 
 
 def quick_plan(
-    settings: Sequence[Setting], references: list[str], blocks: int, threads: int | None = None
+    settings: Sequence[Setting],
+    references: list[str],
+    blocks: int,
+    threads: int | None = None,
+    phase: str = "step",
 ) -> Plan:
-    """Returns the plan of `snnbench quick` for the network in `settings`. Raises ConfigError.
+    """Returns the plan of `snnbench quick` for the network in `settings`, ranked by `phase`.
+    Raises ConfigError.
 
     By default a CPU computes on one core, where programs beside it disturb least, and a GPU has
     all cores beside it.
     """
-    measure = {**QUICK, "blocks": blocks, "most_blocks": blocks}
+    measure = {**QUICK, "phases": [phase], "blocks": blocks, "most_blocks": blocks}
     plan = load_plan({"name": "quick", "measure": measure}, settings, "", references)
     case = plan.cases[0].case
     if threads is None:
@@ -228,7 +232,8 @@ def quick_plan(
     plan.experiment.measure.threads = threads
     workload = "" if case.workload == Case.workload else case.workload
     network = case.neuron_label, workload, sizes(case).replace("=", ""), unusual(case)
-    name = "-".join(filter(None, ("quick", *network, case.precision, case.device)))
+    kind = "quick" if phase == "step" else f"quick-{phase}"
+    name = "-".join(filter(None, (kind, *network, case.precision, case.device)))
     plan.experiment.name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100]
     return plan
 
