@@ -188,7 +188,7 @@ TABLES = {
     'python = "mine.py"': "network.python = 'mine.py': must look like 'file.py:function'",
     'nir = "none.nir"\ndt = 1.0\ndecay = "euler"\nreset = "soft"': "network.nir = 'none.nir': there is no file",
     'nir = "a.nir"\ndt = 0.0': "network.dt = 0.0: must be above 0",
-    'nir = "a.nir"\nreset = "zero"': "network.reset = 'zero': must be one of soft, hard",
+    'nir = "a.nir"\nreset = "zero"': "network.reset = 'zero': must be one of soft, soft-undecayed, hard",
     'nir = "a.nir"\nsteps = 3': "network.steps: unknown key",
 }
 

@@ -1,6 +1,7 @@
 """The version of an adapter, as a worker tells it."""
 
 import json
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -51,6 +52,8 @@ def test_a_third_party_adapter_has_the_version_of_what_it_imports(
 
 def test_a_module_of_the_same_name_has_no_version(tmp_path, monkeypatch):
     (tmp_path / "norse.py").write_text("")
+    monkeypatch.setitem(sys.modules, "norse", None)
+    monkeypatch.delitem(sys.modules, "norse")  # also where an earlier test has imported Norse
     monkeypatch.syspath_prepend(tmp_path)
     reference = written(tmp_path, "distribution = 'norse'", "norse")
     assert describe_adapter(reference, Inquiry())["version"] is None

@@ -16,10 +16,6 @@ from snnbench.core.sharded import AXIS, parts
 SIZES = {"neurons": 31, "layers": 3, "time_steps": 50, "batch": 5}
 
 
-def double(monkeypatch):
-    monkeypatch.setitem(torch_program.DTYPES, "fp32", torch.float64)
-
-
 def gradients(program, problem, x, upstream):
     """Spikes of the last neuron, gradients of the parameters, and of the input."""
     result = program.forward(program.put_input(x))
@@ -39,6 +35,7 @@ def gradients(program, problem, x, upstream):
 def of_rank(rank, count, case):
     from snnbench.adapters.ranks.member import member_of
 
+    torch_program.DTYPES["fp32"] = torch.float64  # a spawned process has the usual ones
     member = member_of(
         registry.load(registry.FRAMEWORKS[case.framework]), case, network_of(case), rank
     )
@@ -74,7 +71,7 @@ def together(case, folder):
 @pytest.mark.parametrize("parallel", ["data", "time"])
 @pytest.mark.parametrize("name", ["torch", "fused:reference"])
 def test_float64_gradients_equal_those_of_one_rank(monkeypatch, tmp_path, name, parallel, count):
-    double(monkeypatch)
+    monkeypatch.setitem(torch_program.DTYPES, "fp32", torch.float64)
     framework, _, construction = name.partition(":")
     case = Case(framework, construction or "default", parallel=parallel, ranks=count, **SIZES)
     errors, alike = together(case, tmp_path / "ranks")
