@@ -143,3 +143,28 @@ def test_a_slower_inference_and_a_lost_one_are_worse():
         each.parts.pop("inference")
     (finding,) = compare_sets(base, rows_of(lost)).findings
     assert (finding.what, finding.new, finding.verdict) == ("inference", "no time", "worse")
+
+
+def test_with_a_batch_of_one_single_calls_have_p50_and_p99():
+    def values(count, batch=1, every=0):
+        records = ranked_by("inference", blocks("jax", count, batch=batch))
+        for slow in records:
+            for slot in slow.timing("inference").slots[:every]:
+                slot.disturbed, slot.samples = "preempted", [1.0] * 8
+        (entry,) = table_of(records).entries
+        return [entry.values[f"latency_{name}_s"] for name in ("p50", "p99")]
+
+    p50, p99 = values(3)
+    calls = [
+        seconds
+        for each in ranked_by("inference", blocks("jax", 3, batch=1))
+        for slot in each.timing("inference").slots
+        for seconds in slot.samples
+    ]
+    assert len(calls) == 144 and sum(seconds <= p50 for seconds in calls) in (72, 73, 74, 75, 76)
+    assert p50 < p99 <= max(calls) and sum(seconds > p99 for seconds in calls) <= 2
+    assert values(2)[0] and values(2)[1] is None, "96 calls"
+    assert values(4, every=1)[1] < 0.01, "disturbed slots do not count"
+    assert values(3, batch=3) == [None, None]
+    head = markdown_text(table_of(ranked_by("inference", blocks("jax", batch=1))))
+    assert "| × best | p50 | p99 |" in head

@@ -17,6 +17,7 @@ from ...records.rows import Row
 from ...workloads import WORKLOADS
 from ..words import CONDITIONS, axis_of, rank_of, reason_of, remarks_on
 from .delivery import DELIVERY
+from .latency import LATENCY
 from .metric import (
     EVERY,
     NATIVES,
@@ -472,6 +473,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("recordings", lambda row: row.first.recordings),
     Metric("ranked_by", lambda row: row.ranked),
     INFERENCE_ENERGY,
+    *LATENCY,
 )
 """The metrics in the order of results.csv, which users' scripts read."""
 

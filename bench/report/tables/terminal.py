@@ -26,8 +26,8 @@ UNLIMITED = 1000
 BESIDE = (REMARKS, "status")
 """Columns that move below the table if it has no room."""
 DISPENSABLE = (
-    *("step", "backward", "forward", BAR, REMARKS),
-    *("status", "memory", "95 % interval", "× best"),
+    *("p50", "step", "backward", "forward", BAR, REMARKS),
+    *("status", "memory", "p99", "95 % interval", "× best"),
 )
 """Headings that a narrow terminal drops, in this order, but for that of the phase that ranks;
 remarks and statuses move below."""
