@@ -16,7 +16,7 @@ from typing import Any
 from .. import __version__
 from ..common.mistakes import ConfigError
 from ..machine.facts import machine_kind
-from ..records.bundle import FORMAT, SHARED, SUFFIX, StoredSet
+from ..records.bundle import FORMAT, MOST_SHARED_BYTES, SHARED, SUFFIX, StoredSet, too_large
 from ..records.record import RECORD, Record
 from ..records.rows import Row, machine_of, rows_of
 from .scrub import harmless, leaks, scrubbed, scrubbed_experiment
@@ -157,13 +157,17 @@ def _result(row: Row) -> dict[str, Any]:
 
 def _body(bundle: Bundle) -> list[str]:
     shared: dict[str, dict[str, Any]] = {name: {} for name in SHARED}
-    records = []
+    records, size = [], 0
     for record in bundle.records:
         values = record_values(record)
         for name in SHARED:
-            key = hashlib.sha256(line(values[name]).encode()).hexdigest()[:12]
+            written = line(values[name])
+            size += len(written)
+            key = hashlib.sha256(written.encode()).hexdigest()[:12]
             shared[name][key], values[name] = values[name], key
         records.append(line({"record": values}))
+    if size > MOST_SHARED_BYTES:
+        raise ConfigError(f"a bundle: {too_large()}")
     first = {"experiment": bundle.experiment, "planned": bundle.planned}
     return [
         line(first),

@@ -5,6 +5,7 @@ plan; the third the values that records share, by their hashes; then come claime
 records. `community/bundle.py` writes bundles, and `community/verify` checks them.
 """
 
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ FORMAT = 1
 SUFFIX = ".bundle.jsonl"
 SHARED = ("adapter", "environment", "machine", "measure")
 """Fields of a record that are written once for all records with the same value."""
+MOST_SHARED_BYTES = 20_000_000
+"""Most bytes of shared values, counted once for each record that has them: without a limit a small
+file fills the memory. 5,000 records may share 4 kB each."""
 LONGEST_HEADER = 1 << 20
 """Bytes of a first line."""
 
@@ -117,6 +121,8 @@ class BundleFile:
                     contents.take(parsed(line))
                 except ValueError as error:
                     contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
+                    if isinstance(error, TooLarge):
+                        break
         stated, count = header.get("records"), len(contents.records)
         if not contents.unreadable and stated != count:
             contents.refuse(f"{self.path}: line 1 says {shown(stated)} records, and {count} follow")
@@ -138,7 +144,7 @@ class _Contents:
     def __init__(self, path: Path) -> None:
         self.experiment: dict[str, Any] = {}
         self.planned: dict[str, str] = {}
-        self.shared: dict[str, Any] = {}
+        self.shared = SharedValues()
         self.records: list[Record] = []
         self.unreadable: list[str] = []
 
@@ -152,26 +158,61 @@ class _Contents:
                 plan = understood(PLAN, value)
                 self.experiment, self.planned = plan["experiment"], plan["planned"]
             case {"shared": dict(shared)}:
-                self.shared = shared
+                self.shared.replace(shared)
             case {"record": dict(record)}:
-                self.records.append(understood(RECORD, with_shared(record, self.shared)))
+                self.records.append(understood(RECORD, self.shared.whole(record)))
             case {"result": _}:
                 pass  # is computed from the records
             case _:
                 raise ValueError("it holds no plan, nothing shared, no result and no record")
 
 
-def with_shared(record: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-    """Returns the values of a record with shared ones in place of their hashes. Raises
-    ValueError if one is missing."""
-    values = dict(record)
-    for name in SHARED:
-        key, known = values.get(name), shared.get(name)
-        known = known if isinstance(known, dict) else {}
-        if not isinstance(key, str) or not isinstance(known.get(key), dict):
-            raise ValueError(f"{name} = {shown(key)}: the line of shared values has no such entry")
-        values[name] = known[key]
-    return values
+class TooLarge(ValueError):
+    """Raised if records repeat more than MOST_SHARED_BYTES of shared values."""
+
+
+class SharedValues:
+    """The values that records share, by their fields and hashes.
+
+    It counts their bytes in every record, because work on the records grows with these and not with
+    the bytes of the file.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self._sizes: dict[tuple[str, str], int] = {}
+        self._bytes = 0
+
+    def replace(self, values: dict[str, Any]) -> None:
+        """Takes the values of a line in place of earlier ones."""
+        self.values, self._sizes = values, {}
+
+    def whole(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Returns the values of a record with shared ones in place of their hashes.
+
+        Raises ValueError if one is missing, and TooLarge.
+        """
+        values = dict(record)
+        for name in SHARED:
+            key, known = values.get(name), self.values.get(name)
+            known = known if isinstance(known, dict) else {}
+            if not isinstance(key, str) or not isinstance(known.get(key), dict):
+                raise ValueError(
+                    f"{name} = {shown(key)}: the line of shared values has no such entry"
+                )
+            values[name] = known[key]
+            if (name, key) not in self._sizes:
+                self._sizes[name, key] = len(json.dumps(known[key]))
+            self._bytes += self._sizes[name, key]
+        if self._bytes > MOST_SHARED_BYTES:
+            raise TooLarge(too_large())
+        return values
+
+
+def too_large() -> str:
+    """Returns a sentence about records of more than MOST_SHARED_BYTES."""
+    limit = f"{MOST_SHARED_BYTES / 1e6:g} MB"
+    return f"its records repeat more than {limit} of shared values; bundle shards of the run"
 
 
 def stored_set(path: Path) -> "StoredSet":

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from ...common.mistakes import hexadecimal, shown
 from ...machine.facts import machine_kind
-from ...records.bundle import FORMAT, SHARED, with_shared
+from ...records.bundle import FORMAT, SHARED, SharedValues, TooLarge
 from ...records.record import RECORD, Record
 from ...records.rows import machine_of
 from ...schema import CaseId, Count, Finite, Label, Seconds, Status, Text, parsed, understood
@@ -99,10 +99,13 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
                 ),
             )
         )
-    shared: dict[str, Any] = {name: {} for name in SHARED}
+    shared = SharedValues()
     for number, written in enumerate(body.splitlines(), start=2):
         try:
             faults += _take(bundle, shared, number, written)
+        except TooLarge as error:
+            faults.append(Fault("size", f"line {number}", str(error)))
+            break
         except ValueError as error:
             faults.append(Fault("form", f"line {number}", str(error)))
     if len(bundle.records) > MOST_RECORDS:
@@ -116,7 +119,7 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
     return bundle, [*faults, *_counts(bundle), *_order(bundle.records)]
 
 
-def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> Iterator[Fault]:
+def _take(bundle: Bundle, shared: SharedValues, number: int, written: str) -> Iterator[Fault]:
     """Puts the content of a line into `bundle`. Raises ValueError for a line without a meaning."""
     value = parsed(written.encode())
     if not isinstance(value, dict):
@@ -142,7 +145,7 @@ def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> 
         and isinstance(value["shared"], dict)
         and value["shared"].keys() == {*SHARED}
     ):
-        shared |= value["shared"]
+        shared.replace(value["shared"])
     elif value.keys() == {"result"}:
         bundle.results.append(understood(CLAIMED, value["result"]))
     elif value.keys() == {"record"} and isinstance(value["record"], dict):
@@ -155,9 +158,9 @@ def _take(bundle: Bundle, shared: dict[str, Any], number: int, written: str) -> 
 
 
 def _take_record(
-    bundle: Bundle, shared: dict[str, Any], number: int, written: dict[str, Any]
+    bundle: Bundle, shared: SharedValues, number: int, written: dict[str, Any]
 ) -> Iterator[Fault]:
-    values, where = with_shared(written, shared), f"line {number}"
+    values, where = shared.whole(written), f"line {number}"
     for name in SHARED:
         key, value = written[name], values[name]
         if (digest := hashlib.sha256(line(value).encode()).hexdigest()[:12]) != key:
