@@ -14,6 +14,8 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # spares the import of `typing`: workers load this file at once
 if TYPE_CHECKING:  # what editors and type checkers see of the names below
+    from .api.answering import Answer as Answer
+    from .api.answering import quick as quick
     from .api.checking import Verdict as Verdict
     from .api.checking import check as check
     from .api.comparing import Compared as Compared
@@ -32,13 +34,15 @@ _HOMES = {
     "run": ".api.running",
     "check": ".api.checking",
     "Verdict": ".api.checking",
+    "quick": ".api.answering",
+    "Answer": ".api.answering",
     "compare": ".api.comparing",
     "Compared": ".api.comparing",
     "plot": ".api.plotting",
     "Plots": ".api.plotting",
     "ConfigError": ".common.mistakes",
 }
-_CALLED = ("load", "run", "check", "compare", "plot")
+_CALLED = ("load", "run", "quick", "check", "compare", "plot")
 
 
 def __getattr__(name: str) -> object:

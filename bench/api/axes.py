@@ -8,6 +8,7 @@ from ..common.mistakes import ConfigError, shown
 from ..experiment.config import Experiment, Grid
 from ..experiment.measure import Measure
 from ..experiment.setting import Argument
+from ..experiment.values import parse_duration
 
 Flag = bool | Sequence[bool]
 Whole = int | Sequence[int]
@@ -78,6 +79,11 @@ def axis_settings(function: str, axes: Mapping[str, object]) -> list[Argument]:
     """Returns the settings of a function's axes. Raises ConfigError for a key of another part of
     the config."""
     for key, value in axes.items():
+        if key == "framework" and function != "run":
+            raise ConfigError(
+                f"{function}(framework={shown(value)}): frameworks have no keyword; "
+                "put their names first"
+            )
         if key not in Grid.model_fields:
             if key in Measure.model_fields:
                 right = f"belongs to measure: run(measure={{{key!r}: {shown(value)}}})"
@@ -87,6 +93,14 @@ def axis_settings(function: str, axes: Mapping[str, object]) -> list[Argument]:
                 continue
             raise ConfigError(f"{function}({key}={shown(value)}): {key} {right}")
     return [Argument(f"grid.{axis}", values_of(value), function) for axis, value in axes.items()]
+
+
+def seconds_of(function: str, keyword: str, text: str) -> float:
+    """Returns the seconds of a function's duration. Raises ConfigError."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ConfigError(f"{function}({keyword}={shown(text)}): {error}") from None
 
 
 def values_of(value: Any) -> Any:

@@ -6,10 +6,8 @@ from typing import Any, Unpack
 
 from snnbench.kernels.spec import NEURONS
 
-from ..common.mistakes import ConfigError, shown
-from ..experiment.values import parse_duration
 from ..runner.check import FIGURES, WELL, Checked, checker, plan_check, points_to_check
-from .axes import NetworkAxes, Neurons, axis_settings, with_axes
+from .axes import NetworkAxes, Neurons, axis_settings, seconds_of, with_axes
 from .running import is_reference, reference_of
 
 
@@ -36,16 +34,8 @@ def check(
         verdict = snnbench.check("norse", neuron=["soft", "hard"], neurons=64)
         assert verdict, verdict.faults
     """
-    try:
-        seconds = parse_duration(timeout)
-    except ValueError as error:
-        raise ConfigError(f"check(timeout={shown(timeout)}): {error}") from None
+    seconds = seconds_of("check", "timeout", timeout)
     values: dict[str, Any] = {"neuron": neuron, "device": device, **axes}
-    if "framework" in values:
-        raise ConfigError(
-            f"check(framework={shown(values['framework'])}): frameworks have no keyword; "
-            "put their names first"
-        )
     points = points_to_check(axis_settings("check", values))
     references = [reference_of(adapter) for adapter in adapters]
     files = [reference for reference in references if is_reference(reference)]

@@ -11,7 +11,7 @@ from rich.console import Console
 from ..common.mistakes import ConfigError, nearest, shown
 from ..experiment.setting import Argument
 from ..report.files import finish
-from ..runner.planning import Where, left_out_in_words, load_plan
+from ..runner.planning import Plan, Where, left_out_in_words, load_plan
 from ..runner.progress import execute_shown
 from .axes import Axes, axis_settings, with_axes
 from .results import Results
@@ -70,9 +70,7 @@ def run(
         Where(executor),
         shard,
     )
-    console = Console(file=sys.stderr, highlight=False, force_jupyter=False)
-    for sentence in left_out_in_words(plan.left_out):
-        console.print(sentence, soft_wrap=True, markup=False)
+    console = progress_console(plan)
     folder = plan.folder(Path(out) if out else None)
     interrupted = execute_shown(plan, folder, fresh, console)
     results = finish(folder, plan.experiment.name)
@@ -81,6 +79,14 @@ def run(
     if interrupted:
         raise KeyboardInterrupt("what is finished is kept, and the same call goes on from there")
     return Results(results, results.table.of_groups_with({planned.id for planned in plan.mine}))
+
+
+def progress_console(plan: Plan) -> Console:
+    """Returns the console for progress, stderr, after it was told what the plan means here."""
+    console = Console(file=sys.stderr, highlight=False, force_jupyter=False)
+    for sentence in [*plan.experiment.neuron_lines, *left_out_in_words(plan.left_out)]:
+        console.print(sentence, soft_wrap=True, markup=False)
+    return console
 
 
 def reference_of(adapter: str | type) -> str:

@@ -10,16 +10,16 @@ from rich.markup import escape
 from ..experiment.measure import Measure
 from ..experiment.setting import Option
 from ..records.ranking import blocks_to_decide_ranks
-from ..records.rows import Row, rows_of
+from ..records.rows import Row
 from ..report.answer import answer, verdict
 from ..report.table import Table
 from ..runner.budget import Budget
 from ..runner.nearest import nearest_in_words
-from ..runner.planning import Plan, adapter_files, quick_plan
+from ..runner.planning import adapter_files, quick_plan
 from ..runner.progress import execute_shown
+from ..runner.quick import BLOCKS, REPORT_S, network_axes, requested_rows, without_record
 from ..workloads import WORKLOADS
 from ..workloads.layers import linear_lif
-from ..workloads.perceptrons import mlp
 from . import exit_codes
 from .console import messages, output, say
 from .options import (
@@ -38,11 +38,6 @@ from .options import (
     tell_neurons,
 )
 from .results import finished, print_results
-
-USUAL = 2
-"""Blocks: fewer show nothing."""
-REPORT_S = 5.0
-"""Seconds of a budget that remain for the report."""
 
 
 def quick(
@@ -83,7 +78,7 @@ def quick(
     ] = None,
     blocks: Annotated[
         int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")
-    ] = USUAL,
+    ] = BLOCKS,
     timeout: Annotated[
         str,
         typer.Option(
@@ -114,8 +109,9 @@ def quick(
     until --timeout or --fresh measures the framework again.
     """
     budget = Budget(parse_seconds("--within", within) - REPORT_S) if within else Budget()
-    network = _network(workload, layers, inputs, outputs, neurons)
-    chosen = {"precision": precision, "time_steps": time_steps, "batch": batch, **network}
+    network = network_axes(workload, layers, {"inputs": inputs, "outputs": outputs})
+    sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch}
+    chosen = {"precision": precision, **sizes, **network}
     chosen |= {"device": device} if device else {}
     given = axis_settings(axes, option_settings([neuron], **chosen))
     given += [Option("grid.framework", names, "argument")] if names else []
@@ -126,9 +122,8 @@ def quick(
     folder = plan.folder(out)
     interrupted = execute_shown(plan, folder, fresh, messages(), budget)
     results = finished(folder, plan.experiment.name)
-    # Only the requested cases are ranked: the folder may hold others.
-    mine = rows_of([record for record in folder.read_records()[0] if plan.holds(record)])
-    sentences, not_measured = answer(mine), _without_record(plan, mine)
+    mine = requested_rows(plan, folder)
+    sentences, not_measured = answer(mine), without_record(plan, mine)
     if not interrupted:
         words = [*(names or []), *_options({"neuron": neuron, **chosen})]
         words += [word for text in axes for word in ("--set", text)]
@@ -164,12 +159,6 @@ def quick(
     raise typer.Exit(exit_codes.with_refused(exit_codes.of_rows(mine), results.unreadable))
 
 
-def _without_record(plan: Plan, rows: list[Row]) -> list[str]:
-    """Returns the frameworks without a record: a budget, or an interruption, left them out."""
-    recorded = {row.first.case_id for row in rows}
-    return [each.case.framework_variant for each in plan.mine if each.id not in recorded]
-
-
 def _what_next(
     rows: list[Row], words: list[str], blocks: int, seconds: float, timeout: str
 ) -> Iterator[str]:
@@ -180,7 +169,7 @@ def _what_next(
     """
 
     def command(blocks: int, timeout: str) -> str:
-        more = ["--blocks", str(blocks)] * (blocks != USUAL) + ["--timeout", timeout] * bool(
+        more = ["--blocks", str(blocks)] * (blocks != BLOCKS) + ["--timeout", timeout] * bool(
             timeout
         )
         return shlex.join(["snnbench", "quick", *words, *more])
@@ -193,18 +182,6 @@ def _what_next(
         why = "more certainty" if wanted else "narrower intervals"
         next_command = command(wanted or 2 * blocks, timeout)
         yield f"For {why}, also on a machine that is less busy: {next_command}"
-
-
-def _network(
-    workload: str, layers: int | None, inputs: int | None, outputs: int | None, neurons: int
-) -> dict[str, Any]:
-    """Returns the axes of the network; with `inputs` or `outputs` it is an `mlp` of three
-    layers."""
-    widths = {"inputs": inputs, "outputs": outputs}
-    widths = {name: width for name, width in widths.items() if width is not None}
-    workload = workload or (mlp.name if widths else linear_lif.name)
-    layers = layers or (3 if workload == mlp.name else 1)
-    return {"workload": workload, "layers": layers, "neurons": neurons, **widths}
 
 
 def _options(chosen: dict[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ def test_the_keywords_are_the_axes_of_the_config_with_their_types():
     assert get_type_hints(axes.Axes) == {**kinds, "neuron": axes.Neurons}
 
 
-@pytest.mark.parametrize("function", [snnbench.run, snnbench.check])
+@pytest.mark.parametrize("function", [snnbench.run, snnbench.check, snnbench.quick])
 def test_a_notebook_finds_the_axes_in_the_signature(function):
     keywords = inspect.signature(function).parameters
     assert {*axes.NetworkAxes.__annotations__, "neuron", "device"} <= {*keywords}

@@ -187,7 +187,7 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
     )
     assert ended.rows[0]["inputs"] == "61" and ended.rows[0]["outputs"] == "7"
     command = ended.stdout.splitlines()[-1]
-    assert " --layers 3 --neurons 31 --inputs 61 --outputs 7 " in command
+    assert " --layers 3 --inputs 61 --outputs 7 " in command
 
 
 @pytest.mark.parametrize(
