@@ -1,4 +1,4 @@
-"""Every command block of the README and of docs/ works as it is written, in a fresh checkout.
+"""Every command block of the README, of docs/ and of the skill for agents works as it is written, in a fresh checkout.
 
 What measures, proves, draws or installs for long is replaced; what the command does before and after it
 is real. Files that a page tells its reader to write are those of its own examples.
@@ -19,10 +19,13 @@ from typer.main import get_command
 from snnbench.cli import check, env, exit_codes, profile, quick
 from snnbench.cli import run as running
 from snnbench.cli.app import app
+from snnbench.core.status import STATUSES
 from snnbench.executors import slurm
 from snnbench.executors.local import LocalExecutor
 from snnbench.records.bundle import BundleFile
 from snnbench.records.merge import merge_folders
+from snnbench.report.answer import verdict
+from snnbench.report.columns.metrics import METRICS
 from snnbench.report.plots import DRAWING
 from snnbench.runner import planning
 from snnbench.runner.check import Checked
@@ -32,6 +35,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
+    ROOT / "bench" / "SKILL.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 SNNBENCH = ("snnbench", ".venv/bin/snnbench")
@@ -191,12 +195,26 @@ def test_the_commands_of_a_block_run_one_after_the_other(page, block, checkout):
             assert ended.exit_code in ENDS or no_gpu, (command, ended.stderr)
             assert "Traceback" not in ended.stderr
             for (file,) in files:
+                (checkout.folder / file).parent.mkdir(parents=True, exist_ok=True)
                 (checkout.folder / file).write_text(ended.stdout)
 
 
 def test_a_command_that_fails_is_found(checkout):
     assert checkout("run", "--config", "quickstart.toml").exit_code not in ENDS
     assert checkout("verify", "quickstart.bundle.jsonl").exit_code not in ENDS
+
+
+def test_the_skill_comes_with_snnbench_and_names_what_there_is(snnbench):
+    text = (ROOT / "bench" / "SKILL.md").read_text("utf-8")
+    assert snnbench("init", "--skill").stdout == text
+    head = re.match(r"---\nname: snnbench\ndescription: (.+)\n---\n", text)
+    assert head and len(head[1]) <= 1024 and len(text.splitlines()) <= 60
+    names = {*re.findall(r"`([a-z]+_[a-z_]+)`", text)}
+    columns = {metric.name for metric in METRICS}
+    assert names - columns == {"check_failed", "fastest_of_others"}
+    assert {"check_failed"} <= {*STATUSES} and {"fastest_of_others"} <= {*verdict([])}
+    codes = re.findall(r"(\d) [a-z]+", re.search(r"Exit codes: (.*)", text)[1])
+    assert {*map(int, codes)} <= {*exit_codes.MEANINGS}
 
 
 def named(word: str, folder: Path) -> list[str]:

@@ -17,8 +17,17 @@ def init(
         bool,
         typer.Option("--schema", help="Print the JSON Schema of configs instead, for editors."),
     ] = False,
+    skill: Annotated[
+        bool,
+        typer.Option(
+            "--skill", help="Print instructions for coding agents instead, a file SKILL.md."
+        ),
+    ] = False,
 ) -> None:
     """Write a commented config to start from."""
+    if skill:
+        typer.echo(_shipped("SKILL.md"), nl=False)
+        return
     if schema:
         print_json(Experiment.model_json_schema())
         return
@@ -26,7 +35,10 @@ def init(
         raise ConfigError(f"{path}: there is no folder {path.parent}")
     if path.exists():
         raise ConfigError(f"{path}: exists already; name another file")
-    path.write_text(
-        files("snnbench").joinpath("starter.toml").read_text(encoding="utf-8"), encoding="utf-8"
-    )
+    path.write_text(_shipped("starter.toml"), encoding="utf-8")
     typer.echo(f"wrote {path}; now: snnbench run --config {path}")
+
+
+def _shipped(name: str) -> str:
+    """Returns the text of a file that comes with snnbench."""
+    return files("snnbench").joinpath(name).read_text(encoding="utf-8")

@@ -79,7 +79,7 @@ def test_the_wheel_has_what_is_no_python(wheel):
         "adapters": "snnbench/adapters",
         "kernels": "snnbench/kernels",
     }
-    kinds = {".toml", ".j2", ".css", ".js", ".cpp", ".h", ".cu", ".typed", ".py"}
+    kinds = {".toml", ".j2", ".css", ".js", ".cpp", ".h", ".cu", ".typed", ".py", ".md"}
     for folder, package in sources.items():
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and path.suffix in kinds:
