@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
+from snnbench.community.bundle import bundle_of, text_of
 from snnbench.core.jobs import Inquiry
 from snnbench.core.status import STATUSES
 from snnbench.core.variant import VariantPattern
@@ -36,7 +37,15 @@ from snnbench.runner import planning
 from snnbench.runner.outcome import verdict
 
 from .command_line import Result, Snnbench
-from .hostile import HOSTILE_VALUES, changed_json, changed_text, changed_tree
+from .hostile import (
+    HOSTILE_VALUES,
+    changed_json,
+    changed_text,
+    changed_tree,
+    nested,
+    places,
+    with_value,
+)
 from .paths import FAULTY
 from .synthetic import record
 
@@ -62,6 +71,10 @@ CONFIG = {
         "host_memory": "4GiB",
     },
 }
+
+
+EMPTY: tuple[object, ...] = ({}, [], None, "", [[[]]], nested(150), nested(300))
+"""Values that parts of documents are emptied with; nesting below and above the limit."""
 
 
 class Arena:
@@ -255,6 +268,59 @@ def events(arena: Arena, random: Random) -> None:
         assert (back.status, unreadable) == (folded["status"], [])
 
 
+def emptied_records(arena: Arena, random: Random) -> None:
+    """A record with one value emptied or nested, under every verb that reads folders."""
+    theirs = arena.out / "theirs"
+    shutil.copytree(arena.base, theirs)
+    path = theirs / "records" / random.choice(arena.kept)
+    document = json.loads(path.read_bytes())
+    place, _ = random.choice([*places(document)])
+    path.write_text(json.dumps(with_value(document, place, random.choice(EMPTY))))
+    arena.tried(
+        *random.choice(
+            [
+                ["report", theirs, "--format", "csv"],
+                ["compare", arena.base, theirs],
+                ["bundle", theirs, "--out", arena.out / "a.bundle.jsonl"],
+            ]
+        )
+    )
+
+
+def bundles(arena: Arena, random: Random) -> None:
+    """A bundle with a changed line, a large shared value, or records that are repeated."""
+    made = bundle_of(ResultFolder(arena.base), "fuzz")[0]
+    lines = [json.loads(line) for line in text_of(made).splitlines()]
+    at = random.randrange(len(lines))
+    lines[at] = changed_tree(random, lines[at], 1)
+    if random.random() < 0.3 and isinstance(lines[2], dict):
+        lines[2]["shared"] = {"adapter": {"x": {str(number): "1" for number in range(9999)}}}
+    lines += [lines[-1]] * random.choice([0, 0, 97])
+    arena.out.mkdir(exist_ok=True)
+    (path := arena.out / "a.bundle.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    arena.tried(*random.choice([["verify", path], ["report", path, "--format", "csv"]]))
+
+
+def badges(arena: Arena, random: Random) -> None:
+    """The output of `check --json`, changed."""
+    case = {"neuron": {"reset": "soft", "decay": 0.5}, "precision": "fp32"}
+    arena.out.mkdir(exist_ok=True)
+    (path := arena.out / "checked.json").write_bytes(
+        changed_json(random, [{"case": case, "status": "ok"}])
+    )
+    arena.tried("badge", path, "--out", arena.out / "badge.json")
+
+
+def neurons_of_settings(arena: Arena, random: Random) -> None:
+    """A config with `--set` of an odd neuron."""
+    (path := arena.folder / "fuzzed.toml").write_bytes(_toml(CONFIG))
+    key = random.choice(["reset", "decay", "detach_reset", "surrogate", "max_spikes", "x"])
+    value = json.dumps(random.choice([*HOSTILE_VALUES[:-1], *EMPTY]))
+    setting = f"grid.neuron={{{key} = {value}}}"
+    with patch.object(planning, "take_inventory", lambda *_: _inventory()):
+        arena.tried("plan", "--config", path, "--set", setting, "--out", arena.out)
+
+
 VERBS = (
     "run",
     "plan",
@@ -358,6 +424,10 @@ def real_command_lines(arena: Arena, random: Random) -> None:
 KINDS: dict[str, Callable[[Arena, Random], None]] = {
     "configs": config,
     "records": records,
+    "emptied records": emptied_records,
+    "bundles": bundles,
+    "badges": badges,
+    "neurons of settings": neurons_of_settings,
     "events": events,
     "command lines": command_lines,
     "real command lines": real_command_lines,

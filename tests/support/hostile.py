@@ -6,9 +6,16 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-DEEP: list = []
-for _ in range(400):
-    DEEP = [DEEP]
+
+def nested(levels: int) -> list:
+    """Returns lists in lists, so many levels deep."""
+    inner: list = []
+    for _ in range(levels - 1):
+        inner = [inner]
+    return inner
+
+
+DEEP = nested(401)
 HOSTILE_VALUES: tuple[Any, ...] = (
     *(
         None,
