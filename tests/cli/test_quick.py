@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from functools import partial
+from pathlib import Path
 
 import pytest
 from support.paths import FAULTY
@@ -303,3 +304,17 @@ def test_on_a_busy_machine_it_says_first_that_times_will_be_doubtful(quick, monk
         if line.startswith("this machine is busy: a load of 99.0 on ")
     ]
     assert len(busy) == (load == 99.0) and ended.stderr.splitlines()[: len(busy)] == busy
+
+
+def test_inference_is_timed_in_place_of_steps(snnbench, monkeypatch):
+    monkeypatch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms"})
+    arguments = ["quick", "numpy", *NUMPY, *SIZES, "--inference", "--blocks", 1, "--json"]
+    ended = snnbench(*arguments)
+    assert ended.exit_code == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["verdict"]["timed"] == "inference" and "at inference" in found["answer"][0]
+    (row,) = found["rows"]
+    assert row["ranked_by"] == "inference" and row["inference_s"] and row["step_s"] is None
+    assert Path(found["folder"]).name.startswith("quick-inference-soft-")
+    (again,) = [text for text in found["answer"] if "snnbench quick" in text]
+    assert "--inference" in shlex.split(again)
