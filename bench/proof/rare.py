@@ -49,9 +49,14 @@ def judge_rare(
     """Judges a call on each of the rare inputs.
 
     Gradients of the single spike are not judged: potentials far from every threshold may have
-    smaller ones than float32 numbers. `together`: the calls run before the first backward, which
-    must not use what a later call has overwritten.
+    smaller ones than float32 numbers. Nor are those of ones in a network with norms: the weight
+    before a norm has the sum of gradients whose mean the norm has removed.
+
+    `together`: the calls run before the first backward, which must not use what a later call has
+    overwritten.
     """
+    has_norm = any(node.kind == "norm" for node in problem.network.nodes)
+    without_gradients = (SINGLE, DENSE) if has_norm else (SINGLE,)
     verdict, calls, pending = CallVerdict(), list[tuple[str, JudgedCall]](), list[Any]()
 
     def differentiate() -> None:
@@ -74,7 +79,7 @@ def judge_rare(
             x, program.spikes(result), program.output(result), statistics=(before, statistics)
         )
         calls.append((words, call))
-        if words != SINGLE:
+        if words not in without_gradients:
             pending.append((call, result))
         if not together:
             differentiate()
