@@ -18,6 +18,8 @@ DIGITS = 5
 """Digits of a place: a tenth of a pixel on the shortest axis."""
 MARGIN = 0.05
 """Share of the axis above and below the drawn values."""
+SHORTEST = 0.2
+"""Least natural logarithm of the ratio of an axis' ends: DIGITS resolve no shorter one."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
 
     logs = [log(value) for value in drawn]
     low, high = min(logs), max(logs)
-    margin = MARGIN * (high - low) or 0.1
+    margin = max(MARGIN * (high - low), (SHORTEST - (high - low)) / 2)
     low, high = low - margin, high + margin
     height = max(HEIGHT, LINE * (len(heights) + 1))
     order = sorted(heights, key=heights.__getitem__, reverse=True)  # pixels count from the top

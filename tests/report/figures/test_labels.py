@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import exp, log
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.synthetic import blocks, figure, table_of
 
@@ -20,6 +20,8 @@ def pixels(labels) -> list[float]:
 
 
 @given(st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=40))
+@example([981697755.0, 999913425.0, 999962593.0])
+@example([999922954.0, 999970960.0])
 def test_labels_never_overlap_nor_leave_the_plot(heights):
     labels = column({str(number): height for number, height in enumerate(heights)}, heights)
     at = pixels(labels)
