@@ -48,10 +48,20 @@ class PatchesTheJudge(DecayOff):
         super().prepare(case, threads)
 
 
-class PatchesTheRecheck(timed.NoUpdate):
-    """Leaves the parameters as they are in a step, and patches the recheck."""
+class FrozenLater(timed.Frozen):
+    steps = 0
+
+    def step(self, x, upstream):
+        self.steps += 1
+        step = super().step if self.steps > 20 else super(timed.Frozen, self).step
+        return step(x, upstream)
+
+
+class PatchesTheRecheck(timed.Driven):
+    """Leaves the parameters as they are in steps after the proof, and patches the recheck."""
 
     name = "wrong-patches-the-recheck"
+    driver = FrozenLater
 
     def prepare(self, case, threads):
         patch_the_judge()
@@ -83,7 +93,7 @@ class ForgesItsEnd(gradients.OtherSurrogate):
 
 class DyingProgram(TorchProgram):
     def inference(self, x):
-        if self.adapter.programs == 3:
+        if self.adapter.programs == 2:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().inference(x)
 
