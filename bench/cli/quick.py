@@ -101,12 +101,13 @@ def quick(
     adapter: Adapters = [],
     as_json: Json = False,
 ) -> None:
-    """Say which framework trains one network fastest, or with --inference computes it fastest, by
-    how much, with what memory, and how sure that is.
+    """Say which framework trains one network fastest, by how much, with what memory, and how sure
+    that is.
 
-    Every framework is proved first. One that takes twice as long as the fastest in most passes so
-    far is stopped early. The same command with more blocks goes on from there. A timeout stays
-    until --timeout or --fresh measures the framework again.
+    With --inference it says which computes one fastest. Every framework is proved first. One that
+    takes twice as long as the fastest in most passes so far is stopped early. The same command with
+    more blocks goes on from there. A timeout stays until --timeout or --fresh measures the
+    framework again.
     """
     budget = Budget(parse_seconds("--within", within) - REPORT_S) if within else Budget()
     network = network_axes(workload, layers, {"inputs": inputs, "outputs": outputs})
