@@ -58,11 +58,11 @@ ENDS = {
     "dying.py:Exits": ("exits", "crash", "exited with status 3 in part 'first_call'"),
     "dying.py:ExitsWithWords": ("exits-with-words", "crash", "SystemExit: bye"),
     "dying.py:DiesLate": ("dies-late", "crash", "killed by SIGKILL in part 'inference'"),
-    "dying.py:Hangs": ("hangs", "timeout", "no end after 5 s, stopped in part 'first_call'"),
+    "dying.py:Hangs": ("hangs", "timeout", "no end after 10 s, stopped in part 'first_call'"),
     "dying.py:HangsInTheProof": (
         "hangs-in-the-proof",
         "timeout",
-        "no end after 5 s, stopped in part 'proof'",
+        "no end after 10 s, stopped in part 'proof'",
     ),
     "forbidden.py:StartsPip": ("starts-pip", "error", "tried to start a package installation"),
     "forbidden.py:CallsHome": (
@@ -140,7 +140,7 @@ PLANNED = {framework for framework, _, _ in FREQUENT.values()}
 def run_of(snnbench, adapters, **options):
     """One run of all of them. One GiB holds every right one."""
     frameworks = sorted(ENDS[adapter][0] for adapter in adapters)
-    measure = f'{ALL_PHASES}timeout = "5s"\nhost_memory = "1GiB"'
+    measure = f'{ALL_PHASES}timeout = "10s"\nhost_memory = "1GiB"'
     return snnbench.run(snnbench.config(frameworks, adapters, measure=measure), **options)
 
 
