@@ -142,9 +142,10 @@ def checkout(snnbench, monkeypatch):
     """The command line in a checkout, where nothing is measured, proved, drawn or installed."""
     for name in ("configs", "docs", "scripts", "README.md"):
         (snnbench.folder / name).symlink_to(ROOT / name)
+    (snnbench.folder / "results").mkdir()
     for path in (ROOT / "results").iterdir():
-        (snnbench.folder / "results").mkdir(exist_ok=True)
-        (snnbench.folder / "results" / path.name).symlink_to(path)
+        if path.name != "local":  # which holds what was measured in this checkout
+            (snnbench.folder / "results" / path.name).symlink_to(path)
     for name, (page, language, line) in WRITTEN.items():
         (text,) = [each for each in blocks(ROOT / "docs" / page, language) if line in each]
         (snnbench.folder / name).parent.mkdir(exist_ok=True)
