@@ -12,6 +12,8 @@ which has none of the harness's libraries.
 import sys
 from importlib import import_module
 
+from .common import __version__ as __version__
+
 TYPE_CHECKING = False  # spares the import of `typing`: workers load this file at once
 if TYPE_CHECKING:  # what editors and type checkers see of the names below
     from .api.answering import Answer as Answer
@@ -27,7 +29,6 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names below
     from .api.running import run as run
     from .common.mistakes import ConfigError as ConfigError
 
-__version__ = "0.1.0"
 _HOMES = {
     "load": ".api.results",
     "Results": ".api.results",

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from ..common import __version__
 from ..common.mistakes import ConfigError
 from ..records.bundle import stored_set
 from ..records.rows import Row

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from .. import __version__
+from ..common import __version__
 from ..common.texts import SHOWN, clean, cut
 from . import exit_codes
 from .console import say

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
+from ..common import __version__
 from ..common.mistakes import ConfigError
 from ..machine.facts import machine_kind
 from ..records.bundle import FORMAT, MOST_SHARED_BYTES, SHARED, SUFFIX, StoredSet, too_large

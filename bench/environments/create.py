@@ -10,9 +10,9 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-import snnbench
 from snnbench.adapters import registry
 
+from ..common import __version__
 from ..common.files import write_atomically
 from ..core.jobs import Inquiry
 from ..executors.executor import Executor
@@ -44,7 +44,7 @@ def create(environment: Environment) -> Iterator[CreationProgress]:
             marker = {
                 "steps": environment.recipe.keys,
                 "source": locations(),
-                "snnbench": snnbench.__version__,
+                "snnbench": __version__,
                 "beneath": [*environment.beneath],
             }
             write_atomically(environment.folder / MARKER, json.dumps(marker, indent=1) + "\n")

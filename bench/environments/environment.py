@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import snnbench
-
+from ..common import __version__
 from ..common.files import exclusive, own_folder
 from ..common.mistakes import ConfigError, nearest
 from .recipes import NEEDS, Recipe, environments_folder, load_recipes
@@ -121,9 +120,9 @@ class Environment:
         (self.site_packages / "_snnbench_link.pth").write_text("import _snnbench_link\n")
         for old in self.site_packages.glob("snnbench-*.dist-info"):
             shutil.rmtree(old)
-        metadata = self.site_packages / f"snnbench-{snnbench.__version__}.dist-info"
+        metadata = self.site_packages / f"snnbench-{__version__}.dist-info"
         metadata.mkdir()
-        lines = ("Metadata-Version: 2.1", "Name: snnbench", f"Version: {snnbench.__version__}\n")
+        lines = ("Metadata-Version: 2.1", "Name: snnbench", f"Version: {__version__}\n")
         (metadata / "METADATA").write_text("\n".join(lines))
         (metadata / "INSTALLER").write_text("snnbench\n")
 

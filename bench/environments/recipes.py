@@ -16,7 +16,8 @@ from packaging.utils import canonicalize_name
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from .. import adapters
+from snnbench import adapters
+
 from ..common.mistakes import ConfigError, nearest, shown, wanted
 
 FILE, VERSIONS = "environments.toml", "versions"

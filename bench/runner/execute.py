@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from .. import __version__
+from ..common import __version__
 from ..common.files import node_folder, own_folder
 from ..common.texts import unplaced
 from ..core.case import Case, full_name

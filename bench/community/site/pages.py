@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ... import __version__
+from ...common import __version__
 from ...common.units import counted
 from ...records.rows import Row
 from ...report.words import FLAGS

@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from snnbench.adapters.registry import is_own
 
-from ... import __version__
+from ...common import __version__
 from ...common.mistakes import shown
 from ...records.identity import done_key
 from ...records.record import Record

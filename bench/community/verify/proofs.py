@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ... import __version__
+from ...common import __version__
 from ...core.status import RESULTS, worst
 from ...proof.frames import stage_of
 from ...proof.judge import MOST_SLACK

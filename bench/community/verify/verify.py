@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snnbench.adapters.registry import is_own
 
-from ... import __version__
+from ...common import __version__
 from ...common.texts import clean
 from ...core.case import full_name
 from ...records.quality import FEWEST_BLOCKS
