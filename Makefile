@@ -82,13 +82,14 @@ site: setup
 # One process more than there are cores: tests wait for other processes a quarter of their time.
 PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 # All tests of a file run in one process, so that what they share is set up once.
-PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
+IN_ORDER := --no-loadscope-reorder
 
 # All tests but full matrices, which have representatives here.
 test: $(VENV)/.kernels
-	$(PYTEST) -m "not slow"
+	$(PYTEST) $(IN_ORDER) -m "not slow"
 
-# All tests.
+# All tests, files with the most tests first: the matrix of named networks takes half an hour in one process.
 test-all: $(VENV)/.kernels
 	$(PYTEST)
 
@@ -96,7 +97,7 @@ test-all: $(VENV)/.kernels
 # documents' commands and examples.
 SLOW_IN_CI := tests/worker tests/adapters/base tests/adapters/ranks tests/compile tests/kernels tests/api tests/test_commands.py
 test-slow-in-ci: $(VENV)/.kernels
-	$(PYTEST) -m slow $(SLOW_IN_CI)
+	$(PYTEST) $(IN_ORDER) -m slow $(SLOW_IN_CI)
 
 # Tests that need a GPU; skipped without one.
 test-gpu: $(VENV)/.kernels
