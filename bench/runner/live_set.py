@@ -39,6 +39,10 @@ from .cross_check import (
 from .judge import Event, Judge, passed
 from .planning import PlannedCase
 
+JUDGED_CALLS, CHEAP_S = 3, 0.5
+"""Calls of a phase that are compared with the oracle in a block: one that is wrong now and then is
+not wrong in each. Only one, if comparing it takes more than so many seconds."""
+
 
 class WarmUp(BaseModel):
     """A worker's report on a warmed-up phase.
@@ -68,10 +72,10 @@ class Member:
 
     `events`: for the record, from the judge and the harness. `ranked`: the phase that ranks the
     case. `live_phases`: phases that can still be timed. `timing`: the timing of each phase as the
-    record stores it. `judging_pass`: by phase, the pass in which one call is compared with the
-    oracle, before the timed slot. `endings`: by phase, the last call of each slot. `uses`, `late`:
-    by phase, the CPU time of each slot, and that after it. `before`: phase and seconds of computing
-    of the last timed call.
+    record stores it. `judging_passes`: by phase, the passes in which one call is compared with the
+    oracle, before the timed slot. `unjudged`: phases of which no call was compared yet.
+    `endings`: by phase, the last call of each slot. `uses`, `late`: by phase, the CPU time of each
+    slot, and that after it. `before`: phase and seconds of computing of the last timed call.
     """
 
     planned: PlannedCase
@@ -82,7 +86,8 @@ class Member:
     ranked: str
     live_phases: dict[str, WarmUp]
     timing: dict[str, dict[str, Any]]
-    judging_pass: dict[str, int] = field(default_factory=dict)
+    judging_passes: dict[str, set[int]] = field(default_factory=dict)
+    unjudged: set[str] = field(default_factory=set)
     endings: dict[str, list[SlotEnding]] = field(default_factory=dict)
     uses: dict[str, list[Use]] = field(default_factory=dict)
     late: dict[str, list[Late]] = field(default_factory=dict)
@@ -152,7 +157,7 @@ class Member:
 
         `draw` says which input, parameters and upstream the call had.
         """
-        request = self.order(phase, judge=True)
+        request, start = self.order(phase, judge=True), time.monotonic()
         if request is None:
             return
         events = judge.recheck(self.worker, self.planned.case, self.material, phase, draw, request)
@@ -161,6 +166,8 @@ class Member:
             self.live_phases.clear()
         elif not passed(events):
             del self.live_phases[phase]
+        if time.monotonic() - start > CHEAP_S:
+            self.judging_passes[phase].clear()
 
     def cross_check_clock(self, phase: str, slot: dict[str, Any], seconds: float) -> None:
         """Runs a burst of about `seconds` and compares the harness's clock with the times that the
@@ -257,16 +264,17 @@ class LiveSet:
     def time_passes(self, random: Random) -> None:
         """Times the members in passes; pass numbers continue from earlier calls.
 
-        One call of every phase is judged: the last of a further slot, which ends at a random
-        moment. A worker can predict neither the pass nor the call, and cannot tell that slot from
-        the others.
+        Some calls of every phase are judged: the last of further slots, which end at random
+        moments. A worker can predict neither the pass nor the call, and cannot tell these slots
+        from the others.
         """
         passes = range(self.measure.passes)
         for member in self.members:
+            member.unjudged = {*member.live_phases}
             for phase in member.live_phases:
-                member.judging_pass[phase] = random.choice(
-                    [number for number in passes if phase in member.phases_in_pass(number)]
-                )
+                timed_in = [number for number in passes if phase in member.phases_in_pass(number)]
+                judged = random.sample(timed_in, min(JUDGED_CALLS, len(timed_in)))
+                member.judging_passes[phase] = {*judged}
         for number in passes:
             timed = [
                 member
@@ -281,7 +289,7 @@ class LiveSet:
                 self._stop_slow(timed)
         self.passes += len(passes)
         for member in self.members:
-            for phase in list(member.judging_pass):
+            for phase in sorted(member.unjudged):
                 self._judge(member, phase, random)
                 if slots := member.timing[phase]["slots"]:
                     member.cross_check_clock(phase, slots[-1], self.measure.slot / 2)
@@ -298,8 +306,8 @@ class LiveSet:
         disturbed_slots: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):
             for phase in member.phases_in_pass(number):
-                if is_judged := member.judging_pass.get(phase) == number:
-                    del member.judging_pass[phase]
+                is_first = phase in member.unjudged
+                if is_judged := number in member.judging_passes[phase]:
                     self._judge(member, phase, random)
                 slot = self._slot(self.passes + number, member, phase)
                 if slot is None:
@@ -307,7 +315,7 @@ class LiveSet:
                 member.timing[phase]["slots"].append(slot)
                 if slot["disturbed"]:
                     disturbed_slots.append((member, phase))
-                if is_judged:
+                if is_judged and is_first:
                     member.cross_check_clock(phase, slot, self.measure.slot / 2)
         for member, phase in disturbed_slots:
             slot = self._slot(self.passes + number, member, phase)
@@ -342,6 +350,7 @@ class LiveSet:
     def _judge(self, member: Member, phase: str, random: Random) -> None:
         """Runs a further slot that ends at a random moment, and has its last call compared with
         the oracle. The slot is not recorded. Does nothing if the phase has failed."""
+        member.unjudged.discard(phase)
         if phase not in member.live_phases:
             return
         seed, longest = random.getrandbits(62), member.live_phases[phase].length(self.measure.slot)
