@@ -4,6 +4,9 @@ items and 512 neurons.
 Neurons are calibrated in order, each with soft reset and its own decay and threshold, so that all
 resets share the gains. Values that no later node needs are dropped, and large networks have half as
 many items.
+
+The gradient of a recurrent neuron may grow from step to step: by 1.056 with a hard reset and 128
+neurons, which float32 cannot hold after 1,650 steps. Its recurrent weights are then halved.
 """
 
 from collections.abc import Callable
@@ -16,19 +19,23 @@ from ..core.case import Case
 from ..core.network import INPUT, Network, Node
 from . import oracle
 from .layers import LAYERS
-from .problem import ONE_INPUT, draw_input, draw_parameters, scaled_nodes
-from .recurrence import run, spec_of
+from .problem import ONE_INPUT, draw_input, draw_parameters, halvings_of, scaled_nodes
+from .recurrence import growth, run, spec_of
 
 TARGET_RATE = 0.15
 LEAST_KEPT, MOST_KEPT = 0.02, 0.5
 """Firing rates of a neuron at which the network's own parameters are kept unchanged."""
 MOST_STEPS, MOST_ITEMS, MOST_NEURONS = 100, 4, 512
+HALVED_FROM, MOST_HALVINGS = 1e4, 6
+"""Factor over all time steps from which on a gradient that grows has its recurrent weights halved,
+and how many times at most."""
 
 
 def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, float]:
     """Returns the gain of every neuron: a factor on the parameters that make its currents (see
     `scaled_nodes`). With `keep` it is 1 where the network's own parameters make the neuron fire
-    at 2 to 50 %."""
+    at 2 to 50 %. `halvings_of(neuron)` is the number of times that seeded recurrent weights are
+    halved, where they are."""
     last, gains = network.neurons[-1], {}
     soft = _soft(network.up_to(last))
     parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
@@ -41,7 +48,7 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         name: index for index, node in enumerate(soft.nodes) for name in _needed(soft, node)
     }
     for index, node in enumerate(soft.nodes):
-        parameters_of_node = oracle.exact(parameters, node)
+        parameters_of_node = {**oracle.exact(parameters, node)}
         if node.kind != "neuron":
             if node == soft.only_before(last, "linear"):  # only MOST_NEURONS of them are needed
                 parameters_of_node = {
@@ -55,6 +62,17 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         rate = partial(_rate, soft, node, parameters_of_node, result, scaled)
         keeps = keep and scaled <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
         gains[node.name] = 1.0 if keeps else _gain(rate)
+        if node.options["recurrent"] and node.name not in network.given:
+            spec, halvings = network.node(node.name).options["neuron"], 0
+            while halvings < MOST_HALVINGS:
+                gain = gains[node.name]
+                currents = _scaled_values(soft, node, result, scaled, gain)[node.inputs[0]]
+                grown = growth(spec, currents, gain * parameters_of_node["recurrent"])
+                if grown <= HALVED_FROM ** (1 / case.time_steps):
+                    break
+                halvings += 1
+                parameters_of_node["recurrent"] = parameters_of_node["recurrent"] / 2
+                gains |= {node.name: _gain(rate), halvings_of(node.name): halvings}
         if node.name != last:
             result.values |= _scaled_values(soft, node, result, scaled, gains[node.name])
             oracle.compute(

@@ -12,12 +12,15 @@ from ..core.contract import Statistics
 from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
-from .calibration import calibrate
+from .calibration import MOST_ITEMS, MOST_STEPS, calibrate
 from .problem import generate
+from .recurrence import growth, spec_of
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
 MOST_GAIN = 32
 """Largest factor by which a network's own weights may be scaled, up or down."""
+MOST_GROWN = 1e25
+"""Most by which the gradient of a recurrent neuron may grow in all: float32 ends at 3e38."""
 WORK = ("spikes", "synaptic_operations", "dense_operations")
 """Per forward over all time steps and batch items: spikes of all neurons; products of weights
 with nonzero values, one for each spike and each weight that it meets; and products with all
@@ -29,7 +32,8 @@ class FreeRun:
     """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features).
     `seeded`: the weights are seeded, although the network has its own. `work`: spikes of all
     neurons and operations of a forward, see `WORK`. `statistics`: those of norms, which an
-    inference takes for their running ones."""
+    inference takes for their running ones. `growth`: the largest factor by which the gradient of a
+    recurrent neuron grows in a step."""
 
     gains: dict[str, float]
     rates: dict[str, float]
@@ -37,6 +41,7 @@ class FreeRun:
     seeded: bool = False
     work: dict[str, int] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=dict)
+    growth: float = 0.0
 
     def of(self, network: Network) -> Network:
         """Returns the network with the weights of this run."""
@@ -55,8 +60,18 @@ class FreeRun:
         )
 
     @property
+    def overflows(self) -> bool:
+        """True if float32 cannot hold the gradient of a recurrent neuron."""
+        return self.growth > MOST_GROWN ** (1 / len(self.spikes))
+
+    @property
     def unsuitable(self) -> str | None:
         """Reason why this problem proves nothing in any framework, or None."""
+        if self.overflows:
+            return (
+                f"unsuitable problem: the gradient grows by {self.growth:.3f} a step, over "
+                f"{len(self.spikes)} steps beyond float32, so no framework can compute it"
+            )
         outside = [rate for rate in self.rates.values() if not LEAST_RATE <= rate <= MOST_RATE]
         if not outside:
             return None
@@ -74,7 +89,8 @@ class FreeRun:
         """Facts for the record: gains and rates from the first neuron to the last, the work, and
         the origin of a network's own weights."""
         weights = {"weights": self.weights} if network.given else {}
-        rates = {"gains": list(self.gains.values()), "oracle_rates": list(self.rates.values())}
+        gains = [self.gains[neuron] for neuron in self.rates]
+        rates = {"gains": gains, "oracle_rates": list(self.rates.values())}
         return {**rates, **({"work": self.work} if self.work else {}), **weights}
 
 
@@ -83,8 +99,9 @@ def free_run(case: Case, network: Network) -> FreeRun:
     or times a gain, if that makes its neurons fire; else they are replaced by seeded ones."""
     if network.given:
         unseeded = _free_run(case, network)
-        if not unseeded.unsuitable and all(
-            1 / MOST_GAIN < gain < MOST_GAIN for gain in unseeded.gains.values()
+        if unseeded.overflows or (
+            not unseeded.unsuitable
+            and all(1 / MOST_GAIN < gain < MOST_GAIN for gain in unseeded.gains.values())
         ):
             return unseeded
     return replace(_free_run(case, network.bare()), seeded=bool(network.given))
@@ -94,13 +111,17 @@ def _free_run(case: Case, network: Network) -> FreeRun:
     gains = calibrate(case, network, keep=True)
     problem = generate(case, network, gains)
     rates: dict[str, float] = {}
-    work = dict.fromkeys(WORK, 0.0)
+    work, growths = dict.fromkeys(WORK, 0.0), [0.0]
 
     def on_node(result: oracle.Run, node: Node) -> None:
         if node.kind == "neuron":
             spikes = result.spikes[node.name]
             rates[node.name] = float(spikes.mean())
             work["spikes"] += float(spikes.sum())
+            if node.options["recurrent"]:
+                currents = result.values[node.inputs[0]][:MOST_STEPS, :MOST_ITEMS]
+                recurrent = oracle.exact(problem.parameters, node)["recurrent"]
+                growths.append(growth(spec_of(node.options["neuron"]), currents, recurrent))
         for name, count in zip(WORK[1:], operations(network, node, result), strict=True):
             work[name] += count
 
@@ -108,7 +129,7 @@ def _free_run(case: Case, network: Network) -> FreeRun:
     counts = {name: round(count) for name, count in work.items()}
     statistics = oracle.in_float32(result.statistics)
     spikes = result.spikes[problem.last].astype(np.uint8)
-    return FreeRun(gains, rates, spikes, work=counts, statistics=statistics)
+    return FreeRun(gains, rates, spikes, work=counts, statistics=statistics, growth=max(growths))
 
 
 def write_free_run(case: Case, path: Path) -> None:
@@ -124,7 +145,8 @@ def write_free_run(case: Case, path: Path) -> None:
     }
     for node, named in free.statistics.items():
         arrays |= {f"{name} of {node}": array for name, array in named.items()}
-    np.savez_compressed(path, allow_pickle=False, **arrays, work=[free.work[name] for name in WORK])
+    arrays |= {"work": [free.work[name] for name in WORK], "growth": free.growth}
+    np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
 def read_free_run(path: Path) -> FreeRun:
@@ -143,7 +165,8 @@ def read_free_run(path: Path) -> FreeRun:
                 name, _, node = key.partition(" of ")
                 if node:
                     statistics.setdefault(node, {})[name] = stored[key]
-            return FreeRun(gains, rates, stored["spikes"], bool(stored["seeded"]), work, statistics)
+            seeded, growth = bool(stored["seeded"]), float(stored.get("growth", 0.0))
+            return FreeRun(gains, rates, stored["spikes"], seeded, work, statistics, growth)
     except OSError:
         raise
     except Exception as error:  # archive, compressed bytes and arrays fail in many ways

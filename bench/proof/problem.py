@@ -163,21 +163,19 @@ def problem_id(case: Case) -> str:
 def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     """Returns the problem of `case` with the gains by neuron from `calibrate`."""
     precision, scales = case.precision, dict[str, float]()  # by node, and for INPUT
-    for neuron, gain in gains.items():
-        scales |= dict.fromkeys(scaled_nodes(network, neuron) - scales.keys(), gain)
+    for neuron in network.neurons:
+        scales |= dict.fromkeys(scaled_nodes(network, neuron) - scales.keys(), gains[neuron])
     inputs = [
         np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream)
         for stream in (ONE_INPUT, OTHER_INPUT)
     ]
-    parameters = {
-        name: {
-            key: round_to(array * np.float32(scales.get(name, 1.0)), precision)
-            for key, array in arrays.items()
+    parameters: Parameters = {}
+    for name in network.parameters:
+        by_key = {"recurrent": np.float32(0.5 ** gains.get(halvings_of(name), 0))}
+        parameters[name] = {
+            key: round_to(array * np.float32(scales.get(name, 1.0)) * by_key.get(key, 1), precision)
+            for key, array in draw_parameters(case, network, name).items()
         }
-        for name, arrays in (
-            (name, draw_parameters(case, network, name)) for name in network.parameters
-        )
-    }
     output = network.output.name
     shape = (network.steps(output, case.time_steps), case.batch, *network.shapes[output])
     random = _random(case, UPSTREAM)
@@ -189,6 +187,12 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     return Problem(
         network, parameters, first, second, upstream, case.input_grad, case.loss, case.optimizer
     )
+
+
+def halvings_of(neuron: str) -> str:
+    """Returns the key, among the gains, of the number of halvings of a neuron's recurrent
+    weights."""
+    return f"halvings of {neuron}"
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:

@@ -212,6 +212,18 @@ def run_backward(
     return synaptic(spec, gradient[::-1])[::-1]
 
 
+def growth(spec: NeuronSpec, currents: np.ndarray, recurrent: np.ndarray) -> float:
+    """Returns the factor by which the gradient by the currents (T, B, N) grows from a step to the
+    one before it, behind an upstream gradient in the last step alone. `recurrent` is (N, N)."""
+    v, spikes = run(spec, currents, recurrent=recurrent)
+    upstream = np.zeros_like(v)
+    upstream[-1] = np.random.default_rng(0).standard_normal(v[-1].shape)
+    norms = np.linalg.norm(run_backward(spec, v, spikes, upstream, recurrent), axis=(1, 2))
+    if len(v) == 1 or not norms.all():
+        return 0.0
+    return float((norms[0] / norms[-1]) ** (1 / (len(v) - 1)))
+
+
 def by_decay(
     spec: NeuronSpec, v: np.ndarray, spikes: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:

@@ -1,12 +1,18 @@
 """The stored free run of an oracle comes back as it was, and what is damaged is known for it."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.expected import adapter_of
+from support.proofs import proof_of
 
 from snnbench.core.case import Case
+from snnbench.core.network import Network
+from snnbench.kernels.spec import NEURONS
 from snnbench.proof.free_run import free_run, is_whole, read_free_run, write_free_run
+from snnbench.proof.problem import draw_parameters, generate, halvings_of
 from snnbench.workloads import workload_of
 
 CASE = Case("any", neurons=31, time_steps=37, batch=3)
@@ -76,3 +82,60 @@ def test_objects_are_not_unpickled(tmp_path):
 def test_what_is_no_file_is_no_free_run(tmp_path, make):
     make(tmp_path / "free.npz")
     assert not is_whole(tmp_path / "free.npz")
+
+
+RECURRENT = Case("any", workload="recurrent-lif", neurons=64, batch=2, neuron=NEURONS["hard"])
+
+
+@pytest.mark.parametrize(
+    ("reset", "detached"), [("hard", True), ("none", False), ("soft", True), ("soft", False)]
+)
+def test_recurrent_weights_are_halved_until_no_gradient_grows_over_many_steps(reset, detached):
+    neuron = replace(NEURONS["soft"], reset=reset, detach_reset=detached)
+    case = replace(RECURRENT, neuron=neuron, time_steps=2000)
+    network = workload_of(case).network(case)
+    free = free_run(case, network)
+    halvings = free.gains.get(halvings_of("neuron1"), 0)
+    assert (halvings > 0) == ((reset, detached) != ("soft", False))
+    assert free.growth < 1.01 and free.unsuitable is None
+    drawn = draw_parameters(case, network, "neuron1")["recurrent"]
+    np.testing.assert_array_equal(
+        generate(case, network, free.gains).parameters["neuron1"]["recurrent"],
+        drawn * np.float32(free.gains["neuron1"]) * np.float32(0.5**halvings),
+    )
+
+
+def test_recurrent_weights_stay_where_the_steps_are_few(tmp_path):
+    case = replace(RECURRENT, time_steps=37)
+    write_free_run(case, tmp_path / "free.npz")
+    free = read_free_run(tmp_path / "free.npz")
+    assert free.gains.keys() == {"neuron1"} and 1.01 < free.growth < 1.3
+
+
+def test_own_recurrent_weights_with_gradients_beyond_float32_are_refused_by_name():
+    case = replace(RECURRENT, time_steps=2000)
+    network = workload_of(case).network(case)
+    given = {name: draw_parameters(case, network, name) for name in network.parameters}
+    own = Network(network.input, network.nodes, given)
+    assert free_run(case, own).unsuitable == (
+        "unsuitable problem: the gradient grows by 1.041 a step, over 2000 steps beyond float32, "
+        "so no framework can compute it"
+    )
+    assert free_run(replace(case, time_steps=100), own).unsuitable is None
+
+
+@pytest.mark.slow
+@pytest.mark.frameworks
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+@pytest.mark.parametrize("reset", ["soft", "hard", "none"])
+def test_a_recurrent_layer_is_proved_over_many_steps(framework, reset):
+    neuron = replace(NEURONS["soft"], reset=reset, detach_reset=reset == "hard")
+    case = replace(RECURRENT, framework=framework, neuron=neuron, time_steps=2000)
+    proof = proof_of(adapter_of(framework), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_recurrent_neuron_of_one_step_or_two_has_a_free_run(steps):
+    case = replace(RECURRENT, time_steps=steps, batch=1)
+    assert free_run(case, workload_of(case).network(case)).growth < 10
