@@ -2,7 +2,8 @@
 
 from math import exp
 
-from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
+from .meaning import Meaning, Surrogate, chosen, meaning, names_of, surrogate
+from .spikingjelly import ATan
 
 RESETS = {"subtract": "soft", "zero": "hard"}
 
@@ -10,11 +11,6 @@ RESETS = {"subtract": "soft", "zero": "hard"}
 @surrogate
 def FastSigmoid(slope: float = 25.0) -> Surrogate:
     return Surrogate("superspike", slope)
-
-
-@surrogate
-def ATan(alpha: float = 2.0) -> Surrogate:
-    return Surrogate("atan", alpha / 2, alpha / 2)
 
 
 @surrogate
@@ -35,10 +31,8 @@ def LIF(
     surrogate: Surrogate = FastSigmoid(),
 ) -> Meaning:
     """The decay is exp(−dt/tau)."""
-    if reset not in RESETS:
-        raise ValueError(f"reset = {reset!r} is not one of {', '.join(RESETS)}")
-    decay = exp(-dt / tau)
-    return meaning(surrogate, RESETS[reset], decay=decay, gain=1 - decay, threshold=threshold)
+    decay, equation = exp(-dt / tau), chosen("reset", reset, RESETS)
+    return meaning(surrogate, equation, decay=decay, gain=1 - decay, threshold=threshold)
 
 
 NAMES = names_of(LIF, FastSigmoid, ATan, Triangular, Boxcar)

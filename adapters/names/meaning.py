@@ -2,10 +2,13 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from snnbench.kernels.spec import NeuronSpec
+
+T = TypeVar("T")
 
 MANY = 1 << 16
 """Most spikes of a step where a framework has no limit, or this one."""
@@ -95,9 +98,16 @@ def meaning(
         surrogate=surrogate.name,
         slope=float(surrogate.slope),
         max_spikes=max_spikes,
-        **rounded,  # type: ignore[arg-type]
+        **rounded,  # type: ignore[arg-type]  # values of several types, checked by NeuronSpec
     )
     return Meaning(spec, surrogate, float(f"{gain:.8g}"), differences)
+
+
+def chosen(argument: str, value: str, offered: Mapping[str, T]) -> T:
+    """Returns what a text stands for. Raises ValueError for another text."""
+    if value not in offered:
+        raise ValueError(f"{argument} = {value!r} is not one of {', '.join(offered)}")
+    return offered[value]
 
 
 def names_of(*functions: Callable[..., object]) -> dict[str, Callable[..., object]]:

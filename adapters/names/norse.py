@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
+from .meaning import Meaning, Surrogate, chosen, meaning, names_of, surrogate
 
 
 @surrogate
@@ -25,10 +25,9 @@ METHODS = {"super": super_fn, "triangle": triangle_fn, "tanh": heavi_tanh_fn}
 
 
 def surrogate_of(method: str, alpha: float) -> Surrogate:
-    if method not in METHODS:
-        raise ValueError(f"method = {method!r} is not one of {', '.join(METHODS)}")
+    function = chosen("method", method, METHODS)
     more = f", alpha={alpha:g}" * (method != "super")
-    return replace(METHODS[method](alpha=alpha), text=f'method="{method}"{more}')
+    return replace(function(alpha=alpha), text=f'method="{method}"{more}')
 
 
 class Reset(str):

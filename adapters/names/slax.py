@@ -2,13 +2,8 @@
 
 from math import exp
 
-from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
-from .snntorch import atan
-
-
-@surrogate
-def fast_sigmoid(slope: float = 25) -> Surrogate:
-    return Surrogate("superspike", slope)
+from .meaning import Meaning, Surrogate, meaning, names_of
+from .snntorch import atan, fast_sigmoid
 
 
 def LIF(

@@ -2,7 +2,7 @@
 
 from math import exp
 
-from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
+from .meaning import Meaning, Surrogate, chosen, meaning, names_of, surrogate
 
 
 @surrogate
@@ -36,9 +36,7 @@ def Leaky(
     reset_mechanism: str = "subtract",
 ) -> Meaning:
     """The decay is beta."""
-    if reset_mechanism not in RESETS:
-        raise ValueError(f"reset_mechanism = {reset_mechanism!r} is not one of {', '.join(RESETS)}")
-    reset = RESETS[reset_mechanism]
+    reset = chosen("reset_mechanism", reset_mechanism, RESETS)
     return meaning(
         spike_grad,
         reset,

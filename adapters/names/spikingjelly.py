@@ -1,5 +1,7 @@
 """SpikingJelly's neurons and surrogates (2.0)."""
 
+from dataclasses import replace
+
 from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
 
 
@@ -82,14 +84,8 @@ def ParametricLIFNode(
             "decay_input=True has no equation here: its factor on inputs is learned with the decay;"
             " write decay_input=False"
         )
-    return meaning(
-        surrogate_function,
-        reset_of(v_reset),
-        decay=1 - 1 / init_tau,
-        detached=detach_reset,
-        threshold=v_threshold,
-        learned_decay="sigmoid",
-    )
+    node = LIFNode(init_tau, False, v_threshold, v_reset, surrogate_function, detach_reset)
+    return replace(node, spec=replace(node.spec, learned_decay="sigmoid"))
 
 
 def IFNode(
@@ -99,12 +95,9 @@ def IFNode(
     detach_reset: bool = False,
 ) -> Meaning:
     """There is no decay."""
+    reset = reset_of(v_reset)
     return meaning(
-        surrogate_function,
-        reset_of(v_reset),
-        decay=1.0,
-        detached=detach_reset,
-        threshold=v_threshold,
+        surrogate_function, reset, decay=1.0, detached=detach_reset, threshold=v_threshold
     )
 
 
@@ -116,12 +109,9 @@ def CUBALIFNode(
     surrogate_function: Surrogate = Rect(),
 ) -> Meaning:
     """The decays are v_decay and, of the synapse, c_decay."""
+    reset = reset_of(v_reset)
     return meaning(
-        surrogate_function,
-        reset_of(v_reset),
-        decay=v_decay,
-        threshold=v_threshold,
-        current_decay=c_decay,
+        surrogate_function, reset, decay=v_decay, threshold=v_threshold, current_decay=c_decay
     )
 
 

@@ -1,10 +1,13 @@
 """Spyx' neurons and surrogates (1.0)."""
 
+from functools import partial
 from math import pi
 
 from .meaning import Meaning, Surrogate, meaning, names_of, surrogate
 
-LATE = "it fires a step later than this, which its adapter takes back"
+late = partial(
+    meaning, differences=("it fires a step later than this, which its adapter takes back",)
+)
 
 
 @surrogate
@@ -34,14 +37,12 @@ def triangular(k: float = 2) -> Surrogate:
 
 def LIF(beta: float, threshold: float = 1.0, activation: Surrogate = superspike()) -> Meaning:
     """The decay is beta."""
-    return meaning(
-        activation, "soft-undecayed", decay=beta, threshold=threshold, differences=(LATE,)
-    )
+    return late(activation, "soft-undecayed", decay=beta, threshold=threshold)
 
 
 def IF(threshold: float = 1, activation: Surrogate = superspike()) -> Meaning:
     """There is no decay."""
-    return meaning(activation, "soft", decay=1.0, threshold=threshold, differences=(LATE,))
+    return late(activation, "soft", decay=1.0, threshold=threshold)
 
 
 def PSU_LIF(beta: float, threshold: float = 1.0, activation: Surrogate = superspike()) -> Meaning:
@@ -53,28 +54,20 @@ def CuBaLIF(
     alpha: float, beta: float, threshold: float = 1, activation: Surrogate = superspike()
 ) -> Meaning:
     """The decays are beta and, of the synapse, alpha."""
-    return meaning(
-        activation,
-        "soft",
-        decay=beta,
-        threshold=threshold,
-        current_decay=alpha,
-        differences=(LATE,),
-    )
+    return late(activation, "soft", decay=beta, threshold=threshold, current_decay=alpha)
 
 
 def ALIF(
     beta: float, gamma: float, threshold: float = 1, activation: Surrogate = superspike()
 ) -> Meaning:
     """The decays are beta and, of the threshold, gamma."""
-    return meaning(
+    return late(
         activation,
         "soft-undecayed",
         decay=beta,
         threshold=threshold,
         adaptation=1 - gamma,
         adaptation_decay=gamma,
-        differences=(LATE,),
     )
 
 

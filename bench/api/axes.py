@@ -71,7 +71,7 @@ def with_axes(function: F) -> F:
         for name in axes.__annotations__
     ]
     listed = signature.replace(parameters=[*named, *keywords])
-    function.__signature__ = listed  # type: ignore[attr-defined]
+    function.__signature__ = listed  # type: ignore[attr-defined]  # read by inspect
     return function
 
 

@@ -222,7 +222,7 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
     v, s, recurrent = run.potentials[node.name], run.spikes[node.name], own.get("recurrent")
 
     def by(back: np.ndarray | None = recurrent, **changes: object) -> Pull:
-        other = replace(spec, **changes)  # type: ignore[arg-type]
+        other = replace(spec, **changes)  # type: ignore[arg-type]  # fields of the spec by name
 
         def pull(gradient: np.ndarray) -> tuple[Mapping[str, np.ndarray], np.ndarray]:
             g = run_backward(other, v, s, gradient, back, node.options["potentials"])
