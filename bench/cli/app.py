@@ -55,7 +55,6 @@ def load_verb(arguments: Sequence[str]) -> None:
 
 @cache
 def _verb(name: str) -> Any:
-    """Returns the command of a verb."""
     function = getattr(import_module(f".{name}", __package__), name)
     if isinstance(function, typer.Typer):
         group = get_group(function)

@@ -180,7 +180,6 @@ class Case:
 
     @property
     def neuron_label(self) -> str | None:
-        """The neuron's name; None for a case that delivers data."""
         return self.neuron.label() if self.neuron else None
 
     @property

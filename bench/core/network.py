@@ -198,7 +198,6 @@ class Network:
 
     @cached_property
     def readers(self) -> dict[str, tuple[Node, ...]]:
-        """The readers of the input and of each node."""
         return {name: tuple(n for n in self.nodes if name in n.inputs) for name in self.shapes}
 
     @cached_property
@@ -218,7 +217,6 @@ class Network:
         return time_steps
 
     def bare(self) -> "Network":
-        """Returns the network without given parameters."""
         return Network(self.input, self.nodes)
 
     def up_to(self, name: str) -> "Network":

@@ -60,7 +60,6 @@ class AdapterInfo:
 
     @property
     def pattern(self) -> VariantPattern:
-        """Its default variant."""
         return VariantPattern.parse(self.name)
 
     @property

@@ -308,7 +308,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _levels(value: Any) -> int:
-    """Returns how deep tables and lists are nested."""
     levels, holders = 0, [value]
     while holders := [each for each in holders if isinstance(each, dict | list)]:
         levels += 1
@@ -321,7 +320,6 @@ def _levels(value: Any) -> int:
 
 
 def _message(place: str, error: ValidationError, settings: Sequence[Setting] = ()) -> str:
-    """Returns a sentence on the first of pydantic's errors, with the file or the setting."""
     first = error.errors()[0]
     inside = [
         part
@@ -398,7 +396,6 @@ def meaningless(grid: Grid) -> list[str]:
 
 
 def listed(value: Any) -> list[Any]:
-    """Returns the values of a key in an exclude entry: a list, or one value."""
     return value if isinstance(value, list) else [value]
 
 

@@ -124,7 +124,6 @@ def load_average() -> float:
 
 
 def reader_of(device: str) -> Callable[[], dict[str, float]]:
-    """Returns the function that reads the state of `cpu`, `cuda` or `cuda:0`."""
     kind, _, index = device.partition(":")
     return _gpu_reader(int(index or 0)) if kind == "cuda" else _cpu_reading
 

@@ -54,11 +54,9 @@ class BundleFile:
 
     @property
     def name(self) -> str:
-        """The name of the set."""
         return self.path.name.removesuffix(SUFFIX)
 
     def must_exist(self) -> None:
-        """Raises ConfigError if there is no such file."""
         if not self.path.is_file():
             raise ConfigError(f"{self}: there is no such file")
 
@@ -80,7 +78,6 @@ class BundleFile:
         return self._contents.records, self._contents.unreadable
 
     def text_of(self, record: Record) -> bytes:
-        """Returns the record as a result folder stores it."""
         return record_text(record)
 
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
@@ -184,7 +181,6 @@ class SharedValues:
         self._bytes = 0
 
     def replace(self, values: dict[str, Any]) -> None:
-        """Takes the values of a line in place of earlier ones."""
         self.values, self._sizes = values, {}
 
     def whole(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -210,7 +206,6 @@ class SharedValues:
 
 
 def too_large() -> str:
-    """Returns a sentence about records of more than MOST_SHARED_BYTES."""
     limit = f"{MOST_SHARED_BYTES / 1e6:g} MB"
     return f"its records repeat more than {limit} of shared values; bundle shards of the run"
 

@@ -208,7 +208,6 @@ def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Ro
 def _beyond(
     rows: Mapping[tuple[str, str], Row], others: Mapping[tuple[str, str], Row]
 ) -> list[str]:
-    """Returns the names of the cases that the others lack."""
     return [full_name(row.case) for key, row in rows.items() if key not in others]
 
 

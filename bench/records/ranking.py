@@ -220,7 +220,6 @@ def _standings(
 
 
 def _ranked(cases: Cases) -> str:
-    """Returns the phase that ranks the cases of a group."""
     return cases[0][0].ranked
 
 

@@ -84,19 +84,16 @@ class ResultFolder:
 
     @property
     def name(self) -> str:
-        """The name of the set."""
         return self.path.resolve().name
 
     @property
     def environments(self) -> list[Path]:
-        """The files of the environments, by name."""
         return sorted(self.path.glob("environment-*.json"))
 
     def record_path(self, case_id: str, block: int, done_key: str) -> Path:
         return self.records / file_name(case_id, block, done_key)
 
     def must_exist(self) -> None:
-        """Raises ConfigError if there is no such folder."""
         if not self.path.is_dir():
             is_file = "it is a file; name the result folder that it is in"
             raise ConfigError(
@@ -268,12 +265,10 @@ class ResultFolder:
         )
 
     def record(self, case_id: str, block: int, done_key: str) -> Record | None:
-        """Returns a record, None if it is missing or cannot be read."""
         content = self._contents.get(self.record_path(case_id, block, done_key))
         return content if isinstance(content, Record) else None
 
     def text_of(self, record: Record) -> bytes:
-        """Returns the content of a record's file."""
         return (self.records / record.file_name).read_bytes()
 
     def only_set(self) -> str | None:

@@ -60,7 +60,6 @@ class Checked:
 
     @property
     def figures(self) -> list[str]:
-        """The FIGURES of the last stage, as texts."""
         if not self.proof:
             return [""] * len(FIGURES)
         last = self.proof["stages"][-1]

@@ -74,7 +74,6 @@ class Delivery:
         )
 
     def start(self, numbers: list[int], shifts: list[int] | None) -> None:
-        """Starts an epoch for the judge."""
         self.batches = self.strategy.epoch(Epoch(numbers, shifts))
 
     def next_batch(self) -> list[Any] | None:
@@ -111,13 +110,11 @@ class DataWorker(Measured):
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
-        """Is proved and not timed."""
         with suppress(CaseEnded):
             self._prove(self._built())
             self._refuse_attempts("error")
 
     def _built(self) -> Delivery:
-        """Returns the case's strategy with its caches."""
         adapter = cast(Loading, self._import())
         if self.case.loaders:
             _shorten_temporary_names()
@@ -178,7 +175,6 @@ class DataWorker(Measured):
             self.emit({"part": "step", "facts": {"cpu_s_per_sample": used}})
 
     def _counted(self, sampler: Sampler) -> dict[str, Any]:
-        """Fills a slot and counts its CPU time."""
         answer = self._slot(sampler, "step", [], _arrays)
         self.cpu_s, self.calls = self.cpu_s + answer["cpu"], self.calls + answer["last"] + 1
         return answer

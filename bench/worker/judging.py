@@ -216,7 +216,6 @@ def _free_run(path: str | None, case: Case) -> FreeRun:
 
 @lru_cache(maxsize=1)
 def _problem(case: Case, path: str | None, fixed: FixedPoint | None, input_scale: float) -> Problem:
-    """Returns the timed problem."""
     free = _free_run(path, case)
     network = free.of(workload_of(case).network(case))
     problem = replace(problem_of(case, network, free.gains, fixed), statistics=free.statistics)

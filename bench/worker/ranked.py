@@ -63,8 +63,6 @@ def confined(memory_bytes: int, parent: int) -> None:
 
 
 class RankedAdapter:
-    """An adapter with programs that the ranks' processes build."""
-
     def __init__(self, adapter: Adapter, ranks: Any) -> None:
         self.adapter, self.ranks = adapter, ranks
 
