@@ -48,7 +48,6 @@ module."""
 
 
 def load_verb(arguments: Sequence[str]) -> None:
-    """Imports the verb of a command line, if it has one."""
     if name := next((word for word in arguments if word in VERBS), None):
         _verb(name)
 

@@ -137,7 +137,6 @@ class Network:
                 )
 
     def node(self, name: str) -> Node:
-        """Returns the node of that name. Raises KeyError."""
         return self._by_name[name]
 
     @cached_property
@@ -146,7 +145,6 @@ class Network:
 
     @property
     def output(self) -> Node:
-        """The last node, with the network's value."""
         return self.nodes[-1]
 
     @cached_property
@@ -220,7 +218,6 @@ class Network:
         return Network(self.input, self.nodes)
 
     def up_to(self, name: str) -> "Network":
-        """Returns the part of the network that ends with node `name`."""
         index = [node.name for node in self.nodes].index(name)
         return Network(self.input, self.nodes[: index + 1])
 

@@ -68,7 +68,6 @@ class VariantPattern:
 
     @property
     def adapter(self) -> str:
-        """`framework[@version]`."""
         return Variant(self.framework, self.version).adapter
 
     @property

@@ -68,7 +68,6 @@ class AdapterInfo:
         return not (self.lacking or self.refusal)
 
     def suits(self, case: Case) -> bool:
-        """Returns true if both load data, or both compute networks."""
         return self.loads_data == case.delivers_data
 
     @property

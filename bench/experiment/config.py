@@ -351,7 +351,6 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
 
 
 def _check_excludes(place: str, experiment: Experiment) -> None:
-    """Raises ConfigError for keys that no case has, and for values that the axis cannot have."""
     for key, value in (item for entry in experiment.exclude for item in entry.items()):
         if key not in CASE_FIELDS:
             raise ConfigError(f"{place}: exclude: unknown key {key!r}{nearest(key, CASE_FIELDS)}")

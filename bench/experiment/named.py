@@ -92,8 +92,6 @@ def _path(node: ast.expr) -> list[str]:
 def _called(
     function: Callable[..., Any], name: str, call: ast.Call, known: Mapping[str, Callable[..., Any]]
 ) -> Any:
-    """Returns the result of a function of the table for the arguments of a call. Raises
-    ValueError."""
     parameters = inspect.signature(function).parameters
     if call.args or any(each.arg is None for each in call.keywords):
         first = next(iter(parameters), None)

@@ -112,7 +112,6 @@ def _gpus() -> list[dict[str, Any]]:
 
 
 def _gpu(handle: Any) -> dict[str, Any]:
-    """Returns name, memory in bytes and driver; a refused answer is None or empty."""
     import pynvml
 
     return {

@@ -129,7 +129,6 @@ def reader_of(device: str) -> Callable[[], dict[str, float]]:
 
 
 def _cpu_reading() -> dict[str, float]:
-    """Returns the mean clock of all cores in MHz, empty if the system does not tell it."""
     clock = psutil.cpu_freq()
     return {"mhz": clock.current} if clock and clock.current else {}
 

@@ -175,7 +175,6 @@ class RetainedMemory:
 
     @contextmanager
     def excluding(self) -> Iterator[None]:
-        """Excludes memory that is taken within this block."""
         before = self.probe.in_use()
         yield
         self.before += self.probe.in_use() - before

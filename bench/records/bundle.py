@@ -31,8 +31,6 @@ LONGEST_HEADER = 1 << 20
 
 
 class BundlePlan(TypedDict):
-    """The second line of a bundle."""
-
     experiment: dict[str, Any]
     planned: dict[CaseId, Text]
 
@@ -128,7 +126,6 @@ class BundleFile:
 
 
 def _header(first: bytes) -> dict[str, Any]:
-    """Returns the first line of a bundle. Raises ValueError for another line."""
     header = parsed(first)
     if not isinstance(header, dict) or header.get("snnbench_bundle") != FORMAT:
         raise ValueError(f"it is no bundle of format {FORMAT}")
@@ -136,8 +133,6 @@ def _header(first: bytes) -> dict[str, Any]:
 
 
 class _Contents:
-    """The lines of a bundle that could be read, and a sentence for each of the others."""
-
     def __init__(self, path: Path) -> None:
         self.experiment: dict[str, Any] = {}
         self.planned: dict[str, str] = {}
@@ -149,7 +144,6 @@ class _Contents:
         self.unreadable.append(str(clean(sentence)))
 
     def take(self, value: Any) -> None:
-        """Adds what a line holds. Raises ValueError if that is refused."""
         match value:
             case {"experiment": _, "planned": _}:
                 plan = understood(PLAN, value)

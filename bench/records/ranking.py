@@ -38,8 +38,6 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Standing:
-    """The place of a case in its comparison group."""
-
     place: int
     """Place by measured times; 1 is the fastest."""
     best: int

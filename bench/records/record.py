@@ -31,8 +31,6 @@ NAMES = ("framework", "construction", "mode", "workload")
 
 
 def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
-    """Returns the case unchanged. Raises ValueError if no config can have it; names are free
-    texts."""
     _typed(marshal.dumps(values, 2))
     return values
 

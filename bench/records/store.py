@@ -101,7 +101,6 @@ class ResultFolder:
             )
 
     def must_be_of(self, *names: str) -> None:
-        """Raises ConfigError if the folder holds an experiment of another name."""
         must_be_among(name_of(self.read_experiment()[0]), names, self)
 
     def make(self) -> None:
@@ -278,7 +277,6 @@ class ResultFolder:
 
     @cached_property
     def _contents(self) -> dict[Path, Record | str]:
-        """The record in each file, or a sentence on why it cannot be read."""
         with uncollected():
             return {path: _content(path) for path in self.records.glob("[!.]*.json")}
 
@@ -339,7 +337,6 @@ def record_text(record: Record) -> bytes:
 
 
 def _content(path: Path) -> Record | str:
-    """Returns the record in a file, or a sentence on its first fault."""
     try:
         record = read_as(RECORD, path)
         if path.name != record.file_name:

@@ -118,7 +118,6 @@ class Member:
 
     @property
     def is_stopped_early(self) -> bool:
-        """True once the case was shown to be too slow for further slots."""
         return "beyond" in self.timing.get(self.ranked, {})
 
     def phases_in_pass(self, number: int) -> list[str]:

@@ -48,7 +48,6 @@ class Delivery:
         return CudaQueue(self.device) if self.device_clock == "events" else None
 
     def epoch(self, epoch: Epoch) -> Iterator[tuple[Any, Any]]:
-        """Yields batches, each after the network has trained on it."""
         for frames, labels in self.strategy.epoch(epoch):
             if self.network:
                 self.network.train(frames, labels)
@@ -83,8 +82,6 @@ class Delivery:
 
 
 class DataWorker(Measured):
-    """Runs a task and reports each of its parts as an event at once, like a network's worker."""
-
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         super().__init__(task, emit, job)
         self.cpu_s, self.calls = 0.0, 0
@@ -191,7 +188,6 @@ def _shorten_temporary_names() -> None:
 
 
 def _arrays(result: Delivered) -> dict[str, Any]:
-    """Returns the copied batch of an epoch for the judge."""
     arrays = {
         name: None if each is None else each.cpu().numpy()
         for name, each in (("frames", result.frames), ("labels", result.labels))

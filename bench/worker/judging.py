@@ -85,8 +85,6 @@ class Remote:
 
 
 class RemoteAdapter(Adapter):
-    """A proxy of the worker's adapter, with the methods that the proof calls."""
-
     name = "remote"
 
     def __init__(self, link: Link):

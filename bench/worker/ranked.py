@@ -56,7 +56,6 @@ def shared_by_ranks(
 
 
 def confined(memory_bytes: int, parent: int) -> None:
-    """Limits a rank like its worker, with which it dies."""
     die_with_parent(parent)
     forbid_network_and_pip()
     limit_memory(memory_bytes)
