@@ -167,9 +167,14 @@ def unlike_unweighed(
     problem: Problem, weighed: Timed, unweighed: Answer, limits: LimitsByNode
 ) -> list[str]:
     """Returns differences between a call of a phase while memory was weighed, which need not hand
-    out hidden spikes, and the answer of another on the same values."""
+    out hidden spikes, and the answer of another on the same values. Hidden spikes that neither
+    hands out, as in an inference, count as equal."""
     timed = drawn(problem, weighed.draw)
-    hidden = {name: spikes for name, spikes in unweighed.spikes.items() if name != problem.last}
+    hidden = {
+        name: unweighed.spikes.get(name, np.broadcast_to(np.float32(0), timed.shape(name)))
+        for name in problem.network.neurons
+        if name != problem.last
+    }
 
     def call(answer: Answer) -> JudgedCall:
         gradients, _ = _gradients(timed, answer.gradients, weighed.precision)

@@ -64,8 +64,10 @@ class Worker(Measured):
                 inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
             phases = Phases(program, inputs, upstream, getrandbits(62), problem.statistics)
             if self.first_block:
-                self._weigh(program, phases, problem)
-                self._prove(adapter)
+                faults = self._weigh(program, phases, problem)
+                self._prove(adapter)  # first, because it names what is wrong in every call
+                if faults:
+                    self._end("memory", "check_failed", "; ".join(faults))
             if self.task.timed:
                 adapter.prepare(self.case, self.threads)
                 self._time(adapter, program, problem, phases)
@@ -171,9 +173,9 @@ class Worker(Measured):
             **self._where(error, status),
         )
 
-    def _weigh(self, program: Program, phases: Phases, problem: Problem) -> None:
-        """Weighs a call of every phase, and ends the case if one of them computed something else
-        than a call that is not weighed."""
+    def _weigh(self, program: Program, phases: Phases, problem: Problem) -> list[str]:
+        """Weighs a call of every phase; returns what one of them computed otherwise than a call
+        that is not weighed."""
         if self.retained is None:
             self.emit(
                 {
@@ -183,7 +185,7 @@ class Worker(Measured):
                     ],
                 }
             )
-            return
+            return []
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
         input_bytes, output_bytes = (
             size * count // (self.case.ranks or 1)
@@ -217,8 +219,7 @@ class Worker(Measured):
                 "host_peak_bytes": host_peak_bytes(),
             }
         )
-        if faults:
-            self._end("memory", "check_failed", "; ".join(faults))
+        return faults
 
     def _unlike_unweighed(
         self,

@@ -20,7 +20,7 @@ from snnbench.measure.slots import Sampler
 from snnbench.proof import oracle
 from snnbench.proof.judge import JudgedCall
 from snnbench.proof.limits import limits_of
-from snnbench.proof.recheck import Timed, judge_inference, recheck
+from snnbench.proof.recheck import Timed, judge_inference, recheck, unlike_unweighed
 from snnbench.proof.stages import with_statistics
 from snnbench.worker.serving import answer_of
 
@@ -52,6 +52,30 @@ def rechecked(adapter, case, name, calls=41):
     return recheck(
         program, problem, phases, last, limits_of(case, network_of(case)), wait_for_writers
     ).get("reason", "")
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("name", PHASES)
+def test_a_call_like_the_weighed_one_is_right_whatever_hidden_spikes_a_phase_hands_out(
+    name, layers
+):
+    case, adapter = Case("torch", layers=layers, **ODD), adapter_of("torch")
+    program, problem = loaded(adapter, case)
+    problem = with_statistics(problem)
+    inputs = [program.put_input(problem.input), program.put_input(problem.other_input)]
+    upstream = program.put_upstream(problem.upstream, program.forward(inputs[0]))
+    phases = Phases(program, inputs, upstream, 5, problem.statistics)
+
+    def answer(holds_borders):
+        program.holds_borders = holds_borders
+        return answer_of(program, phases.by_name[name].call(phases.by_name[name].prepare(3)), name)
+
+    weighed = Timed(name, case.precision, draw_of(5, 3, name), None, answer(False))
+    limits = limits_of(case, network_of(case))
+    assert unlike_unweighed(problem, weighed, answer(True), limits) == []
+    weighed.answer.spikes[problem.last][0] = 1
+    (finding, *_) = unlike_unweighed(problem, weighed, answer(True), limits)
+    assert finding.endswith("of the spikes differ from those of an untimed call")
 
 
 @pytest.mark.parametrize(
