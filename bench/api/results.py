@@ -54,6 +54,7 @@ def load(*folders: str | Path) -> Results:
 
 
 def results_in(source: Results | str | Path) -> Results:
+    """Returns results, or those of a folder or a bundle."""
     return source if isinstance(source, Results) else load(source)
 
 

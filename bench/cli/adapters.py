@@ -101,6 +101,7 @@ def adapters(
 
 
 def _refusals(mine: list[variants.SurveyedVariant]) -> list[tuple[str, str]]:
+    """Returns (neurons, reason) for each reason for which ready variants refuse named neurons."""
     by_reason: dict[str, dict[str, None]] = {}
     for variant in mine:
         if variant.lacks is None:

@@ -48,12 +48,14 @@ module."""
 
 
 def load_verb(arguments: Sequence[str]) -> None:
+    """Imports the verb of a command line, if it has one."""
     if name := next((word for word in arguments if word in VERBS), None):
         _verb(name)
 
 
 @cache
 def _verb(name: str) -> Any:
+    """Returns the command of a verb."""
     function = getattr(import_module(f".{name}", __package__), name)
     if isinstance(function, typer.Typer):
         group = get_group(function)

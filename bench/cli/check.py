@@ -101,6 +101,7 @@ def _names(results: list[Checked]) -> str:
 
 
 def _table(results: list[Checked]) -> Table:
+    """Returns the verdicts; the reasons of failures are printed below the table."""
     refused = any(result.status == "unsupported" for result in results)
     columns = ("framework", "neuron", "precision", "verdict", *FIGURES, *["reason"] * refused)
     table = new_table(*columns, whole=("framework",), right=FIGURES)

@@ -34,6 +34,7 @@ def _console(stream: TextIO) -> Console:
 
 
 def say(sentence: str) -> None:
+    """Prints a sentence on one line of stderr."""
     messages().print(escape(cut(clean(f"snnbench: {sentence}"), *SHOWN)), soft_wrap=True)
 
 
@@ -42,6 +43,8 @@ def print_json(document: Any) -> None:
 
 
 def new_table(*columns: str, whole: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
+    """Returns a table without rows; columns in `whole` do not wrap, those in `right` are
+    right-aligned."""
     table = Table(box=SIMPLE_HEAD)
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole)

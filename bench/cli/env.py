@@ -48,6 +48,7 @@ def list_(as_json: Json = False) -> None:
 
 
 def _all() -> list[Environment]:
+    """Returns the environments of all recipes, and the versions that were made."""
     return [*known().values(), *made_versions()]
 
 

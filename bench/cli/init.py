@@ -40,4 +40,5 @@ def init(
 
 
 def _shipped(name: str) -> str:
+    """Returns the text of a file that comes with snnbench."""
     return files("snnbench").joinpath(name).read_text(encoding="utf-8")

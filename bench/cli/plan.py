@@ -116,6 +116,7 @@ def _with_states(heads: list[str], columns: list[list[str]], cases: Sequence[Rem
 
 
 def _axes(case: Case) -> dict[str, list[str]]:
+    """Returns the axes of a case in words."""
     return {
         "neuron": [case.neuron_label] if case.neuron_label else [],
         "workload": [case.network or case.workload],

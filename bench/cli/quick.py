@@ -186,6 +186,7 @@ def _what_next(
 
 
 def _options(chosen: dict[str, Any]) -> list[str]:
+    """Returns the options that describe the network."""
     usual = {"neuron": "soft", "precision": "fp32", "workload": linear_lif.name}
     named = [(name, value) for name, value in chosen.items() if value != usual.get(name)]
     return [word for name, value in named for word in (f"--{name.replace('_', '-')}", str(value))]

@@ -161,16 +161,19 @@ def report(
 
 
 def _beside(path: Path) -> Path:
+    """Returns the folder in which the report of a set is written."""
     return path.with_name(path.name.removesuffix(SUFFIX))
 
 
 def _files(text: str) -> list[str]:
+    """Parses `--write`. Raises ConfigError."""
     names = list(dict.fromkeys(name.strip() for name in text.split(","))) if text else []
     _must_be_of("--write", names, FILES)
     return names
 
 
 def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:
+    """Raises ConfigError."""
     _must_be_of("--figure", figures, FIGURES)
     _must_be_of("--phase", phases, PHASES)
     _must_be_of("--plot-format", formats, FORMATS)

@@ -73,6 +73,7 @@ def site(
 
 
 def _must_be_ours(out: Path) -> None:
+    """Raises ConfigError for a folder with other files."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: is a file; name a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():

@@ -180,6 +180,7 @@ class Case:
 
     @property
     def neuron_label(self) -> str | None:
+        """The neuron's name; None for a case that delivers data."""
         return self.neuron.label() if self.neuron else None
 
     @property
@@ -197,6 +198,7 @@ class Case:
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
     def as_dict(self) -> dict[str, Any]:
+        """Returns the canonical form, ready for JSON."""
         values = {name: value for name, value in vars(self).items() if value is not None}
         return values | ({"neuron": self.neuron.as_dict()} if self.neuron else {})
 

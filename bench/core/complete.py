@@ -111,6 +111,7 @@ def _lacks(program: Any, name: str, wanted: Any) -> bool:
 
 
 def _signature(name: str, wanted: Any) -> str:
+    """Returns `step(x, upstream)`, or only the name of an attribute."""
     return (
         f"{name}({', '.join([*inspect.signature(wanted).parameters][1:])})"
         if inspect.isfunction(wanted)

@@ -127,6 +127,7 @@ class Adapter(ABC):
     """The reason why this framework can compute no case at all; None if it can compute some."""
 
     def has_trait(self, trait: Trait, case: Case) -> bool:
+        """Returns true if the construction of a case has a trait."""
         return trait in self.constructions[case.construction]
 
     def supports(self, case: Case) -> str | None:
@@ -221,6 +222,7 @@ class Adapter(ABC):
         )
 
     def refuses_variant(self, case: Case) -> str | None:
+        """Returns a sentence if this adapter lacks the construction or mode of a case."""
         for kind, name, names in (
             ("construction", case.construction, self.constructions),
             ("mode", case.mode, self.modes),
@@ -230,6 +232,7 @@ class Adapter(ABC):
         return None
 
     def _refuses_neuron(self, case: Case, network: Network) -> str | None:
+        """Returns the reason why `network` cannot be computed with the neuron of `case`."""
         if case.spec.current_decay is not None and not self.has_trait("synaptic", case):
             return (
                 f"{self.name}'s neurons are offered without a synaptic current "

@@ -33,6 +33,7 @@ class Task:
     timeout: float = 600.0
 
     def as_dict(self) -> dict[str, Any]:
+        """Returns the JSON of the worker's job."""
         return {
             **asdict(self),
             **{name: str(getattr(self, name)) for name in PATHS},
@@ -80,6 +81,7 @@ class Inquiry:
         return replace(self, frameworks=tuple(patterns) or None)
 
     def as_dict(self) -> dict[str, Any]:
+        """Returns the JSON of the worker's job."""
         return {
             "references": self.references,
             "environment": self.environment,
@@ -89,6 +91,7 @@ class Inquiry:
 
     @classmethod
     def from_dict(cls, job: dict[str, Any]) -> "Inquiry":
+        """Returns the inquiry of a job, which may hold more keys."""
         frameworks = None if job["frameworks"] is None else tuple(parse_variants(job["frameworks"]))
         points = tuple(Case.from_dict(values) for values in job["points"])
         return cls(tuple(job["references"]), job["environment"], frameworks, points)

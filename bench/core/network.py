@@ -137,6 +137,7 @@ class Network:
                 )
 
     def node(self, name: str) -> Node:
+        """Returns the node of that name. Raises KeyError."""
         return self._by_name[name]
 
     @cached_property
@@ -145,6 +146,7 @@ class Network:
 
     @property
     def output(self) -> Node:
+        """The last node, with the network's value."""
         return self.nodes[-1]
 
     @cached_property
@@ -196,6 +198,7 @@ class Network:
 
     @cached_property
     def readers(self) -> dict[str, tuple[Node, ...]]:
+        """The readers of the input and of each node."""
         return {name: tuple(n for n in self.nodes if name in n.inputs) for name in self.shapes}
 
     @cached_property
@@ -215,9 +218,11 @@ class Network:
         return time_steps
 
     def bare(self) -> "Network":
+        """Returns the network without given parameters."""
         return Network(self.input, self.nodes)
 
     def up_to(self, name: str) -> "Network":
+        """Returns the part of the network that ends with node `name`."""
         index = [node.name for node in self.nodes].index(name)
         return Network(self.input, self.nodes[: index + 1])
 

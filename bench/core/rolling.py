@@ -64,6 +64,7 @@ def rolled(source: Any, turn: int, buffer: Any = None) -> Any:
 
 
 def all_rolled(arrays: Mapping[str, Mapping[str, Any]], turn: int) -> dict[str, dict[str, Any]]:
+    """Returns copies of arrays by node and name, each rolled with `turn`."""
     return {
         node: {name: rolled(array, turn) for name, array in named.items()}
         for node, named in arrays.items()

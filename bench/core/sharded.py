@@ -46,6 +46,7 @@ class Spread:
         return shape
 
     def changed(self, array: Array) -> "Spread":
+        """Overwrites the numbers on the ranks."""
         self.array = array
         self.send(array)
         return self

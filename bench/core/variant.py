@@ -68,6 +68,7 @@ class VariantPattern:
 
     @property
     def adapter(self) -> str:
+        """`framework[@version]`."""
         return Variant(self.framework, self.version).adapter
 
     @property

@@ -60,6 +60,7 @@ class AdapterInfo:
 
     @property
     def pattern(self) -> VariantPattern:
+        """Its default variant."""
         return VariantPattern.parse(self.name)
 
     @property
@@ -68,6 +69,7 @@ class AdapterInfo:
         return not (self.lacking or self.refusal)
 
     def suits(self, case: Case) -> bool:
+        """Returns true if both load data, or both compute networks."""
         return self.loads_data == case.delivers_data
 
     @property

@@ -308,6 +308,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _levels(value: Any) -> int:
+    """Returns how deep tables and lists are nested."""
     levels, holders = 0, [value]
     while holders := [each for each in holders if isinstance(each, dict | list)]:
         levels += 1
@@ -320,6 +321,7 @@ def _levels(value: Any) -> int:
 
 
 def _message(place: str, error: ValidationError, settings: Sequence[Setting] = ()) -> str:
+    """Returns a sentence on the first of pydantic's errors, with the file or the setting."""
     first = error.errors()[0]
     inside = [
         part
@@ -351,6 +353,7 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
 
 
 def _check_excludes(place: str, experiment: Experiment) -> None:
+    """Raises ConfigError for keys that no case has, and for values that the axis cannot have."""
     for key, value in (item for entry in experiment.exclude for item in entry.items()):
         if key not in CASE_FIELDS:
             raise ConfigError(f"{place}: exclude: unknown key {key!r}{nearest(key, CASE_FIELDS)}")
@@ -395,6 +398,7 @@ def meaningless(grid: Grid) -> list[str]:
 
 
 def listed(value: Any) -> list[Any]:
+    """Returns the values of a key in an exclude entry: a list, or one value."""
     return value if isinstance(value, list) else [value]
 
 

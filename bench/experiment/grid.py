@@ -165,6 +165,7 @@ def _parts(expression: str) -> list[str]:
 
 
 def _texts(case: Case, key: str) -> list[str]:
+    """Returns the spellings of a field's value."""
     value = getattr(case, key)
     if isinstance(value, NeuronSpec | Native):
         return [value.label()]

@@ -93,6 +93,7 @@ class Measure(BaseModel):
         return self
 
     def ranked(self, workload: str) -> str:
+        """Returns the phase by which cases of a workload are ranked."""
         return ranked_phase(workload, self.phases, self.rank_by)
 
     @property

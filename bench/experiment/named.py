@@ -28,10 +28,12 @@ KINDS = {
 
 
 def is_named(value: Any) -> bool:
+    """Returns True for a text that begins like a framework's neuron."""
     return isinstance(value, str) and bool(re.match(NAMED, value))
 
 
 def lines_of(neurons: Iterable[Any]) -> list[str]:
+    """Returns a line with its equation for each framework's neuron among a config's `neurons`."""
     texts = dict.fromkeys(" ".join(value.split()) for value in neurons if is_named(value))
     return [f"{text}: {read_named(text).words()}" for text in texts]
 
@@ -58,10 +60,12 @@ def read_named(text: str) -> Meaning:
 
 
 def neurons_of(framework: str) -> dict[str, Callable[..., Any]]:
+    """Returns the functions of a framework's neurons by their names."""
     return {name: function for name, function in NAMES[framework].items() if _is_neuron(function)}
 
 
 def _without_framework(name: str) -> str:
+    """Returns the sentence on a neuron whose framework is missing."""
     having = [f"{framework}.{name}" for framework in NAMES if name in neurons_of(framework)]
     meant = f"; did you mean {having[0]!r}?" if having else ""
     return f"must begin with its framework, as in {EXAMPLE}{meant}"
@@ -92,6 +96,8 @@ def _path(node: ast.expr) -> list[str]:
 def _called(
     function: Callable[..., Any], name: str, call: ast.Call, known: Mapping[str, Callable[..., Any]]
 ) -> Any:
+    """Returns the result of a function of the table for the arguments of a call. Raises
+    ValueError."""
     parameters = inspect.signature(function).parameters
     if call.args or any(each.arg is None for each in call.keywords):
         first = next(iter(parameters), None)

@@ -23,6 +23,7 @@ def comparison_groups(cases: list[Case]) -> list[list[Case]]:
 
 
 def shuffled(items: Sequence[Item], seed: int, block: int) -> list[Item]:
+    """Returns `items` in an order that depends on the seed and the block."""
     return random.Random(f"{seed} {block}").sample(items, len(items))
 
 

@@ -54,6 +54,7 @@ def parse_setting(text: str) -> Setting:
 
 
 def apply(values: dict[str, Any], settings: Iterable[Setting]) -> None:
+    """Puts the settings into the values of a config. Raises ConfigError."""
     for setting in settings:
         *tables, last = setting.key.split(".")
         inner = values

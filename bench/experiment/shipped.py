@@ -15,6 +15,7 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
+    """Returns the names of all configs that come with snnbench."""
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 

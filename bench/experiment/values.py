@@ -72,6 +72,7 @@ WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or
 
 
 def kind_of(field: Field[Any]) -> Any:
+    """Returns the type of a field, also of one that may be None."""
     return next(iter(get_args(field.type)), field.type)
 
 

@@ -28,6 +28,7 @@ class _RatesFile(BaseModel):
 
 
 def rates_file(machine: str) -> Path:
+    """Returns the file with the rates of the machine with that hash."""
     return cache_folder() / "rates" / f"{machine}.json"
 
 

@@ -80,6 +80,7 @@ def machine_kind(machine: Mapping[str, Any]) -> str:
 
 
 def machine_label(machine: Mapping[str, Any]) -> str:
+    """Returns the facts of a machine in one line."""
     gpus = [gpu["name"] for gpu in machine["gpus"]]
     cpu = f"{machine['cpu']} ({machine['usable_threads']} threads)"
     return ", ".join([*gpus, cpu, f"{machine['memory_bytes'] / 2**30:.0f} GiB"])
@@ -108,10 +109,12 @@ def _cpu_model() -> str:
 
 
 def _gpus() -> list[dict[str, Any]]:
+    """Returns facts of each NVIDIA GPU; empty without a driver."""
     return [_gpu(handle) for handle in map(handle_of, range(device_count())) if handle is not None]
 
 
 def _gpu(handle: Any) -> dict[str, Any]:
+    """Returns name, memory in bytes and driver; a refused answer is None or empty."""
     import pynvml
 
     return {
@@ -130,6 +133,7 @@ def busy_warning(load: float, cores: int) -> list[str]:
 
 
 def measuring_advice(machine: dict[str, Any], load: dict[str, Any]) -> list[str]:
+    """Returns advice before measuring, from `machine_facts` and `current_load`."""
     sentences = []
     if load["load_average"][0] > 0.5:
         waiting = f"{load['load_average'][0]:.1f}"

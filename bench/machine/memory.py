@@ -69,6 +69,7 @@ class Room:
         self.largest = 0.0
 
     def note(self) -> None:
+        """Measures the free memory again after a worker has started and warmed up."""
         now = _free(self.device)
         self.largest, self.free = max(self.largest, self.free - now), now
 
@@ -114,6 +115,7 @@ def _of_cgroups(root: Path) -> list[int]:
 
 
 def _of_slurm() -> int | None:
+    """Returns the bytes requested from SLURM, which may enforce them even without cgroups."""
     mebibytes = _number("SLURM_MEM_PER_NODE") or (
         _number("SLURM_MEM_PER_CPU") * _number("SLURM_CPUS_ON_NODE")
     )

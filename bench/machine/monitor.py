@@ -124,11 +124,13 @@ def load_average() -> float:
 
 
 def reader_of(device: str) -> Callable[[], dict[str, float]]:
+    """Returns the function that reads the state of `cpu`, `cuda` or `cuda:0`."""
     kind, _, index = device.partition(":")
     return _gpu_reader(int(index or 0)) if kind == "cuda" else _cpu_reading
 
 
 def _cpu_reading() -> dict[str, float]:
+    """Returns the mean clock of all cores in MHz, empty if the system does not tell it."""
     clock = psutil.cpu_freq()
     return {"mhz": clock.current} if clock and clock.current else {}
 

@@ -84,6 +84,7 @@ def device_count() -> int:
 
 
 def _all() -> list[Any]:
+    """Returns the handles of all GPUs of the machine, in the driver's order."""
     import pynvml
 
     answer(pynvml.nvmlInit)

@@ -14,6 +14,7 @@ PROC = Path("/proc")
 
 
 def descendants(pid: int | str = "self") -> Iterator[int]:
+    """Yields the process ids of the living descendants of a process."""
     for thread in threads(pid):
         with suppress(OSError):
             for child in (thread / "children").read_text().split():

@@ -26,6 +26,7 @@ class Delivered:
 
 
 def batches_of(case: Case) -> int:
+    """Number of whole batches in an epoch."""
     return case.samples // case.batch
 
 

@@ -65,6 +65,7 @@ def seconds(queue: Queue, calls: Sequence[Callable[[], object]]) -> float | None
 
 
 def timed(queue: Queue, kernels: Iterable[Kernel], ceilings: Ceilings) -> Iterator[dict[str, Any]]:
+    """Yields each kernel with its times, or with the `reason` why it could not be timed."""
     for kernel in kernels:
         facts = {
             "name": kernel.name,

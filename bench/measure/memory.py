@@ -97,6 +97,7 @@ def outside_host_peak() -> Iterator[None]:
 
 
 def _status_bytes(key: str) -> int:
+    """Returns a size of /proc/self/status in bytes."""
     lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines() if ":" in line)
     return int(lines[key].split()[0]) * 1024
 
@@ -175,6 +176,7 @@ class RetainedMemory:
 
     @contextmanager
     def excluding(self) -> Iterator[None]:
+        """Excludes memory that is taken within this block."""
         before = self.probe.in_use()
         yield
         self.before += self.probe.in_use() - before
@@ -228,6 +230,7 @@ def _weigh_once(
     probe: MemoryProbe | HostMemory,
     argument_bytes: int,
 ) -> tuple[dict[str, Any], Any]:
+    """Returns the figures of call `number` of a phase, and its result."""
     # The previous call's gradients would be in use at the start and be freed during the call.
     program.release()
     probe.reset()

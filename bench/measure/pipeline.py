@@ -34,6 +34,7 @@ class Terms:
     reduction: float = 0.0
 
     def seconds(self, ranks: int) -> float:
+        """Returns the seconds of a step on `ranks` ranks."""
         waiting = (ranks - 1) * (self.neurons / ranks + self.handover)
         return self.whole / ranks + waiting + (self.reduction if ranks > 1 else 0.0)
 

@@ -178,6 +178,7 @@ def _is_warm(wall: list[float], first: int) -> bool:
 
 
 def warnings_of(device_clock: str, calls: Calls) -> list[str]:
+    """Returns warnings about a slot's clocks."""
     unwaited = sum(
         device > 1.02 * wall for device, wall in zip(calls.device, calls.wall, strict=True)
     )

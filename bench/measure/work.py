@@ -108,6 +108,7 @@ def mandatory(case: Case, network: Network, phase: str, nonzero: float) -> Work:
 
 
 def _flops(case: Case, network: Network, nonzero: float) -> tuple[float, float]:
+    """Returns the operations of forward and of backward."""
     forward = backward = 0.0
     for name, product in products(case, network).items():
         node = network.node(name)

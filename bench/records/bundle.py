@@ -31,6 +31,8 @@ LONGEST_HEADER = 1 << 20
 
 
 class BundlePlan(TypedDict):
+    """The second line of a bundle."""
+
     experiment: dict[str, Any]
     planned: dict[CaseId, Text]
 
@@ -52,9 +54,11 @@ class BundleFile:
 
     @property
     def name(self) -> str:
+        """The name of the set."""
         return self.path.name.removesuffix(SUFFIX)
 
     def must_exist(self) -> None:
+        """Raises ConfigError if there is no such file."""
         if not self.path.is_file():
             raise ConfigError(f"{self}: there is no such file")
 
@@ -76,6 +80,7 @@ class BundleFile:
         return self._contents.records, self._contents.unreadable
 
     def text_of(self, record: Record) -> bytes:
+        """Returns the record as a result folder stores it."""
         return record_text(record)
 
     def read_planned(self) -> tuple[dict[str, str], list[str]]:
@@ -126,6 +131,7 @@ class BundleFile:
 
 
 def _header(first: bytes) -> dict[str, Any]:
+    """Returns the first line of a bundle. Raises ValueError for another line."""
     header = parsed(first)
     if not isinstance(header, dict) or header.get("snnbench_bundle") != FORMAT:
         raise ValueError(f"it is no bundle of format {FORMAT}")
@@ -133,6 +139,8 @@ def _header(first: bytes) -> dict[str, Any]:
 
 
 class _Contents:
+    """The lines of a bundle that could be read, and a sentence for each of the others."""
+
     def __init__(self, path: Path) -> None:
         self.experiment: dict[str, Any] = {}
         self.planned: dict[str, str] = {}
@@ -144,6 +152,7 @@ class _Contents:
         self.unreadable.append(str(clean(sentence)))
 
     def take(self, value: Any) -> None:
+        """Adds what a line holds. Raises ValueError if that is refused."""
         match value:
             case {"experiment": _, "planned": _}:
                 plan = understood(PLAN, value)
@@ -175,6 +184,7 @@ class SharedValues:
         self._bytes = 0
 
     def replace(self, values: dict[str, Any]) -> None:
+        """Takes the values of a line in place of earlier ones."""
         self.values, self._sizes = values, {}
 
     def whole(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -200,6 +210,7 @@ class SharedValues:
 
 
 def too_large() -> str:
+    """Returns a sentence about records of more than MOST_SHARED_BYTES."""
     limit = f"{MOST_SHARED_BYTES / 1e6:g} MB"
     return f"its records repeat more than {limit} of shared values; bundle shards of the run"
 

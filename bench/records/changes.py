@@ -30,6 +30,7 @@ class Rule:
     plain: bool = False
 
     def or_factor(self, factor: float | None) -> "Rule":
+        """Returns the rule with a user's factor in place of its own."""
         return self if factor is None else Rule(factor, factor, factor >= NOISE)
 
 

@@ -193,6 +193,7 @@ def _machines(rows: list[Row]) -> set[str]:
 
 
 def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Row]:
+    """Returns the newest row of each case by its id and, if that counts, its machine."""
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.first.case_id, row.first.machine["hash"] if same_machine else ""
@@ -207,10 +208,12 @@ def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Ro
 def _beyond(
     rows: Mapping[tuple[str, str], Row], others: Mapping[tuple[str, str], Row]
 ) -> list[str]:
+    """Returns the names of the cases that the others lack."""
     return [full_name(row.case) for key, row in rows.items() if key not in others]
 
 
 def _versions(pairs: Sequence[RowPair]) -> list[str]:
+    """Returns the frameworks with a changed version: `snntorch 0.9.4 → 1.0.0`."""
     known = [
         (old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now)))
         for old, now in pairs

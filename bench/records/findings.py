@@ -26,6 +26,7 @@ class Finding:
 
 
 def findings(old: Row, now: Row) -> list[Finding]:
+    """Returns the differences between two rows; the second is judged."""
     return [*_endings(old, now), *_memory(old, now)]
 
 

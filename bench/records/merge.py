@@ -78,6 +78,7 @@ def _started(stored: tuple[Record, StoredSet]) -> tuple[str, int]:
 
 
 def _several_versions(records: list[Record]) -> list[str]:
+    """Returns a remark if a framework, or snnbench, comes in several versions."""
     versions: dict[str, set[str]] = {}
     for record in records:
         versions.setdefault("snnbench", set()).add(record.snnbench)

@@ -63,6 +63,7 @@ class _Slots:
 def _blocks(
     cases: Cases, phase: str, disturbed: bool = False, clock: str = "wall"
 ) -> dict[Block, dict[int, _Slots]]:
+    """Returns the slots of the phase by block and by the index of the case."""
     blocks: dict[Block, dict[int, _Slots]] = {}
     for index, records in enumerate(cases):
         for record in records:

@@ -84,6 +84,7 @@ def _drift(timing: Timing) -> float:
 
 
 def _unsteady(canaries: Sequence[Sequence[float | None]]) -> bool:
+    """Returns whether the canary's time changed within a block or from block to block."""
     blocks = [
         known for seconds in canaries if (known := [each for each in seconds if each is not None])
     ]

@@ -38,6 +38,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Standing:
+    """The place of a case in its comparison group."""
+
     place: int
     """Place by measured times; 1 is the fastest."""
     best: int
@@ -218,6 +220,7 @@ def _standings(
 
 
 def _ranked(cases: Cases) -> str:
+    """Returns the phase that ranks the cases of a group."""
     return cases[0][0].ranked
 
 

@@ -31,6 +31,8 @@ NAMES = ("framework", "construction", "mode", "workload")
 
 
 def _is_a_case(values: dict[str, Any]) -> dict[str, Any]:
+    """Returns the case unchanged. Raises ValueError if no config can have it; names are free
+    texts."""
     _typed(marshal.dumps(values, 2))
     return values
 
@@ -122,6 +124,7 @@ class Timing(_StrictRecord):
     energy_of: Annotated[schema.Text | None, OMIT_NONE] = None
 
     def column(self, name: str) -> list[Any]:
+        """Returns one value of every slot."""
         return [getattr(slot, name) for slot in self.slots]
 
 
@@ -210,6 +213,7 @@ class Record(Reported, RecordedCase):
 
     @property
     def ranked(self) -> str:
+        """The phase by which the case is ranked."""
         phases, rank_by = self.measure.get("phases", PHASES), self.measure.get("rank_by")
         return ranked_phase(self.case.get("workload", ""), phases, rank_by)
 
@@ -232,11 +236,13 @@ class Record(Reported, RecordedCase):
         return int(self.measure["threads"] or self.machine.get("usable_threads") or 1)
 
     def timing(self, phase: str) -> Timing | None:
+        """Returns the timing of a phase, None if it was not timed."""
         part = self.parts.get(phase)
         return part.timing if part else None
 
 
 def file_name(case_id: str, block: int, done_key: str) -> str:
+    """Returns the name of a record's file."""
     return f"{case_id}-{block}-{done_key}.json"
 
 

@@ -62,6 +62,7 @@ class Row:
 
     @cached_property
     def ranked(self) -> str:
+        """The phase by which it is ranked."""
         return self.first.ranked
 
     @cached_property
@@ -116,6 +117,7 @@ class Row:
         ]
 
     def column(self, phase: str, name: str) -> list[Any]:
+        """Returns one value of all slots of a phase."""
         return [value for timing in self.timings(phase) for value in timing.column(name)]
 
     def median(self, phase: str, clock: str) -> float | None:
@@ -166,6 +168,7 @@ class Row:
 
     @cached_property
     def quality(self) -> list[str]:
+        """Flags that a reader should know before trusting the time."""
         parts = [
             self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates
         ]

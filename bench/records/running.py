@@ -62,6 +62,7 @@ class Running:
         self.mark([], 0)
 
     def mark(self, case_ids: Iterable[str], block: int) -> None:
+        """Writes that these cases run from now on."""
         self._file.now = [_name(case_id, block) for case_id in case_ids]
         if self._file.job != NO_JOB or self.folder.running.exists():
             self.folder.write(
@@ -80,6 +81,7 @@ class Running:
         return {case_id for case_id in case_ids if self._of(case_id, block).others >= 2}
 
     def end(self) -> None:
+        """Removes the file at the end of the run."""
         self.folder.running.unlink(missing_ok=True)
 
     def _of(self, case_id: str, block: int) -> _Deaths:

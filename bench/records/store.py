@@ -84,16 +84,19 @@ class ResultFolder:
 
     @property
     def name(self) -> str:
+        """The name of the set."""
         return self.path.resolve().name
 
     @property
     def environments(self) -> list[Path]:
+        """The files of the environments, by name."""
         return sorted(self.path.glob("environment-*.json"))
 
     def record_path(self, case_id: str, block: int, done_key: str) -> Path:
         return self.records / file_name(case_id, block, done_key)
 
     def must_exist(self) -> None:
+        """Raises ConfigError if there is no such folder."""
         if not self.path.is_dir():
             is_file = "it is a file; name the result folder that it is in"
             raise ConfigError(
@@ -101,6 +104,7 @@ class ResultFolder:
             )
 
     def must_be_of(self, *names: str) -> None:
+        """Raises ConfigError if the folder holds an experiment of another name."""
         must_be_among(name_of(self.read_experiment()[0]), names, self)
 
     def make(self) -> None:
@@ -264,10 +268,12 @@ class ResultFolder:
         )
 
     def record(self, case_id: str, block: int, done_key: str) -> Record | None:
+        """Returns a record, None if it is missing or cannot be read."""
         content = self._contents.get(self.record_path(case_id, block, done_key))
         return content if isinstance(content, Record) else None
 
     def text_of(self, record: Record) -> bytes:
+        """Returns the content of a record's file."""
         return (self.records / record.file_name).read_bytes()
 
     def only_set(self) -> str | None:
@@ -277,6 +283,7 @@ class ResultFolder:
 
     @cached_property
     def _contents(self) -> dict[Path, Record | str]:
+        """The record in each file, or a sentence on why it cannot be read."""
         with uncollected():
             return {path: _content(path) for path in self.records.glob("[!.]*.json")}
 
@@ -337,6 +344,7 @@ def record_text(record: Record) -> bytes:
 
 
 def _content(path: Path) -> Record | str:
+    """Returns the record in a file, or a sentence on its first fault."""
     try:
         record = read_as(RECORD, path)
         if path.name != record.file_name:

@@ -54,6 +54,7 @@ class Budget:
 
     @property
     def left(self) -> float:
+        """Remaining seconds."""
         return self.ends - self.clock()
 
     def begin_block(self, number: int) -> None:
@@ -62,6 +63,7 @@ class Budget:
         self._starts = []
 
     def note_start(self, seconds: float) -> None:
+        """Notes the duration of a start."""
         self._starts.append(seconds)
         self._typical_start = mean(self._starts)
 

@@ -31,11 +31,14 @@ WELL = ("ok", "unsupported")
 
 
 def name_of(case: Case) -> str:
+    """Returns a name that is unique in a check."""
     return " ".join(filter(None, (case.framework_variant, case.neuron_label, case.precision)))
 
 
 @dataclass
 class Checked:
+    """The end of a case's proof."""
+
     case: Case
     status: str
     reason: str | None
@@ -48,6 +51,7 @@ class Checked:
 
     @property
     def verdict(self) -> str:
+        """The verdict in words; the status if the proof did not finish."""
         if self.status != "ok":
             return self.status
         if self.case.neuron is None:
@@ -56,6 +60,7 @@ class Checked:
 
     @property
     def figures(self) -> list[str]:
+        """The FIGURES of the last stage, as texts."""
         if not self.proof:
             return [""] * len(FIGURES)
         last = self.proof["stages"][-1]
@@ -175,6 +180,7 @@ class Checker:
 
 @contextmanager
 def checker(timeout: float) -> Iterator[Checker]:
+    """Returns a checker; its judge ends with the context."""
     with scratch_apart() as scratch:
         proving = Checker(scratch, timeout)
         try:

@@ -83,6 +83,7 @@ class Done:
 
     @cached_property
     def _earlier(self) -> dict[str, list[Record]]:
+        """All records of the folder, by case id."""
         return grouped(self.folder.read_records()[0], lambda record: record.case_id)
 
     def _made_of(
@@ -98,6 +99,7 @@ class Done:
 
 
 def reasons(cases: Iterable[Remaining]) -> list[str]:
+    """Returns a line for each reason for measuring again, with its number of cases."""
     counts = Counter(reason for remaining in cases for reason in remaining.again)
     return [
         f"measured again: {reason} ({counted(count, 'case')})" for reason, count in counts.items()

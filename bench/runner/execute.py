@@ -240,6 +240,7 @@ class Runner:
         return seconds or 0.0, expected_place(planned.case)
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
+        """Renames damaged files of a case and returns a message, None if there are none."""
         damaged = (
             self.folder.set_aside(planned.id, block, self.completed.key(planned)),
             self.launcher.set_problem_aside(planned),
@@ -310,6 +311,7 @@ class Runner:
         self.running.mark((planned.id for planned in cases), block)
 
     def _write(self, ended: EndedCase, block: int) -> Record:
+        """Writes and returns the record of a case."""
         planned, worker_fields = ended.planned, ended.folded
         threads = self.measure.threads or self.machine["usable_threads"]
         refuse_impossible(

@@ -124,6 +124,7 @@ class Judge:
 
 
 def passed(events: list[Event]) -> bool:
+    """True if the judge rejected nothing."""
     return bool(events) and all(event["status"] == "ok" for event in events)
 
 

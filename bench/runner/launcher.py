@@ -81,6 +81,7 @@ class Launcher:
         return Launched("judge", {"threads": self.measure.threads}, surroundings)
 
     def failure(self, planned: PlannedCase, material: Path) -> dict[str, Any] | None:
+        """Returns the fields of a case's record if its material failed, else None."""
         return self.failures.get(_key(planned, material))
 
     def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:

@@ -118,6 +118,7 @@ class Member:
 
     @property
     def is_stopped_early(self) -> bool:
+        """True once the case was shown to be too slow for further slots."""
         return "beyond" in self.timing.get(self.ranked, {})
 
     def phases_in_pass(self, number: int) -> list[str]:
@@ -147,6 +148,7 @@ class Member:
         return None
 
     def fail_phase(self, phase: str, status: str, reason: str) -> None:
+        """Ends the timing of a phase with the reason."""
         self.events.append({"part": phase, "status": status, "reason": reason})
         del self.live_phases[phase]
 
@@ -184,6 +186,7 @@ class Member:
             self.fail_phase(phase, "implausible", reason)
 
     def measure_energy(self, meter: EnergyMeter) -> None:
+        """Adds the energy of a call of the ranked phase to its timing."""
         order = partial(self.order, self.ranked, seed=getrandbits(62))
         seconds = self.live_phases[self.ranked].seconds
         self.timing[self.ranked] |= energy_of_call(meter, order, seconds)
@@ -252,6 +255,7 @@ class LiveSet:
 
     @property
     def slot_seconds(self) -> list[float]:
+        """Seconds of the slots of each member in a pass."""
         return [self._seconds_of(member) for member in self.members]
 
     def _seconds_of(self, member: Member) -> float:
@@ -424,6 +428,7 @@ class LiveSet:
         return [member for member in self.members if member is not fastest]
 
     def end(self, member: Member) -> Outcome:
+        """Ends a member after its last order and returns its outcome."""
         self.members.remove(member)
         try:
             member.worker.order({"end": True})

@@ -145,6 +145,7 @@ def _extras(spec: NeuronSpec) -> tuple[object, ...]:
 
 
 def changes_of(spec: NeuronSpec, other: NeuronSpec) -> Iterator[str]:
+    """Yields in words what differs in `other`."""
     if spec.reset != other.reset:
         yield RESETS[other.reset]
     if other.reset != "none" and spec.detach_reset != other.detach_reset:
@@ -162,6 +163,7 @@ def changes_of(spec: NeuronSpec, other: NeuronSpec) -> Iterator[str]:
 
 
 def _others(cases: Iterator[Case]) -> set[str]:
+    """Returns the frameworks of cases that are not plain."""
     return {case.variant.framework for case in cases} - {*PLAIN}
 
 
@@ -170,5 +172,6 @@ def _frameworks(names: Sequence[str]) -> set[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
+    """Returns `a, b and c`."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last

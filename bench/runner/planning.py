@@ -239,6 +239,7 @@ def quick_plan(
 
 
 def left_out_in_words(names: list[str]) -> list[str]:
+    """Returns a sentence on the adapters that `all` omits, if there are any."""
     if not names:
         return []
     many = len(names) > MOST_NAMED

@@ -17,6 +17,8 @@ from .planning import PlannedCase
 
 @dataclass
 class Profiled:
+    """The breakdown of a case's step; `trace` is the written file."""
+
     case: Case
     status: str
     reason: str | None

@@ -65,6 +65,7 @@ class Progress:
         self.bar.stop()
 
     def show(self, report: CaseReport) -> None:
+        """Shows how a case ended."""
         self.heartbeat.note_line()
         if not report.resumed and report.record.status not in UNMEASURED:
             self.seconds.append(report.record.duration_s)
@@ -95,6 +96,7 @@ class Progress:
         self.bar.refresh()
 
     def _remaining(self, to_measure: int) -> str:
+        """The remaining time as a text, empty if there is nothing to measure."""
         seconds = to_measure * (mean(self.seconds) if self.seconds else self.guess)
         return f"about {units.duration(max(seconds, 1.0))} left" if to_measure else ""
 
@@ -132,6 +134,7 @@ class Heartbeat:
         self.what, self.since = what, self.clock()
 
     def note_line(self) -> None:
+        """Notes that a line was printed."""
         self.last = self.clock()
 
     def beat(self) -> float:
@@ -173,6 +176,7 @@ def one_by_one(
 
 
 def ending_of(report: CaseReport) -> str:
+    """One line with the case, its block and its end."""
     record = report.record
     case = record.typed_case
     what = f"{full_name(case)} block {record.block + 1}"

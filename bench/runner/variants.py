@@ -58,6 +58,7 @@ class SurveyedVariant:
 
 
 def inquiry() -> Inquiry:
+    """Returns the inquiry that `survey_variants` needs."""
     points = [
         Case("", device=device, neuron=spec)
         for device in ("cpu", "cuda")

@@ -45,6 +45,7 @@ def main() -> None:
 
 
 def learn_networks(networks: dict[str, str]) -> None:
+    """Registers the networks of a config."""
     if networks:
         from ..workloads.user_network import learn  # imports NumPy: the limits must be set
 

@@ -31,12 +31,14 @@ class Channel:
         return order
 
     def stop(self) -> dict[str, Any]:
+        """Waits for the order that stops running work, and returns it."""
         order: dict[str, Any] = {}
         while "stop" not in order:
             order = self._next()
         return order
 
     def orders(self) -> Iterator[dict[str, Any]]:
+        """Yields orders until the last."""
         while "end" not in (order := self.order()):
             yield order
 

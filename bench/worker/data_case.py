@@ -48,6 +48,7 @@ class Delivery:
         return CudaQueue(self.device) if self.device_clock == "events" else None
 
     def epoch(self, epoch: Epoch) -> Iterator[tuple[Any, Any]]:
+        """Yields batches, each after the network has trained on it."""
         for frames, labels in self.strategy.epoch(epoch):
             if self.network:
                 self.network.train(frames, labels)
@@ -73,6 +74,7 @@ class Delivery:
         )
 
     def start(self, numbers: list[int], shifts: list[int] | None) -> None:
+        """Starts an epoch for the judge."""
         self.batches = self.strategy.epoch(Epoch(numbers, shifts))
 
     def next_batch(self) -> list[Any] | None:
@@ -82,6 +84,8 @@ class Delivery:
 
 
 class DataWorker(Measured):
+    """Runs a task and reports each of its parts as an event at once, like a network's worker."""
+
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None], job: dict[str, Any]):
         super().__init__(task, emit, job)
         self.cpu_s, self.calls = 0.0, 0
@@ -107,11 +111,13 @@ class DataWorker(Measured):
             self._refuse_attempts("error")
 
     def run_proof(self) -> None:
+        """Is proved and not timed."""
         with suppress(CaseEnded):
             self._prove(self._built())
             self._refuse_attempts("error")
 
     def _built(self) -> Delivery:
+        """Returns the case's strategy with its caches."""
         adapter = cast(Loading, self._import())
         if self.case.loaders:
             _shorten_temporary_names()
@@ -172,6 +178,7 @@ class DataWorker(Measured):
             self.emit({"part": "step", "facts": {"cpu_s_per_sample": used}})
 
     def _counted(self, sampler: Sampler) -> dict[str, Any]:
+        """Fills a slot and counts its CPU time."""
         answer = self._slot(sampler, "step", [], _arrays)
         self.cpu_s, self.calls = self.cpu_s + answer["cpu"], self.calls + answer["last"] + 1
         return answer
@@ -188,6 +195,7 @@ def _shorten_temporary_names() -> None:
 
 
 def _arrays(result: Delivered) -> dict[str, Any]:
+    """Returns the copied batch of an epoch for the judge."""
     arrays = {
         name: None if each is None else each.cpu().numpy()
         for name, each in (("frames", result.frames), ("labels", result.labels))

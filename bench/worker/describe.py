@@ -119,6 +119,7 @@ def _is_of(project: str, module: str) -> bool:
 
 
 def _variants(adapter: Adapter, frameworks: tuple[VariantPattern, ...] | None) -> list[Variant]:
+    """Returns the variants of an adapter that `frameworks` name; all of them for None."""
     if frameworks is None:
         every = itertools.product(adapter.constructions, adapter.modes)
         return [Variant(adapter.name, None, *words) for words in every]

@@ -85,6 +85,8 @@ class Remote:
 
 
 class RemoteAdapter(Adapter):
+    """A proxy of the worker's adapter, with the methods that the proof calls."""
+
     name = "remote"
 
     def __init__(self, link: Link):
@@ -214,6 +216,7 @@ def _free_run(path: str | None, case: Case) -> FreeRun:
 
 @lru_cache(maxsize=1)
 def _problem(case: Case, path: str | None, fixed: FixedPoint | None, input_scale: float) -> Problem:
+    """Returns the timed problem."""
     free = _free_run(path, case)
     network = free.of(workload_of(case).network(case))
     problem = replace(problem_of(case, network, free.gains, fixed), statistics=free.statistics)

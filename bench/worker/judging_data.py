@@ -21,6 +21,7 @@ Event = dict[str, Any]
 
 
 def framing_of(case: Case) -> Framing:
+    """Returns the framing of the case's recordings."""
     return Framing(form_of(case.dataset), case.time_steps)
 
 

@@ -61,6 +61,7 @@ class Measured(Parts):
             yield order
 
     def _carried_out(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Returns the answer to an order about a phase."""
         self.emit({"part": name})
         try:
             return work()
@@ -106,6 +107,7 @@ class Measured(Parts):
         return {"slot": slot, **seen_of_it, **last}
 
     def _burst(self, sampler: Sampler, count: int) -> dict[str, Any]:
+        """Runs calls in a row, for the clock of the harness."""
         return {"took": sampler.burst(count)}
 
 

@@ -16,6 +16,8 @@ class CaseEnded(Exception):
 
 
 class Parts:
+    """Reports the parts of a task's case through `emit`."""
+
     def __init__(self, task: Task, emit: Callable[[dict[str, Any]], None]):
         self.task, self.case, self.emit = task, task.case, emit
 
@@ -46,6 +48,7 @@ class Parts:
         return status_of(error, otherwise, self.case.device)
 
     def _where(self, error: Exception, status: str) -> dict[str, str]:
+        """Returns the traceback in the author's file, for the event of a failure."""
         failed = status in ("import_error", "build_error", "error")
         traceback = from_author(error, self.task.reference) if failed else None
         return {"traceback": traceback} if traceback else {}

@@ -56,12 +56,15 @@ def shared_by_ranks(
 
 
 def confined(memory_bytes: int, parent: int) -> None:
+    """Limits a rank like its worker, with which it dies."""
     die_with_parent(parent)
     forbid_network_and_pip()
     limit_memory(memory_bytes)
 
 
 class RankedAdapter:
+    """An adapter with programs that the ranks' processes build."""
+
     def __init__(self, adapter: Adapter, ranks: Any) -> None:
         self.adapter, self.ranks = adapter, ranks
 

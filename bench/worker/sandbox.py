@@ -108,6 +108,7 @@ def _is_compiler(program: object) -> bool:
 
 
 def _words(arguments: tuple[Any, ...]) -> list[str]:
+    """Words of the command line in the arguments of an audit event that starts a process."""
     lists = (
         argument if isinstance(argument, list | tuple) else [argument] for argument in arguments[:2]
     )

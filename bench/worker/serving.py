@@ -105,6 +105,7 @@ class Serving:
             self.taken = error
 
     def handed_over(self) -> dict[str, Any]:
+        """Returns what was taken, for the judge, and drops it."""
         taken, self.taken = self.taken, None
         try:
             if isinstance(taken, BaseException):
@@ -116,12 +117,14 @@ class Serving:
             return {"raised": self._raised(error)}
 
     def _raised(self, error: BaseException) -> list[str]:
+        """Returns kind and text of an error."""
         error = lack(error, self.version)
         self.traceback = from_author(error, self.reference)
         contract = (kind for kind in CONTRACT_ERRORS if isinstance(error, kind))
         return [next(contract, type(error)).__name__, cut(str(error), LONGEST_FOR_JUDGE)]
 
     def _carried_out(self, order: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
+        """Returns the result of a call as JSON, or the kind and text of its error."""
         owner, method, name = order["call"]
         try:
             if method not in WITHOUT_RESULT | RESULT_STAYS | RESULT_JUDGED:

@@ -92,6 +92,7 @@ class Strategy(ABC):
 
 
 def bytes_below(path: Path) -> int:
+    """Returns the bytes of a file, or of all files below a folder."""
     return sum(
         each.stat().st_size
         for each in ([path] if path.is_file() else path.rglob("*"))

@@ -21,6 +21,7 @@ class Loading(Adapter):
     loads_data = True
 
     def refuses(self, case: Case, network: Network) -> str | None:
+        """Returns the reason why a case cannot be measured, or None."""
         if not case.delivers_data:
             return f"{self.name} loads data (workload {DATA}); it computes no networks"
         if missing := self.refuses_variant(case):

@@ -65,6 +65,7 @@ def read_apart(path: Path, seconds: float = READING_S) -> NirGraph:
 
 
 def answer(path: Path) -> NirGraph | str:
+    """Returns the graph of a file, or the fault."""
     try:
         return read_nir(path)
     except NetworkFault as fault:
