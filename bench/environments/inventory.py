@@ -2,13 +2,14 @@
 adapter."""
 
 import ast
+import importlib.util
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapters.registry import BUILT_IN, references
+from snnbench.adapters.registry import BUILT_IN, is_own, references
 
 from ..common.mistakes import ConfigError
 from ..core.case import Case
@@ -105,12 +106,13 @@ def take_inventory(
     One worker answers in each environment, and one for each third-party adapter, which may hang,
     crash or exit. Adapters in `files` take precedence over installed ones of the same name.
     Built-in adapters that the inquiry does not name are listed by name only. An adapter runs in the
-    default environment if its framework is installed there, else in the one made for it. An adapter
+    default environment if its framework is installed there, else in the one made for it, a
+    third-party adapter in the one whose own adapters need the modules that it lacks. An adapter
     that gives no answer is listed with its `error`: its cases run, and end with the status of that
     error.
 
     Raises RuntimeError if the default environment gives no answer, and ConfigError if an entry of
-    `files` is no adapter or two have the same name.
+    `files` is no adapter, two have the same name, or a third-party adapter that of a built-in one.
     """
     asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
     answer = _describe(replace(inquiry, references=asked), executor)
@@ -136,7 +138,13 @@ def _add_third_party(inventory: Inventory, files: list[str], inquiry: Inquiry) -
         entry = _describe_third_party(reference, inquiry, inventory.default.executor)
         if entry.get("no_adapter") and reference in files:
             raise ConfigError(entry["error"])
-        name = inventory.add(entry)
+        name = declared_name(reference) if "error" in entry else entry["name"]
+        if name in BUILT_IN and not _is_shipped(reference, name):
+            raise ConfigError(
+                f"{reference}: has the name {name!r}, which is that of a built-in adapter; "
+                "give it another `name`"
+            )
+        inventory.add(entry)
         if reference in files and reference != (other := by_name.setdefault(name, reference)):
             raise ConfigError(
                 f"{other} and {reference}: both have the name {name!r}; give one of them another "
@@ -144,15 +152,31 @@ def _add_third_party(inventory: Inventory, files: list[str], inquiry: Inquiry) -
             )
 
 
+def _is_shipped(reference: str, name: str) -> bool:
+    """Returns true for a reference to the built-in adapter `name`, by its module or its file."""
+    source, _, class_name = reference.rpartition(":")
+    module, _, shipped_class = BUILT_IN[name].rpartition(":")
+    spec = importlib.util.find_spec(module)
+    file = spec.origin if spec else None
+    return is_own(reference) or (
+        class_name == shipped_class
+        and file is not None
+        and Path(source).resolve() == Path(file).resolve()
+    )
+
+
 def _add_from_environments(inventory: Inventory, inquiry: Inquiry) -> None:
     """Adds adapters that do not run in the default environment but in one made for them. They lack
     it if it is unusable."""
+    built_in = _missing_of_built_in(inventory)
     for environment in known().values():
         names = [name for name in environment.recipe.adapters if name in inventory.adapters]
+        modules = {module for name in names for module in built_in.get(name, ())}
         hosted = [
             adapter
-            for adapter in (inventory.adapters[name] for name in names)
-            if adapter.missing or adapter.error
+            for adapter in inventory.adapters.values()
+            if (adapter.name in names and (adapter.missing or adapter.error))
+            or (_is_homeless(adapter) and modules.issuperset(adapter.missing))
         ]
         if not hosted:
             continue
@@ -164,6 +188,23 @@ def _add_from_environments(inventory: Inventory, inquiry: Inquiry) -> None:
             for adapter in hosted:
                 info = replace(adapter, environment=environment.name, lacking=lacking)
                 inventory.adapters[adapter.name] = info
+
+
+def _is_homeless(adapter: AdapterInfo) -> bool:
+    """Returns true for a third-party adapter that lacks modules and has no environment yet."""
+    return bool(
+        adapter.missing and adapter.environment == "default" and not is_own(adapter.reference)
+    )
+
+
+def _missing_of_built_in(inventory: Inventory) -> dict[str, Sequence[str]]:
+    """Returns the modules that built-in adapters lack in the default environment, by name; nothing
+    if no third-party adapter lacks one."""
+    if not any(map(_is_homeless, inventory.adapters.values())):
+        return {}
+    inquiry = _inquiry_about(Inquiry(frameworks=()), *BUILT_IN.values())
+    entries = _describe(inquiry, inventory.default.executor)["adapters"]
+    return {entry["name"]: entry["missing"] for entry in entries if entry.get("missing")}
 
 
 def _add_version(inventory: Inventory, name: str, version: str, inquiry: Inquiry) -> None:

@@ -1,7 +1,7 @@
 """Workers report what is installed: one worker in each environment answers all questions."""
 
 import pytest
-from support.paths import FAULTY
+from support.paths import FAULTY, ROOT
 
 from snnbench.adapters.registry import BUILT_IN, FRAMEWORKS
 from snnbench.common.mistakes import ConfigError
@@ -114,6 +114,44 @@ def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeyp
     assert take_inventory([files[0], files[0]]).adapters["mine"].reference == files[0], (
         "once more the same"
     )
+
+
+HEIR = "from snnbench.adapters.torch_loop import TorchLoop\n\n\nclass Mine(TorchLoop):\n    pass\n"
+
+
+def test_a_file_that_takes_the_name_of_a_built_in_adapter_is_refused(launched, snnbench):
+    (snnbench.folder / "mine.py").write_text(HEIR)
+    for arguments in (["check"], ["check", "torch"], ["quick"], ["adapters"]):
+        ended = snnbench(*arguments, "--adapter", "mine.py:Mine")
+        assert ended.exit_code == 2
+        assert (
+            "mine.py:Mine: has the name 'torch', which is that of a built-in adapter; "
+            "give it another `name`" in ended.message
+        )
+    (snnbench.folder / "mine.py").write_text("import nothing_of_it\n" + HEIR + "    name = 'jax'\n")
+    ended = snnbench("check", "--adapter", "mine.py:Mine")
+    assert ended.exit_code == 2 and "has the name 'jax'" in ended.message
+
+
+def test_the_shipped_file_of_a_built_in_adapter_has_its_name(launched):
+    reference = f"{ROOT / 'adapters' / 'torch_loop.py'}:TorchLoop"
+    for each in (reference, BUILT_IN["torch"]):
+        assert take_inventory([each], Inquiry(frameworks=())).adapters["torch"].reference == each
+
+
+def test_a_third_party_adapter_runs_where_its_modules_are(launched, tmp_path):
+    adapter = take_inventory(
+        [f"{FAULTY / 'lava_dl_wrong.py'}:Late"], Inquiry(frameworks=())
+    ).adapters["wrong-late-block"]
+    if not adapter.missing:
+        pytest.skip("lava-dl is installed in the default environment")
+    assert adapter.environment == "lava-dl"
+    assert "snnbench env create lava-dl" in adapter.lacking
+    (tmp_path / "mine.py").write_text(HEIR + "    name = 'mine'\n    requires = ('no_such',)\n")
+    adapter = take_inventory([f"{tmp_path / 'mine.py'}:Mine"], Inquiry(frameworks=())).adapters[
+        "mine"
+    ]
+    assert (adapter.environment, adapter.lacking) == ("default", "no_such is not installed")
 
 
 def test_an_import_that_hangs_is_reported_if_its_name_is_requested(launched, tmp_path, monkeypatch):
