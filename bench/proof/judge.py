@@ -1,6 +1,7 @@
 """Compares spikes, output and gradients of a framework with the oracle and states each difference
 in words."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +24,8 @@ Slack = dict[tuple[str, str], float]
 """L2 errors of gradients that are allowed in addition to the limits, by node and parameter."""
 MOST_SLACK = 0.3
 """Largest slack relative to its gradient: a halved or missing gradient is always wrong."""
+AT_REST: Statistics = defaultdict(lambda: {"mean": np.zeros(()), "variance": np.ones(())})
+"""Running statistics of all norms before training."""
 AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 
 

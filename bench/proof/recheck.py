@@ -1,7 +1,6 @@
 """Compares the last timed call of a phase, and its gradients, with the oracle."""
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +9,12 @@ import numpy as np
 
 from ..common.units import small_share
 from ..core.case import Native
-from ..core.contract import LEARNING_RATE, Program, Statistics
+from ..core.contract import LEARNING_RATE, Program
 from ..core.result import Answer, Gradients
 from ..measure.phases import Draw, Phases
 from . import oracle
 from .diagnosis.diagnose import name_fault
-from .judge import JudgedCall, Slack, form_findings, judge
+from .judge import AT_REST, JudgedCall, Slack, form_findings, judge
 from .limits import LimitsByNode
 from .problem import Problem, drawn, in_inference
 from .recurrence import from_threshold, spec_of
@@ -30,9 +29,6 @@ NEARER = 4
 """A framework's inference may use this part of the oracle's limits: it is nearer to its own
 evaluation. At N = 1024 with three layers all frameworks gave the same bits in every format;
 compiled ones in bf16 gave other spikes in 0.006 %."""
-
-AT_REST = {"mean": np.zeros(()), "variance": np.ones(())}
-"""Running statistics of any norm before every timed call that trains."""
 
 
 @dataclass
@@ -59,7 +55,7 @@ def recheck(
     A native neuron, which has no oracle, is compared with an untimed call. No method of the
     program is called before the verdict."""
     timed, given, name = drawn(problem, last.draw), last.answer.spikes, last.name
-    before: Statistics = defaultdict(lambda: AT_REST)
+    before = AT_REST
     if name == "inference":
         timed, before = in_inference(timed), timed.statistics
     graded = name in ("backward", "optimizer", "step")

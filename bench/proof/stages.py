@@ -14,6 +14,7 @@ from ..core.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsuppor
 from ..core.network import Network
 from ..core.status import OWN_SIZE, in_words, lacks_room
 from ..machine.cores import usable_cores
+from ..measure.phases import Draw
 from ..workloads import Workload, one_layer, workload_of
 from . import oracle
 from .calibration import calibrate
@@ -22,7 +23,7 @@ from .diagnosis.shapes import shape_fault
 from .judge import CallVerdict, JudgedCall, judge, moved_in_inference
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
-from .problem import Problem, generate, in_inference, is_chain
+from .problem import Problem, drawn, generate, in_inference, is_chain
 from .ranks import against_one_rank
 from .rare import judge_rare
 from .steps import judge_plain_steps, judge_steps
@@ -295,27 +296,29 @@ def with_statistics(problem: Problem) -> Problem:
 def judge_served(
     program: Program, problem: Problem, limits: LimitsByNode, sleep: Sleep = time.sleep
 ) -> CallVerdict:
-    """Judges an evaluation, after one of another input, and then an inference behind its hidden
-    spikes: norms use their running statistics, and neurons compute what they compute in training.
-    """
-    program.prepare_inference(problem.statistics)
-    program.wait(program.evaluate(program.put_input(problem.other_input)))
-    exact, verdict = in_inference(problem), CallVerdict()
-    hidden: dict[str, np.ndarray] = {}
-    for call_of in (program.evaluate, program.inference):
-        result = call_of(program.put_input(problem.input))
-        program.wait(result)
-        spikes, after = program.spikes(result), program.statistics(result)
-        if findings := [*moved_in_inference(exact, problem.statistics, after)]:
-            return CallVerdict(findings)
-        hidden |= spikes
-        call = JudgedCall(problem.input, hidden, program.output(result))
-        verdict = judge(exact, call, limits)
-        if not verdict.passed:
-            changed = unsettled(program, result, spikes, sleep)
-            fault = changed or name_fault(exact, call, limits)
-            verdict.findings[:0] = [fault] if fault else []
-            break
+    """Judges an evaluation and an inference of the same input, behind its hidden spikes, first with
+    another input, other parameters and statistics: norms use their running statistics, neurons
+    compute what they compute in training, and a call leaves its input as it is."""
+    verdict = CallVerdict()
+    for draw in (Draw(source=1, turn=0, parameters=1, upstream=0), Draw(0, 0, 0, 0)):
+        given = drawn(problem, draw)
+        program.roll_parameters(draw.parameters)
+        program.prepare_inference(given.statistics)
+        exact, x, hidden = in_inference(given), program.put_input(given.input), dict[str, Any]()
+        for call_of in (program.evaluate, program.inference):
+            result = call_of(x)
+            program.wait(result)
+            spikes, after = program.spikes(result), program.statistics(result)
+            if findings := [*moved_in_inference(exact, given.statistics, after)]:
+                return CallVerdict(findings)
+            hidden |= spikes
+            call = JudgedCall(given.input, hidden, program.output(result))
+            verdict = judge(exact, call, limits)
+            if not verdict.passed:
+                changed = unsettled(program, result, spikes, sleep)
+                fault = changed or name_fault(exact, call, limits)
+                verdict.findings[:0] = [fault] if fault else []
+                return verdict
     return verdict
 
 
@@ -336,14 +339,10 @@ def judge_program(
     before = program.statistics(first)
     result = program.forward(program.put_input(problem.input))
     program.wait(result)
-    call = JudgedCall(
-        problem.input,
-        program.spikes(result),
-        program.output(result),
-        statistics=(before, program.statistics(result)),
-    )
+    call = JudgedCall(problem.input, program.spikes(result), program.output(result))
     if backward and not failed:
         call.gradients, failed = ask_gradients(program, result, upstream)
+    call.statistics = before, program.statistics(result)  # a recomputation may move them again
     verdict = judge(problem, call, limits)
     if verdict.passed and failed:
         verdict.findings.append(failed)

@@ -141,6 +141,16 @@ class UpstreamClamped(OnSpikes):
         return gradient.clamp(-0.03, 0.03)
 
 
+class UpstreamClampedFar(OnSpikes):
+    """Clamps upstream gradients to a hundred, which none reaches by chance."""
+
+    name = "wrong-upstream-clamped-far"
+
+    @staticmethod
+    def change(gradient):
+        return gradient.clamp(-100, 100)
+
+
 class OtherSurrogateLoop(Recurrence):
     """Fires as it should; `slope(v)` is the surrogate's derivative."""
 

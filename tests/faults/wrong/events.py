@@ -42,6 +42,21 @@ class SilentImagesSkipped(Kernel):
         return super().convolved(conv, x) * driven
 
 
+class SilentInputsLeftOut(OfLayer):
+    """Multiplies the inputs that have a spike in this call: the others get no gradient."""
+
+    name = "wrong-silent-inputs-left-out"
+
+    class kind(Multiplied):
+        def forward(self, x):
+            driven = (x != 0).flatten(0, 1).any(dim=0).nonzero()[:, 0]
+            return self.neuron(
+                torch.nn.functional.linear(
+                    x[..., driven], self.linear.weight[:, driven], self.linear.bias
+                )
+            )
+
+
 class EventsOfHalf(OfLayer):
     """Multiplies no more events than half of all inputs of a call."""
 

@@ -114,6 +114,37 @@ class NormDetached(NormInEvalMode):
             return super().statistics(x.detach())
 
 
+class NormRecomputed(NormInEvalMode):
+    """Computes the norm again in the backward, which moves the running statistics again."""
+
+    name = "wrong-norm-recomputed"
+
+    class kind(Norm):
+        def forward(self, x):
+            right = super().forward
+            if not (self.training and torch.is_grad_enabled()):
+                return right(x)
+            return torch.utils.checkpoint.checkpoint(right, x, use_reentrant=False)
+
+
+class NormFoldedOnce(NormInEvalMode):
+    """Folds an inference's norm into a factor and a shift at the first inference."""
+
+    name = "wrong-norm-folded-once"
+
+    class kind(Norm):
+        folded = None
+
+        def forward(self, x):
+            if self.training:
+                return super().forward(x)
+            if self.folded is None:
+                scale = self.weight * torch.rsqrt(self.running_var + self.eps)
+                self.folded = scale.detach(), (self.bias - self.running_mean * scale).detach()
+            scale, shift = self.folded
+            return x * scale[:, None, None] + shift[:, None, None]
+
+
 class RunningStatisticsLeft(NormInEvalMode):
     """Leaves the running statistics as they are."""
 

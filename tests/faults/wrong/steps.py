@@ -17,6 +17,43 @@ class Stepping(TorchLoop):
         return program
 
 
+class InferenceFreesStates(Stepping):
+    """Sets the optimizer's states to zero in an inference."""
+
+    name = "wrong-inference-frees-states"
+
+    def change(self, trainer, program):
+        infer = program._inferred
+
+        def inferred(x, every_border):
+            trainer.rest()
+            return infer(x, every_border)
+
+        program._inferred = inferred
+
+
+class InferenceKeepsWeights(Stepping):
+    """Infers with the weights of the first inference."""
+
+    name = "wrong-inference-keeps-weights"
+
+    def change(self, trainer, program):
+        infer, kept = program._inferred, []
+
+        def inferred(x, every_border):
+            now = [leaf.detach().clone() for leaf in program.leaves]
+            kept.extend(now if not kept else [])
+            with torch.no_grad():
+                for leaf, first in zip(program.leaves, kept, strict=True):
+                    leaf.copy_(first)
+                result = infer(x, every_border)
+                for leaf, last in zip(program.leaves, now, strict=True):
+                    leaf.copy_(last)
+            return result
+
+        program._inferred = inferred
+
+
 class LossByStep(Stepping):
     """Takes the loss at every time step, and the mean of these."""
 
