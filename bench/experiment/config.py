@@ -32,6 +32,7 @@ from ..common.mistakes import (
     shown,
     wanted,
 )
+from ..common.texts import cut
 from ..core.case import CASE_FIELDS, INPUTS, PARALLEL, PRECISIONS, SPIKE_SHARE, USUAL, Case, Native
 from ..core.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..core.training import LOSSES, OPTIMIZERS, PLAIN
@@ -421,5 +422,5 @@ def check_reference(reference: str, folder: Path, where: str) -> str:
     if not source.endswith(".py"):
         return reference
     if not there:
-        raise ConfigError(f"{where} = {reference!r}: there is no file {file}")
+        raise ConfigError(f"{where} = {shown(reference)}: there is no file {cut(str(file), 300)}")
     return f"{file}:{name}"

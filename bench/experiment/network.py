@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from snnbench.kernels.spec import LARGEST, NEURONS, SURROGATES, NeuronSpec
 
 from ..common.mistakes import ConfigError, shown
+from ..common.texts import cut
 from ..core.case import NETWORK
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ def resolve_network(table: NetworkTable, place: str, folder: Path) -> None:
         ) from None
     if not there:
         raise ConfigError(
-            f"{place}: network.{table.key} = {shown(source)}: there is no file {file}"
+            f"{place}: network.{table.key} = {shown(source)}: "
+            f"there is no file {cut(str(file), 300)}"
         )
     if table.nir is None:
         table.python = f"{file}:{function}"

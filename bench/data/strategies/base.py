@@ -76,6 +76,13 @@ class Strategy(ABC):
             if len(chosen) == size:
                 yield batch(chosen, by)
 
+    @property
+    def processes(self) -> dict[str, Any]:
+        """Arguments of a DataLoader with the case's processes. They are forked, as by default
+        before Python 3.14, so that they share what is in memory."""
+        forked = {"multiprocessing_context": "fork"} if self.case.loaders else {}
+        return {"num_workers": self.case.loaders, "pin_memory": self.case.pinned, **forked}
+
     def built_once(self, name: str, write: Callable[[Path], Any]) -> Path:
         """Returns the folder `name` in the cache, made by `write` unless it exists. It appears
         whole or not at all: neither an error nor a kill leaves a partial folder of that name."""

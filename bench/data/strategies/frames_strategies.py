@@ -154,8 +154,7 @@ class Memmap(Counted):
             self.case.batch,
             sampler=keys(epoch),
             drop_last=True,
-            num_workers=self.case.loaders,
-            pin_memory=self.case.pinned,
+            **self.processes,
             collate_fn=lambda batch: batch,
         )
         for frames, labels in loader:

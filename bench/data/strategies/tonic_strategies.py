@@ -75,8 +75,7 @@ class Naive(Strategy):
             self.case.batch,
             sampler=keys(epoch),
             drop_last=True,
-            num_workers=self.case.loaders,
-            pin_memory=self.case.pinned,
+            **self.processes,
             collate_fn=collation.PadTensors(batch_first=True),
         )
         for frames, labels in loader:
