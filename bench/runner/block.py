@@ -18,7 +18,7 @@ from ..machine.monitor import Monitor, load_average, reader_of
 from .budget import Budget
 from .judge import Judge, passed
 from .launcher import Launcher
-from .live_set import LiveSet, Member
+from .live_set import LiveSet, Member, OnProgress
 from .outcome import verdict
 from .planning import PlannedCase
 
@@ -54,7 +54,7 @@ class Block:
         number: int,
         device: str,
         random: Random,
-        on_progress: Callable[[str], None],
+        on_progress: OnProgress,
         note: Callable[[Sequence[PlannedCase]], None] = lambda cases: None,
         apart: Collection[str] = (),
         budget: Budget | None = None,

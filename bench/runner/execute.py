@@ -39,6 +39,7 @@ from .block import Block, EndedCase
 from .budget import Budget, expected_place
 from .done import Done, reasons
 from .launcher import Launcher
+from .live_set import OnProgress
 from .outcome import refuse_impossible
 from .planning import Plan, PlannedCase
 
@@ -69,7 +70,7 @@ def execute(
     folder: ResultFolder,
     fresh: bool,
     on_case: Callable[[CaseReport], None],
-    on_progress: Callable[[str], None],
+    on_progress: OnProgress,
     on_warning: Callable[[str], None],
     budget: Budget | None = None,
 ) -> tuple[bool, list[str]]:
@@ -123,7 +124,7 @@ class Runner:
         folder: ResultFolder,
         scratch: Path,
         fresh: bool,
-        on_progress: Callable[[str], None],
+        on_progress: OnProgress,
         budget: Budget | None = None,
     ):
         self.plan, self.folder, self.fresh, self.on_progress = plan, folder, fresh, on_progress

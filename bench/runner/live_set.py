@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import Random, getrandbits
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -42,6 +42,13 @@ from .planning import PlannedCase
 JUDGED_CALLS, CHEAP_S = 3, 0.5
 """Calls of a phase that are compared with the oracle in a block: one that is wrong now and then is
 not wrong in each. Only one, if comparing it takes more than so many seconds."""
+
+
+class OnProgress(Protocol):
+    """Receives a text on what happens now, and how many cases of the block passes have timed, with
+    fractions."""
+
+    def __call__(self, what: str, timed: float = 0.0, /) -> None: ...
 
 
 class WarmUp(BaseModel):
@@ -238,7 +245,7 @@ class LiveSet:
         monitor: Monitor,
         judge: Judge,
         start_canary: Callable[[], Launched],
-        on_progress: Callable[[str], None],
+        on_progress: OnProgress,
         meter: EnergyMeter | None = None,
         holds_pass: Callable[[int, list[float]], bool] = lambda number, slots: True,
     ):
@@ -301,7 +308,8 @@ class LiveSet:
     def _pass(self, number: int, members: list[Member], random: Random) -> None:
         """Times a slot of each phase of the members; repeats disturbed slots once."""
         cases = units.counted(len(members), "case")
-        self.on_progress(f"pass {number + 1} of {self.measure.passes}, {cases}")
+        timed = len(members) * number / self.measure.passes
+        self.on_progress(f"pass {number + 1} of {self.measure.passes}, {cases}", timed)
         self._run_canary()
         disturbed_slots: list[tuple[Member, str]] = []
         for member in random.sample(members, len(members)):

@@ -9,7 +9,7 @@ from statistics import mean
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from ..common import units
@@ -27,7 +27,8 @@ HEARTBEAT_S = 30.0
 
 
 class Progress:
-    """Redraws only between cases: a refreshing display would compute on the measured cores.
+    """Redraws only between cases and passes: a refreshing display would compute on the measured
+    cores.
 
     `total`: the cases of all blocks. `guess`: the estimated seconds of one, until the mean of
     measured cases is known. Without a terminal a heartbeat reports what runs.
@@ -41,10 +42,11 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.console, self.guess, self.heartbeat = console, guess, Heartbeat(self.say, clock)
-        self.seconds, self.tracebacks = list[float](), set[str]()
+        self.seconds, self.tracebacks, self.ended = list[float](), set[str](), 0
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
+            TimeElapsedColumn(),
             TextColumn("{task.fields[left]}  {task.fields[what]}"),
         )
         self.bar = Bar(
@@ -82,6 +84,7 @@ class Progress:
         if traceback and not report.resumed and traceback not in self.tracebacks:
             self.tracebacks.add(traceback)
             self.console.print(escape(brief(traceback, self.console.width)), soft_wrap=True)
+        self.ended = report.ended
         self.bar.update(self.task, completed=report.ended, total=report.total, left=remaining)
         self.bar.refresh()
 
@@ -89,10 +92,11 @@ class Progress:
         """Prints a sentence."""
         self.console.print(escape(sentence), soft_wrap=True)
 
-    def tell(self, what: str) -> None:
-        """Shows what happens now: on a terminal at once, elsewhere if it takes long."""
+    def tell(self, what: str, timed: float = 0.0) -> None:
+        """Shows what happens now, and moves the bar: on a terminal at once, elsewhere if it takes
+        long. `timed`: cases of this block that passes have timed, with fractions."""
         self.heartbeat.runs(what)
-        self.bar.update(self.task, what=what)
+        self.bar.update(self.task, what=what, completed=self.ended + timed)
         self.bar.refresh()
 
     def _remaining(self, to_measure: int) -> str:

@@ -75,7 +75,9 @@ def measure(monkeypatch):
         Room.left = room
         launcher = Launcher(*workers)
         launcher.started, launcher.measure = [], Launcher.measure.model_copy(update=changes)
-        block = Block(launcher, number, "cpu", Random(1), lambda text: None, budget=budget)
+        block = Block(
+            launcher, number, "cpu", Random(1), lambda what, timed=0.0: None, budget=budget
+        )
         ended = list(
             block.measure([Planned(name) for name in missing], [Planned(name) for name in together])
         )
@@ -161,7 +163,7 @@ def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatc
         return own(self, order, stop_after)
 
     monkeypatch.setattr(Worker, "order", interrupted_in_a_slot)
-    block = Block(launcher, 0, "cpu", Random(1), lambda text: None)
+    block = Block(launcher, 0, "cpu", Random(1), lambda what, timed=0.0: None)
     with pytest.raises(KeyboardInterrupt):
         list(block.measure([Planned("a"), Planned("b")], []))
     assert all(worker.ended for worker in launcher.started)

@@ -74,6 +74,15 @@ def test_a_run_without_a_terminal_has_such_lines_in_a_thread_that_ends_with_it()
     assert not progress.heartbeat._thread.is_alive()
 
 
+def test_a_bar_moves_with_passes_and_not_only_with_blocks():
+    _, progress = shown(terminal=True)
+    progress.tell("block 1: proving norse")
+    (task,) = progress.bar.tasks
+    assert task.completed == 0
+    progress.tell("pass 6 of 10, 2 cases", 1.0)
+    assert task.completed == 1.0
+
+
 def test_what_is_done_one_by_one_has_such_lines_too():
     stream = Stream()
     with one_by_one(Console(file=stream, width=200), "proving", 2, every=1e-3) as begin:

@@ -26,7 +26,7 @@ def live_set(*workers, ranked="step", **measure) -> LiveSet:
         Monitor(),
         Judge(JudgeWorker),
         Canary,
-        lambda text: None,
+        lambda what, timed=0.0: None,
     )
     live.members += [
         Member.ready(
@@ -39,6 +39,13 @@ def live_set(*workers, ranked="step", **measure) -> LiveSet:
 
 def passes_of(member, phase):
     return [slot["pass"] for slot in member.timing[phase]["slots"]]
+
+
+def test_progress_is_told_in_cases_that_passes_have_timed():
+    live, timed = live_set(Worker("a"), Worker("b"), passes=4), []
+    live.on_progress = lambda what, share=0.0: timed.append(share)
+    live.time_passes(Random(1))
+    assert timed == [0.0, 0.5, 1.0, 1.5]
 
 
 def test_the_step_is_timed_in_every_pass_and_others_in_every_third():
