@@ -4,20 +4,22 @@ in words."""
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 
 from ..common.units import counted, small_share
 from ..core.case import Native
 from ..core.contract import Statistics
-from ..core.network import INPUT, Network
+from ..core.network import INPUT
 from ..core.result import Gradients
 from . import oracle
 from .layers import Value, comparable
 from .limits import Limits, LimitsByNode
-from .noise import Noise, noise_of
+from .noise import NONE, Deviation, Noise, noise_of, scale_of
 from .problem import Problem, is_single_layer, places
 from .recurrence import ABRUPT, from_threshold, spec_of
+from .rounding import SHORT, last_bit
 from .training import loss_and_gradient
 
 Slack = dict[tuple[str, str], float]
@@ -26,6 +28,9 @@ MOST_SLACK = 0.3
 """Largest slack relative to its gradient: a halved or missing gradient is always wrong."""
 AT_REST: Statistics = defaultdict(lambda: {"mean": np.zeros(()), "variance": np.ones(())})
 """Running statistics of all norms before training."""
+SCALED = 0.05
+"""Relative noise beyond which the scale of a gradient is judged by itself: noise has no
+direction."""
 AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 
 
@@ -78,7 +83,7 @@ def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdi
     network = problem.network
 
     def judge_neuron(result: oracle.Run, neuron: str) -> None:
-        _judge_decisions(verdict, network, result, neuron, limits[neuron])
+        _judge_decisions(verdict, problem, result, neuron, limits[neuron])
 
     result = oracle.forward(
         network, problem.parameters, call.x, call.spikes, on_neuron=judge_neuron
@@ -100,6 +105,7 @@ def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdi
                 call.spikes,
                 lambda run: upstream_of(problem, run),
                 expected,
+                problem.precision,
             )
             _judge_gradients(verdict, problem, call, expected, limits, noise)
     if verdict.passed and problem.loss and call.gradients is not None:
@@ -132,14 +138,15 @@ def _slack_of_decays(result: oracle.Run, call: JudgedCall, limits: LimitsByNode)
 
 def _slack_at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Slack:
     """Returns the slack of a call and that at the edges of surrogates that end abruptly; nothing
-    without such a surrogate. If a potential is as near to an edge as wrong decisions may be to a
-    threshold, rounding decides whether the gradient passes: the slack is the difference between
-    gradients with wider and with narrower windows."""
+    without such a surrogate, and in short formats, whose noise has it. If a potential is as near to
+    an edge as wrong decisions may be to a threshold, rounding decides whether the gradient passes:
+    the slack is the difference between gradients with wider and with narrower windows."""
     network, ways = problem.network, []
     abrupt = [
         name
         for name in network.neurons
-        if spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT
+        if problem.precision not in SHORT
+        and spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT
     ]
     for side in (1, -1) if abrupt else ():
         wider = {name: side * limits[name].distance for name in abrupt}
@@ -202,17 +209,21 @@ def _not_spikes(values: np.ndarray, most: float) -> str | None:
 
 
 def _judge_decisions(
-    verdict: CallVerdict, network: Network, result: oracle.Run, neuron: str, limit: Limits
+    verdict: CallVerdict, problem: Problem, result: oracle.Run, neuron: str, limit: Limits
 ) -> None:
     """Adds the wrong decisions of a neuron to the verdict, with a finding if they are too many or
-    too far from a threshold."""
+    too far from a threshold. Potentials that a short format cannot tell from the threshold may be
+    decided either way: in few neurons they repeat."""
+    network = problem.network
     spec = spec_of(network.node(neuron).options["neuron"])
     wrong = result.spikes[neuron] != result.expected[neuron]
+    distance = from_threshold(spec, result.potentials[neuron])
+    if problem.precision in SHORT:
+        wrong &= distance > last_bit(SHORT[problem.precision]) * spec.threshold
     share = float(wrong.mean())
     verdict.wrong_decisions = max(verdict.wrong_decisions or 0.0, share)
     if not share:
         return
-    distance = from_threshold(spec, result.potentials[neuron])
     worst = float(distance[wrong].max())
     verdict.distance = max(verdict.distance or 0.0, worst)
     if share <= limit.decisions and worst <= limit.distance:
@@ -298,7 +309,7 @@ def _judge_gradients(
     noise: Noise | None = None,
 ) -> None:
     """Adds the errors of all gradients to the verdict, with findings on wrong ones. `noise` widens
-    limits to what float32 can do."""
+    limits to what the precision can do."""
     assert call.gradients is not None
     actual, (by_parameters, by_input) = call.gradients, expected
     names, findings, noise = places(problem.network), [], noise or {}
@@ -308,14 +319,14 @@ def _judge_gradients(
             limit = limits[node].bias_gradient if key == "bias" else limits[node].gradient
             name = "recurrent weight" if key == "recurrent" else key
             array = actual.parameters.get(node, {}).get(key)
-            extra = call.slack.get((node, key), 0.0), noise.get((node, key), 0.0)
+            extra = call.slack.get((node, key), 0.0), noise.get((node, key), NONE)
             findings.append(_compare(verdict, key, f"{name}{suffix}", array, right, limit, *extra))
     if actual.input is None and problem.input_grad:
         verdict.errors["input"] = 1.0
         findings.append("the gradient of the input is missing")
     elif actual.input is not None:
         limit, place = limits[INPUT].gradient, (INPUT, "input")
-        extra = call.slack.get(place, 0.0), noise.get(place, 0.0)
+        extra = call.slack.get(place, 0.0), noise.get(place, NONE)
         findings.append(_compare(verdict, "input", "input", actual.input, by_input, limit, *extra))
     wrong = [finding for finding in findings if finding]
     if len(wrong) > MOST_NAMED and not is_single_layer(problem.network):
@@ -335,11 +346,12 @@ def _compare(
     expected: Value,
     limit: float,
     slack: float = 0.0,
-    noise: float = 0.0,
+    noise: Deviation = NONE,
 ) -> str | None:
     """Returns the finding on a gradient, or None, and adds its error to the verdict. `slack` widens
-    the limit by up to MOST_SLACK, `noise` to its own size. A gradient of zeros may be missing, as
-    that of a recurrent weight in a single step."""
+    the limit by up to MOST_SLACK, `noise` to its own size; beyond SCALED, the
+    component along the right gradient may differ by its own noise only. A gradient of zeros may be
+    missing, as that of a recurrent weight in a single step."""
     if actual is None and not oracle.whole(expected).any():
         return None
     if actual is None:
@@ -348,12 +360,19 @@ def _compare(
     if actual.shape != expected.shape:
         return f"the gradient of the {name} has shape {actual.shape}, not {expected.shape}"
     actual, expected = comparable(actual, expected)
+    most_apart = inf  # of the factor along the right one from 1
     if size := float(np.linalg.norm(expected)):
-        wider = max(limit + min(slack / size, MOST_SLACK), noise / size)
+        wider = limit + min(slack / size, MOST_SLACK)
+        if noise.error / size > max(wider, SCALED):
+            most_apart = max(wider, noise.scale)
+        wider = max(wider, noise.error / size)
         if wider > limit:
             limit, verdict.allowed[key] = wider, max(verdict.allowed.get(key, 0.0), wider)
     error, fault = _difference(actual, expected, limit)
     verdict.errors[key] = max(verdict.errors.get(key, 0.0), error)
+    scale = scale_of(actual, expected)
+    if not fault and abs(scale - 1) > most_apart:
+        fault = f"is {scale:.3g} times the right one, with noise (allowed 1 ± {most_apart:.1e})"
     return f"the gradient of the {name} {fault}" if fault else None
 
 
@@ -365,7 +384,7 @@ def _difference(actual: np.ndarray, expected: np.ndarray, limit: float) -> tuple
         return error, None
     if not np.isfinite(actual).all():
         return error, "is not finite"
-    factor = float(np.vdot(actual, expected) / max(np.vdot(expected, expected), 1e-300))
+    factor = scale_of(actual, expected)
     is_scaled = np.linalg.norm(actual - factor * expected) <= limit * size
     fault = (
         "is zero"

@@ -1,5 +1,5 @@
-"""Estimates how far right gradients in float32 may be from the oracle's: by runs of the oracle in
-float32 on the framework's spikes, each rounded at random.
+"""Estimates how far right gradients may be from the oracle's: by runs of the oracle in the
+arithmetic of the case's precision on the framework's spikes, each rounded at random.
 
 Unlike a limit from sizes, this sees sums that cancel, steep surrogates and gradients of few
 numbers. Of 15,000 gradients of plain loops in torch, with all resets and surrogates and slopes up
@@ -7,6 +7,7 @@ to 100, the farthest was 2.8 times as far as the runs.
 """
 
 from collections.abc import Callable
+from dataclasses import astuple, dataclass
 from math import isfinite, prod
 
 import numpy as np
@@ -15,14 +16,26 @@ from ..core.contract import Parameters
 from ..core.network import INPUT, Network
 from . import oracle
 from .layers import Value, comparable
-from .rounding import RandomFloat32
+from .rounding import random_arithmetic
 
-Noise = dict[tuple[str, str], float]
-"""Largest L2 errors of right gradients, by node and parameter, and (INPUT, "input")."""
+
+@dataclass(frozen=True)
+class Deviation:
+    """Distance of a gradient from the right one: the L2 norm of the difference, and the factor of
+    the gradient along the right one less 1."""
+
+    error: float
+    scale: float
+
+
+Noise = dict[tuple[str, str], Deviation]
+"""Largest deviations of right gradients, by node and parameter, and (INPUT, "input")."""
+NONE = Deviation(0.0, 0.0)
 WIDENED = 4
 """Factor from the root mean square error of the runs to the largest error of a right gradient."""
-RUNS, RUNS_OF_MANY, MANY = 8, 3, 2**20
-"""Number of runs, and of runs of networks with MANY values: their errors vary less."""
+RUNS_OF_FEW, FEW, RUNS, RUNS_OF_MANY, MANY = 32, 2**13, 8, 3, 2**20
+"""Numbers of runs of networks with less than FEW values, less than MANY, and more: errors of many
+values vary less."""
 
 
 def noise_of(
@@ -32,20 +45,29 @@ def noise_of(
     spikes: oracle.Spikes,
     upstream: Callable[[oracle.Run], np.ndarray],
     expected: oracle.Expected,
+    precision: str = "fp32",
 ) -> Noise:
     """Returns the noise of gradients on these inputs and spikes, 0 where a run overflows.
     `upstream` gives the gradient of the loss by the output of a run, `expected` are the oracle's
     gradients."""
     values = sum(prod(shape) for shape in network.shapes.values()) * x.shape[0] * x.shape[1]
-    arithmetic = RandomFloat32(np.random.default_rng(0))
-    right, squares = _by_place(expected), list[dict[tuple[str, str], float]]()
+    arithmetic = random_arithmetic(np.random.default_rng(0), precision)
+    right, runs = _by_place(expected), list[dict[tuple[str, str], Deviation]]()
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(RUNS if values < MANY else RUNS_OF_MANY):
+        for _ in range(RUNS_OF_FEW if values < FEW else RUNS if values < MANY else RUNS_OF_MANY):
             run = oracle.forward(network, parameters, x, spikes, arithmetic=arithmetic)
             inexact = _by_place(oracle.backward(network, run, upstream(run)))
-            squares.append({place: _apart(inexact[place], right[place]) ** 2 for place in right})
-    means = {place: float(np.mean([each[place] for each in squares])) for place in right}
-    return {place: WIDENED * mean**0.5 if isfinite(mean) else 0.0 for place, mean in means.items()}
+            runs.append({place: _deviation(inexact[place], right[place]) for place in right})
+        return {place: _widened([run[place] for run in runs]) for place in right}
+
+
+def _widened(deviations: list[Deviation]) -> Deviation:
+    """Returns WIDENED times the root mean square of deviations, none where a run overflows."""
+    error, scale = (
+        WIDENED * float(np.mean(np.square(values))) ** 0.5
+        for values in zip(*map(astuple, deviations), strict=True)
+    )
+    return Deviation(error, scale) if isfinite(error) else NONE
 
 
 def _by_place(gradients: oracle.Expected) -> dict[tuple[str, str], Value]:
@@ -56,6 +78,12 @@ def _by_place(gradients: oracle.Expected) -> dict[tuple[str, str], Value]:
     return {**places, (INPUT, "input"): by_input}
 
 
-def _apart(inexact: Value, right: Value) -> float:
+def _deviation(inexact: Value, right: Value) -> Deviation:
     first, second = comparable(inexact, right)
-    return float(np.linalg.norm(first - second))
+    return Deviation(float(np.linalg.norm(first - second)), scale_of(first, second) - 1)
+
+
+def scale_of(actual: np.ndarray, right: np.ndarray) -> float:
+    """Returns the factor by which `actual` is along `right`: their product by that of `right` with
+    itself."""
+    return float(np.vdot(actual, right) / max(np.vdot(right, right), 1e-300))

@@ -34,7 +34,7 @@ class Run:
     from `parameters` and the spikes `forced` for gradients. `wider`: the widening, by neuron, of a
     surrogate's window that ends abruptly. `spread`: by neuron, the L2 norm of the terms of its
     learned decay's gradient, set by `backward`. `arithmetic`: not exact in a run that shows what
-    float32 can do."""
+    a precision can do."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
@@ -206,7 +206,8 @@ def _neuron(
     given = None if spikes is None else spikes.astype(x.dtype)
     decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else spec.decay
     decay = result.arithmetic.number(float(decay))
-    v, expected = run(spec, result.arithmetic.array(x), given, recurrent, contrary, decay)
+    arithmetic = result.arithmetic
+    v, expected = run(spec, arithmetic.array(x), given, recurrent, contrary, decay, arithmetic)
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = (
         v,
@@ -216,8 +217,18 @@ def _neuron(
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
         slope = slope_of(spec, v, result.wider.get(node.name, 0.0))
-        slope = result.arithmetic.slope(spec, slope)
-        gradient = run_backward(spec, v, s, gradient, recurrent, by_potentials, slope, decay=decay)
+        slope = arithmetic.slope(spec, slope)
+        gradient = run_backward(
+            spec,
+            v,
+            s,
+            gradient,
+            recurrent,
+            by_potentials,
+            slope,
+            decay=decay,
+            arithmetic=arithmetic,
+        )
         by_own: dict[str, np.ndarray] = {}
         if recurrent is not None:
             by_own["recurrent"] = np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))

@@ -38,7 +38,8 @@ class Problem:
     """A network with float32 arrays: parameters by node and name, inputs (T, B, *features),
     upstream of the output's shape. `input_grad`: the gradient of the input is required. With a
     `loss`, upstream are its labels (B,) instead; an `optimizer` moves the parameters in a step.
-    `statistics` are the running ones of an inference; training starts at mean 0 and variance 1."""
+    `statistics` are the running ones of an inference; training starts at mean 0 and variance 1.
+    `precision`: that of the framework, to which all arrays are rounded."""
 
     network: Network
     parameters: Parameters
@@ -49,6 +50,7 @@ class Problem:
     loss: str | None = None
     optimizer: str | None = None
     statistics: Statistics = field(default_factory=dict)
+    precision: str = "fp32"
 
     @property
     def last(self) -> str:
@@ -107,16 +109,17 @@ def alone(
     }
     parameters = {neuron: decay} if decay else {}
     if linear is None:
-        return Problem(
-            Network((len(rows),), (simple,)), parameters, x[:, :, rows], other[:, :, rows], upstream
-        )
+        one = Network((len(rows),), (simple,))
+        x, other = x[:, :, rows], other[:, :, rows]
+        return Problem(one, parameters, x, other, upstream, precision=problem.precision)
     parameters = {
         linear.name: {name: array[rows] for name, array in problem.parameters[linear.name].items()},
         **parameters,
     }
     cut = replace(linear, inputs=(INPUT,), options={**linear.options, "outputs": len(rows)})
     nodes = (cut, replace(simple, inputs=(linear.name,)))
-    return Problem(Network(x.shape[2:], nodes), parameters, x, other, upstream)
+    one = Network(x.shape[2:], nodes)
+    return Problem(one, parameters, x, other, upstream, precision=problem.precision)
 
 
 def is_chain(network: Network) -> bool:
@@ -185,7 +188,15 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
         upstream = random.integers(0, shape[-1], case.batch)
     first, second = (round_to(x, precision) for x in inputs)
     return Problem(
-        network, parameters, first, second, upstream, case.input_grad, case.loss, case.optimizer
+        network,
+        parameters,
+        first,
+        second,
+        upstream,
+        case.input_grad,
+        case.loss,
+        case.optimizer,
+        precision=precision,
     )
 
 

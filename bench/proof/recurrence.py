@@ -17,10 +17,11 @@ from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.kernels.surrogates import derivative
 
 from ..core.case import Native
+from .rounding import EXACT, Exact
 
 ABRUPT = "rectangle"
 """The surrogate that jumps: at its edges rounding decides about a gradient."""
-EXACT = 1e-13
+ON_EDGE = 1e-13
 """Distance from an edge within which exact potentials count as lying on it."""
 
 
@@ -51,7 +52,7 @@ def contrary_to(spec: NeuronSpec, v: np.ndarray, within: float) -> np.ndarray:
     return np.where(from_threshold(spec, v) <= within, other, fires(spec, v))
 
 
-def synaptic(spec: NeuronSpec, currents: np.ndarray) -> np.ndarray:
+def synaptic(spec: NeuronSpec, currents: np.ndarray, arithmetic: Exact = EXACT) -> np.ndarray:
     """Returns the synaptic current i (T, …) from rest, or the currents themselves without a
     synapse. Maps a gradient by i, reversed in time, to the gradient by the currents, likewise
     reversed."""
@@ -59,7 +60,7 @@ def synaptic(spec: NeuronSpec, currents: np.ndarray) -> np.ndarray:
         return currents
     i = currents.copy()
     for t in range(1, len(i)):
-        i[t] += spec.current_decay * i[t - 1]
+        i[t] = arithmetic.step(i[t] + spec.current_decay * i[t - 1])
     return i
 
 
@@ -87,21 +88,24 @@ def run(
     recurrent: np.ndarray | None = None,
     contrary: float | None = None,
     decay: float | None = None,
+    arithmetic: Exact = EXACT,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns potentials before the spike and the spikes they call for, each (T, …), from rest,
     for float64 currents (T, …). With `spikes` (T, …) the neuron is forced on them. `recurrent`
     (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N). `contrary`: decisions no further
     than this from a threshold are inverted. `decay`: a learned decay instead of the
-    specification's."""
-    currents, decay = synaptic(spec, currents), spec.decay if decay is None else decay
+    specification's. `arithmetic`: not exact in a run that shows what a precision can do."""
+    currents = synaptic(spec, currents, arithmetic)
+    decay = spec.decay if decay is None else decay
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after, a = np.zeros_like(currents[0]), np.zeros_like(currents[0])
     for t, current in enumerate(currents):
-        v[t] = decay * after + current
+        v[t] = arithmetic.step(decay * after) + current
         if recurrent is not None and t:
             v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
         if spec.adaptation:
             v[t] -= a
+        v[t] = arithmetic.step(v[t])
         expected[t] = fires(spec, v[t]) if contrary is None else contrary_to(spec, v[t], contrary)
         s = expected[t] if spikes is None else spikes[t]
         after = after_reset(spec, v[t], s, a)
@@ -138,7 +142,7 @@ def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
     slope: np.ndarray = derivative(spec, np)(v - spec.threshold)
     if spec.surrogate == ABRUPT and wider:
         beyond = np.abs(v - spec.threshold) - 0.5 / spec.slope
-        return np.where(np.abs(beyond) < EXACT, slope, spec.slope * (beyond < wider))
+        return np.where(np.abs(beyond) < ON_EDGE, slope, spec.slope * (beyond < wider))
     return slope
 
 
@@ -165,6 +169,7 @@ def run_backward(
     slope: np.ndarray | None = None,
     passing: Passing = ONCE,
     decay: float | None = None,
+    arithmetic: Exact = EXACT,
 ) -> np.ndarray:
     """Returns the gradient by the currents (T, …), from the potentials and spikes of a run and the
     upstream gradient (T, …) of its spikes; `decay` as in `run`.
@@ -193,8 +198,9 @@ def run_backward(
             by_spike = by_spike + passing.to_threshold * spec.adaptation * by_a
         if recurrent is not None and t + 1 < len(v):
             by_spike = by_spike + gradient[t + 1] @ recurrent
-        through_spike = (by_spike + carried * (passing.reset * by_s)) * slope[t]
-        gradient[t] = through_spike + carried * by_v
+        by_spike = arithmetic.step(by_spike + carried * (passing.reset * by_s))
+        through_spike = arithmetic.step(by_spike * slope[t])
+        gradient[t] = arithmetic.step(through_spike + carried * by_v)
         if spec.adaptation:
             in_reset = (
                 spec.subtracted / spec.threshold * spikes[t]
@@ -208,8 +214,8 @@ def run_backward(
             )
         if by_potentials:
             gradient[t] += upstream[t]
-        carried = decay * gradient[t]
-    return synaptic(spec, gradient[::-1])[::-1]
+        carried = arithmetic.step(decay * gradient[t])
+    return synaptic(spec, gradient[::-1], arithmetic)[::-1]
 
 
 def growth(spec: NeuronSpec, currents: np.ndarray, recurrent: np.ndarray) -> float:

@@ -2,6 +2,7 @@
 only."""
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
@@ -47,10 +48,17 @@ class Exact:
     def number(self, number: float) -> float:
         return number
 
+    def step(self, array: np.ndarray) -> np.ndarray:
+        """Rounds a result of one time step."""
+        return array
+
 
 EXACT = Exact()
 SMALLEST = 2.0**-126
 """Smallest normal number of float32; smaller ones may be computed as zero."""
+LARGEST_FP16 = 65504.0
+SHORT = {"bf16": "bf16", "amp-bf16": "bf16", "fp16": "fp16"}
+"""The format of potentials by precision, where it is shorter than float32."""
 
 
 @dataclass
@@ -60,6 +68,7 @@ class RandomFloat32(Exact):
 
     random: np.random.Generator
     dtype: type = np.float32
+    bit: float = last_bit("fp32")
 
     def array(self, array: np.ndarray) -> np.ndarray:
         return self._changed(array, np.abs(array))
@@ -71,8 +80,50 @@ class RandomFloat32(Exact):
         return self._changed(slope, slope + np.float32(height))
 
     def number(self, number: float) -> float:
-        return number * (1 + last_bit("fp32") * self.random.uniform(-1, 1))
+        return number * (1 + self.bit * self.random.uniform(-1, 1))
 
     def _changed(self, array: np.ndarray, size: np.ndarray) -> np.ndarray:
         share = 2 * self.random.random(array.shape, np.float32) - 1
-        return array + share * (np.float32(last_bit("fp32")) * size + np.float32(SMALLEST))
+        return array + share * (np.float32(self.bit) * size + np.float32(SMALLEST))
+
+
+class RandomShort(RandomFloat32):
+    """A short format, in which every result is one of its two neighbours, the nearer one with the
+    higher probability (stochastic rounding), and which knows a number as it is or rounded. Numbers
+    of the format stay. Products are summed in float32, as frameworks do."""
+
+    def __init__(self, random: np.random.Generator, precision: str) -> None:
+        self.format = SHORT[precision]
+        super().__init__(random, bit=last_bit(self.format))
+
+    def array(self, array: np.ndarray) -> np.ndarray:
+        array = array.astype(np.float32)
+        power = (array.view(np.uint32) & np.uint32(0x7F800000)).view(np.float32)
+        if self.format == "fp16":
+            power = np.maximum(power, np.float32(2.0**-14))  # below it, steps are no longer smaller
+        share = 2 * self.random.random(array.shape, np.float32) - 1
+        return round_to(array + share * (np.float32(self.bit) * power), self.format)
+
+    step = array
+
+    def slope(self, spec: NeuronSpec, slope: np.ndarray) -> np.ndarray:
+        """Rounds derivatives of the neuron's spikes, whose exponents were rounded before, and
+        differences of two numbers as these. In fp16 the square under a small one overflows."""
+        heights = {"sigmoid": spec.slope / 4, "exponential": spec.slope / 2}
+        peak = heights.get(spec.surrogate, 1.0)
+        exponent = log(peak) - np.log(np.maximum(slope, np.float32(SMALLEST)))
+        height = peak if spec.surrogate in ("sigmoid", "triangle") else 0.0
+        changed = self._changed(
+            slope, slope * (2 + exponent.clip(0)) + np.float32(height) * (slope > 0)
+        )
+        if self.format == "fp16" and spec.surrogate in ("superspike", "atan"):
+            changed *= slope > 1 / LARGEST_FP16
+        return changed
+
+    def number(self, number: float) -> float:
+        rounded = float(round_to(np.array([number]), self.format)[0])
+        return number + self.random.random() * (rounded - number)
+
+
+def random_arithmetic(random: np.random.Generator, precision: str) -> RandomFloat32:
+    return RandomShort(random, precision) if precision in SHORT else RandomFloat32(random)

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnbench.proof.rounding import round_to
+from snnbench.proof.rounding import random_arithmetic, round_to
 
 TYPES = {"bf16": torch.bfloat16, "amp-bf16": torch.bfloat16, "fp16": torch.float16}
 SPECIAL = np.array(
@@ -93,3 +93,29 @@ def test_the_argument_is_not_written_to_and_need_not_be_contiguous():
     array = np.full((4, 6), 1.0001, dtype=np.float32)
     assert_same_numbers(round_to(array[:, ::2], "bf16"), np.ones((4, 3), np.float32))
     assert (array == np.float32(1.0001)).all()
+
+
+@pytest.mark.parametrize("precision", TYPES)
+def test_random_rounding_gives_a_neighbour_the_nearer_the_likelier(precision):
+    arithmetic = random_arithmetic(np.random.default_rng(1), precision)
+    unit = 2.0 ** -{"fp16": 10}.get(precision, 7)
+    array = np.full(4001, -4 * (1 + 0.25 * unit), np.float32)
+    rounded = arithmetic.array(array) / -4
+    assert set(rounded.tolist()) == {1.0, 1 + unit}
+    assert (rounded > 1).mean() == pytest.approx(0.25, abs=0.03)
+    exact = round_to(np.random.default_rng(2).standard_normal(99).astype(np.float32), precision)
+    assert_same_numbers(arithmetic.array(exact), exact)
+
+
+def test_random_rounding_knows_the_subnormal_numbers_of_fp16():
+    arithmetic = random_arithmetic(np.random.default_rng(1), "fp16")
+    tiny = np.full(4001, 2.0**-26, np.float32)
+    assert set(arithmetic.array(tiny).tolist()) == {0.0, 2.0**-24}
+    assert arithmetic.array(tiny).mean() == pytest.approx(2.0**-26, rel=0.2)
+
+
+def test_a_number_is_known_as_it_is_or_rounded_or_between():
+    arithmetic = random_arithmetic(np.random.default_rng(1), "bf16")
+    numbers = [arithmetic.number(0.99) for _ in range(99)]
+    assert min(numbers) >= 0.98828125 and max(numbers) <= 0.99 and len(set(numbers)) == 99
+    assert arithmetic.number(0.9375) == 0.9375
