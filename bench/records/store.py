@@ -4,7 +4,7 @@ import gc
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -117,7 +117,8 @@ class ResultFolder:
             if self.path.exists() and not self.path.is_dir():
                 raise ConfigError(f"{self}: cannot be a result folder: it is a file")
             for part in self.path.parts:
-                Path(part).exists()  # raises OSError for a name that is too long
+                with suppress(FileNotFoundError):
+                    os.lstat(part)  # raises OSError for a name that is too long
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"{self}: cannot be a result folder: {error.strerror}") from None
