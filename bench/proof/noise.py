@@ -16,7 +16,7 @@ from ..core.contract import Parameters
 from ..core.network import INPUT, Network
 from . import oracle
 from .layers import Value, comparable
-from .rounding import random_arithmetic
+from .rounding import SHORT, random_arithmetic
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,17 @@ def noise_of(
             run = oracle.forward(network, parameters, x, spikes, arithmetic=arithmetic)
             inexact = _by_place(oracle.backward(network, run, upstream(run)))
             runs.append({place: _deviation(inexact[place], right[place]) for place in right})
-        return {place: _widened([run[place] for run in runs]) for place in right}
+        short = precision in SHORT
+        return {place: _widened([run[place] for run in runs], short) for place in right}
 
 
-def _widened(deviations: list[Deviation]) -> Deviation:
-    """Returns WIDENED times the root mean square of deviations, none where a run overflows."""
-    error, scale = (
-        WIDENED * float(np.mean(np.square(values))) ** 0.5
-        for values in zip(*map(astuple, deviations), strict=True)
-    )
+def _widened(deviations: list[Deviation], short: bool) -> Deviation:
+    """Returns WIDENED times the root mean square of deviations, none where a run overflows. In a
+    short format, where runs of gradients of many numbers are equally far, it is less."""
+    errors, scales = np.transpose([astuple(each) for each in deviations])
+    error, scale = (WIDENED * float(np.mean(each**2)) ** 0.5 for each in (errors, scales))
+    if short:
+        error = min(error, 2 * float(errors.mean()) + 6 * float(errors.std()))
     return Deviation(error, scale) if isfinite(error) else NONE
 
 

@@ -80,3 +80,14 @@ def test_a_potential_that_a_format_cannot_tell_from_the_threshold_may_fire(
     call.problem.input = np.full((1, 3, 2), potential, np.float32)
     call.spikes["neuron1"] = np.ones((1, 3, 2), np.float32)
     assert call.verdict(gradients=False).passed is passes
+
+
+@pytest.mark.parametrize("reset", ["soft", "hard", "none"])
+def test_rounding_hardly_widens_the_limit_of_many_numbers_and_a_flat_surrogate(reset):
+    spec = NeuronSpec(reset)
+    call = Right(Case("any", neuron=spec, neurons=97, precision="bf16", **ODD))
+    random = np.random.default_rng(3)
+    weight = call.gradients.parameters["linear1"]["weight"]
+    noise = random.standard_normal(weight.shape, np.float32)
+    weight += 0.08 * noise * np.linalg.norm(weight) / np.linalg.norm(noise)
+    assert "the gradient of the weight is off by 8.0e-02" in call.finding()
