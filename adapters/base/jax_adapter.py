@@ -54,7 +54,7 @@ class JaxAdapter(Adapter):
         if case.precision == "amp-bf16":
             return "JAX has no autocast; use bf16"
         reason = super().refuses(case, network)
-        recurrent = any(network.node(name).options["recurrent"] for name in network.neurons)
+        recurrent = network.has_neuron("recurrent")
         if reason is None and recurrent and type(self).step is JaxAdapter.step:
             return f"{self.name} is not offered here with a recurrent linear inside the time loop"
         return self._refuses_ranks(case, network) if reason is None and case.ranks else reason

@@ -173,7 +173,7 @@ class TorchAdapter(Adapter):
         return None
 
     def _refuses_shape(self, case: Case, network: Network) -> str | None:
-        if any(network.node(name).options["recurrent"] for name in network.neurons):
+        if network.has_neuron("recurrent"):
             if case.construction == "layers":
                 return f"{self.name}'s own layers are offered here without recurrent neurons"
             if self.has_trait("uncut", case):

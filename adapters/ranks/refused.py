@@ -25,7 +25,7 @@ def cannot_share(adapter: Adapter, case: Case, network: Network) -> str | None:
             f"{adapter.name}'s neurons in construction {case.construction!r} hand no state in and "
             "out: ranks cannot share their time steps"
         )
-    if any(network.node(neuron).options["potentials"] for neuron in network.neurons):
+    if network.has_neuron("potentials"):
         return "a neuron that hands out potentials is offered to ranks with all its time steps"
     if any(
         network.steps(node.inputs[0], 2) == 1

@@ -234,15 +234,9 @@ class Adapter(ABC):
     def _refuses_neuron(self, case: Case, network: Network) -> str | None:
         """Returns the reason why `network` cannot be computed with the neuron of `case`."""
         if case.spec.current_decay is not None and not self.has_trait("synaptic", case):
-            return (
-                f"{self.name}'s neurons are offered without a synaptic current "
-                f"in construction {case.construction!r}"
-            )
+            return self._offered_without("a synaptic current", case)
         if case.spec.adaptation is not None and not self.has_trait("adaptive", case):
-            return (
-                f"{self.name}'s neurons are offered without an adaptive threshold "
-                f"in construction {case.construction!r}"
-            )
+            return self._offered_without("an adaptive threshold", case)
         if case.spec.learned_decay and (wrong := self._refuses_learned(case, network)):
             return wrong
         reason = self.supports(case)
@@ -251,44 +245,38 @@ class Adapter(ABC):
                 f"{self.name}.supports must return None, or the reason why not as a text, "
                 f"not {reason!r}"
             )
-        if reason is None and case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
-            reason = "a hard reset after a count of spikes is not defined"
+        if reason is not None:
+            return reason
+        if case.spec.max_spikes > 1 and case.spec.reset.startswith("hard"):
+            return "a hard reset after a count of spikes is not defined"
         is_power_of_two = frexp(scale := self.scale_of(case))[0] == 0.5
-        if reason is None and case.precision != "fp32" and not is_power_of_two:
-            reason = (
+        if case.precision != "fp32" and not is_power_of_two:
+            return (
                 f"{self.name} scales its input by 1/{scale:.6g}; in {case.precision} only a power "
                 "of two can be undone exactly"
             )
-        options = [network.node(name).options for name in network.neurons]
-        if (
-            reason is None
-            and any(o["potentials"] for o in options)
-            and type(self).potentials is Adapter.potentials
-        ):
-            reason = f"{self.name} is not offered here with neurons that hand out potentials"
-        if reason is None and any(o["potentials"] and o["recurrent"] for o in options):
-            reason = "a recurrent neuron that hands out potentials is not offered"
-        if (
-            reason is None
-            and case.spec.current_decay is not None
-            and any(o["recurrent"] for o in options)
-        ):
-            reason = "a recurrent neuron with a synaptic current is not offered"
-        return reason
+        if network.has_neuron("potentials") and type(self).potentials is Adapter.potentials:
+            return f"{self.name} is not offered here with neurons that hand out potentials"
+        if network.has_neuron("potentials", "recurrent"):
+            return "a recurrent neuron that hands out potentials is not offered"
+        if case.spec.current_decay is not None and network.has_neuron("recurrent"):
+            return "a recurrent neuron with a synaptic current is not offered"
+        return None
+
+    def _offered_without(self, what: str, case: Case) -> str:
+        where = f"in construction {case.construction!r}"
+        return f"{self.name}'s neurons are offered without {what} {where}"
 
     def _refuses_learned(self, case: Case, network: Network) -> str | None:
         way = case.spec.learned_decay
         if way not in self.learned_decays or not self.has_trait("learning", case):
-            return (
-                f"{self.name}'s neurons are offered without a decay that is learned as {way!r} "
-                f"in construction {case.construction!r}"
-            )
+            return self._offered_without(f"a decay that is learned as {way!r}", case)
         if not (case.loss and case.optimizer):
             return (
                 "a decay is learned with a loss and an optimizer: "
                 "plain gradient descent would leave no decay"
             )
-        if any(network.node(name).options["recurrent"] for name in network.neurons):
+        if network.has_neuron("recurrent"):
             return "a recurrent neuron that learns its decay is not offered"
         return None
 
@@ -299,11 +287,7 @@ class Adapter(ABC):
             return f"a native neuron stands behind one Linear, as in construction {default!r}"
         if case.loss or case.optimizer:
             return "a native neuron is measured with a given gradient and plain gradient descent"
-        if any(
-            network.node(name).options[kind]
-            for name in network.neurons
-            for kind in ("recurrent", "potentials")
-        ):
+        if network.has_neuron("recurrent") or network.has_neuron("potentials"):
             return "a native neuron has no recurrent linear, and hands out spikes alone"
         return None
 

@@ -76,25 +76,23 @@ class Node:
 
     def __post_init__(self) -> None:
         if self.kind not in OPTIONS:
-            raise ValueError(
-                f"node {self.name}: there is no kind {self.kind!r} (there are {', '.join(OPTIONS)})"
-            )
+            raise self.fault(f"there is no kind {self.kind!r} (there are {', '.join(OPTIONS)})")
         known = OPTIONS[self.kind]
         for option in self.options:
             if option not in known:
-                raise ValueError(
-                    f"node {self.name}: {self.kind} has no option {option!r} "
-                    f"(it has {', '.join(known) or 'none'})"
+                raise self.fault(
+                    f"{self.kind} has no option {option!r} (it has {', '.join(known) or 'none'})"
                 )
         filled = {**known, **self.options}
         for option, value in filled.items():
             if value is REQUIRED:
-                raise ValueError(f"node {self.name}: {self.kind} needs the option {option!r}")
+                raise self.fault(f"{self.kind} needs the option {option!r}")
         if len(self.inputs) != (reads := 2 if self.kind == "add" else 1):
-            raise ValueError(
-                f"node {self.name}: {self.kind} reads {reads} nodes, not {len(self.inputs)}"
-            )
+            raise self.fault(f"{self.kind} reads {reads} nodes, not {len(self.inputs)}")
         object.__setattr__(self, "options", filled)
+
+    def fault(self, text: str) -> ValueError:
+        return ValueError(f"node {self.name}: {text}")
 
 
 @dataclass(frozen=True)
@@ -117,17 +115,13 @@ class Network:
         for node in self.nodes:
             for name in node.inputs:
                 if name not in seen:
-                    raise ValueError(
-                        f"node {node.name}: reads {name!r}, which does not stand before it"
-                    )
+                    raise node.fault(f"reads {name!r}, which does not stand before it")
             if node.name in seen:
-                raise ValueError(f"node {node.name}: the name stands twice")
+                raise node.fault("the name stands twice")
             seen.add(node.name)
             before = None if node.inputs[0] == INPUT else self.node(node.inputs[0])
             if node.kind == "norm" and before is not None and before.options.get("bias"):
-                raise ValueError(
-                    f"node {before.name}: has a bias in front of a norm; its gradient is exactly 0"
-                )
+                raise before.fault("has a bias in front of a norm; its gradient is exactly 0")
         self.shapes  # noqa: B018 raises for shapes that do not fit
         for name, arrays in self.given.items():
             expected = self.parameters.get(name, {})
@@ -167,6 +161,14 @@ class Network:
         """The different neurons in the order of the nodes, without native ones."""
         neurons = (self.node(name).options["neuron"] for name in self.neurons)
         return tuple(dict.fromkeys(neuron for neuron in neurons if isinstance(neuron, NeuronSpec)))
+
+    def has_neuron(self, *options: str) -> bool:
+        """Returns whether a neuron has all of these options, such as `recurrent`."""
+        return any(
+            all(node.options[option] for option in options)
+            for node in self.nodes
+            if node.kind == "neuron"
+        )
 
     @property
     def has_norms(self) -> bool:
@@ -253,28 +255,23 @@ def _shape(node: Node, inputs: list[Shape]) -> Shape:
     options, (first, *others) = node.options, inputs
     if node.kind == "linear":
         if len(first) != 1:
-            raise ValueError(
-                f"node {node.name}: linear reads features (N,), not {first}; "
-                "put a flatten before it"
-            )
+            raise node.fault(f"linear reads features (N,), not {first}; put a flatten before it")
         return (options["outputs"],)
     if node.kind in ("conv", "max_pool", "avg_pool"):
         if len(first) != 3:
-            raise ValueError(f"node {node.name}: {node.kind} reads features (C, H, W), not {first}")
+            raise node.fault(f"{node.kind} reads features (C, H, W), not {first}")
         channels = options.get("outputs", first[0])
         sides = [
             (side + 2 * options["padding"] - options["kernel"]) // options["stride"] + 1
             for side in first[1:]
         ]
         if min(sides) < 1:
-            raise ValueError(
-                f"node {node.name}: a kernel of {options['kernel']} does not fit into {first[1:]}"
-            )
+            raise node.fault(f"a kernel of {options['kernel']} does not fit into {first[1:]}")
         return (channels, *sides)
     if node.kind == "add" and first != others[0]:
-        raise ValueError(f"node {node.name}: cannot add {first} and {others[0]}")
+        raise node.fault(f"cannot add {first} and {others[0]}")
     if node.kind == "neuron" and options["recurrent"] and len(first) != 1:
-        raise ValueError(f"node {node.name}: a recurrent neuron reads features (N,), not {first}")
+        raise node.fault(f"a recurrent neuron reads features (N,), not {first}")
     return (prod(first),) if node.kind == "flatten" else first
 
 

@@ -38,7 +38,7 @@ def chain_of(graph: NirGraph) -> list[NirNode]:
     for node in graph.nodes.values():
         if node.type not in KNOWN:
             reason = WHY_NOT.get(node.type, f"the type {node.type} is not imported")
-            raise NetworkFault(f"node {node.name}: {reason}")
+            raise node.fault(f"{reason}")
     ends = {
         kind: [node.name for node in graph.nodes.values() if node.type == kind]
         for kind in ("Input", "Output")
@@ -73,6 +73,6 @@ def _check_edges(graph: NirGraph) -> None:
     chains = "only chains are imported, with every edge"
     for node in graph.nodes.values():
         if (count := inputs[node.name]) != (wanted := int(node.type != "Input")):
-            raise NetworkFault(f"node {node.name}: reads {count} nodes, not {wanted}; {chains}")
+            raise node.fault(f"reads {count} nodes, not {wanted}; {chains}")
         if (count := readers[node.name]) != (wanted := int(node.type != "Output")):
-            raise NetworkFault(f"node {node.name}: {count} nodes read it, not {wanted}; {chains}")
+            raise node.fault(f"{count} nodes read it, not {wanted}; {chains}")

@@ -35,6 +35,9 @@ class NirNode:
     type: str
     arrays: dict[str, np.ndarray]
 
+    def fault(self, text: str) -> NetworkFault:
+        return NetworkFault(f"node {self.name}: {text}")
+
 
 @dataclass(frozen=True)
 class NirGraph:

@@ -6,17 +6,16 @@ from typing import Any
 import numpy as np
 
 from ...core.network import Shape
-from ..network import NetworkFault
 from .file import NirNode
 
 
 def array(node: NirNode, name: str) -> np.ndarray:
     """Returns an array of finite numbers as float64."""
     if name not in node.arrays:
-        raise NetworkFault(f"node {node.name}: {node.type} lacks the array {name!r}")
+        raise node.fault(f"{node.type} lacks the array {name!r}")
     values = node.arrays[name]
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-        raise NetworkFault(f"node {node.name}: {name} must hold finite numbers")
+        raise node.fault(f"{name} must hold finite numbers")
     return values.astype(np.float64)
 
 
@@ -29,8 +28,8 @@ def over_features(node: NirNode, name: str, shape: Shape) -> np.ndarray:
     try:
         return np.array(np.broadcast_to(values, shape))
     except ValueError:
-        raise NetworkFault(
-            f"node {node.name}: {name} has shape {values.shape}, which {shape} features do not have"
+        raise node.fault(
+            f"{name} has shape {values.shape}, which {shape} features do not have"
         ) from None
 
 
@@ -38,9 +37,7 @@ def uniform(node: NirNode, name: str, shape: Shape) -> float:
     """Returns the number that is the same for all features."""
     values = over_features(node, name, shape)
     if np.any(values != values.flat[0]):
-        raise NetworkFault(
-            f"node {node.name}: {name} differs from neuron to neuron, which is not imported"
-        )
+        raise node.fault(f"{name} differs from neuron to neuron, which is not imported")
     return float(values.flat[0])
 
 
@@ -57,9 +54,7 @@ def input_shape(node: NirNode) -> Shape:
         or any(values != np.round(values))
         or max(sizes) > 1 << 24
     ):
-        raise NetworkFault(
-            f"node {node.name}: has the shape {values.tolist()}; features are (N,) or (C, H, W)"
-        )
+        raise node.fault(f"has the shape {values.tolist()}; features are (N,) or (C, H, W)")
     return sizes
 
 
@@ -67,18 +62,14 @@ def weights(node: NirNode, inputs: int, dimensions: int) -> tuple[np.ndarray, np
     """Returns the weight (outputs, inputs, …), and the bias or None."""
     weight = array(node, "weight")
     if weight.ndim != dimensions or weight.shape[1] != inputs or not weight.size:
-        raise NetworkFault(
-            f"node {node.name}: the weight has shape {weight.shape}, and it reads {inputs} features"
-        )
+        raise node.fault(f"the weight has shape {weight.shape}, and it reads {inputs} features")
     if "bias" not in node.arrays:
         if node.type == "Affine":
-            raise NetworkFault(f"node {node.name}: Affine lacks the array 'bias'")
+            raise node.fault("Affine lacks the array 'bias'")
         return weight, None
     bias = array(node, "bias")
     if bias.shape != weight.shape[:1]:
-        raise NetworkFault(
-            f"node {node.name}: the bias has shape {bias.shape}, not {weight.shape[:1]}"
-        )
+        raise node.fault(f"the bias has shape {bias.shape}, not {weight.shape[:1]}")
     return weight, bias
 
 
@@ -91,9 +82,8 @@ def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
     if text.dtype.kind in "US":
         padding = {"valid": 0, "same": kernel // 2}.get(str(text), -1)
         if padding < 0 or (str(text) == "same" and (stride != 1 or kernel % 2 == 0)):
-            raise NetworkFault(
-                f"node {node.name}: padding {str(text)!r} is imported for odd kernels "
-                "and a stride of 1 only"
+            raise node.fault(
+                f"padding {str(text)!r} is imported for odd kernels and a stride of 1 only"
             )
     else:
         padding = _square(node, "padding", least=0)
@@ -102,25 +92,20 @@ def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
 
 def check_convolution(node: NirNode, weight: np.ndarray) -> None:
     if weight.shape[2] != weight.shape[3]:
-        raise NetworkFault(
-            f"node {node.name}: a kernel of {weight.shape[2:]} is not imported, which is no square"
-        )
+        raise node.fault(f"a kernel of {weight.shape[2:]} is not imported, which is no square")
     if uniform(node, "groups", ()) != 1:
-        raise NetworkFault(f"node {node.name}: a convolution in groups is not imported")
+        raise node.fault("a convolution in groups is not imported")
     if _square(node, "dilation") != 1:
-        raise NetworkFault(f"node {node.name}: a dilated convolution is not imported")
+        raise node.fault("a dilated convolution is not imported")
 
 
 def _square(node: NirNode, name: str, least: int = 1) -> int:
     """Returns a number of pixels that is the same in height and width."""
     values = array(node, name).reshape(-1)
     if not 1 <= len(values) <= 2 or np.any(values != values[0]):
-        raise NetworkFault(
-            f"node {node.name}: {name} = {values.tolist()} is not imported, "
-            "which differs in height and width"
+        raise node.fault(
+            f"{name} = {values.tolist()} is not imported, which differs in height and width"
         )
     if values[0] != round(values[0]) or not least <= values[0] <= 1 << 16:
-        raise NetworkFault(
-            f"node {node.name}: {name} = {values[0]:g} must be a whole number of at least {least}"
-        )
+        raise node.fault(f"{name} = {values[0]:g} must be a whole number of at least {least}")
     return int(values[0])

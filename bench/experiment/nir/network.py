@@ -88,7 +88,7 @@ class _Builder:
         try:
             network = Network(self.input, (*self.nodes, added))
         except ValueError as error:
-            raise NetworkFault(f"node {node.name}: {str(error).partition(': ')[2]}") from None
+            raise node.fault(f"{str(error).partition(': ')[2]}") from None
         self.nodes.append(added)
         self.last, self.shape = name, network.shapes[name]
         return added
@@ -97,9 +97,7 @@ class _Builder:
         kind = KINDS[node.type]
         dimensions, features = (3, "(C, H, W)") if kind == "conv" else (1, "(N,)")
         if len(self.shape) != dimensions:
-            raise NetworkFault(
-                f"node {node.name}: {node.type} reads features {features}, not {self.shape}"
-            )
+            raise node.fault(f"{node.type} reads features {features}, not {self.shape}")
         weight, bias = weights(node, self.shape[0], dimensions + 1)
         if kind == "conv":
             check_convolution(node, weight)
@@ -122,13 +120,12 @@ class _Builder:
     def _pool(self, node: NirNode) -> None:
         options = window(node)
         if node.type == "AvgPool2d" and options["padding"]:
-            raise NetworkFault(
-                f"node {node.name}: NIR does not say whether a mean counts its padding; "
-                "it is not imported"
+            raise node.fault(
+                "NIR does not say whether a mean counts its padding; it is not imported"
             )
         if np.any(self.factor != self.factor.flat[0]):
-            raise NetworkFault(
-                f"node {node.name}: a Scale that is not the same everywhere stands before it, "
+            raise node.fault(
+                "a Scale that is not the same everywhere stands before it, "
                 "which no weights can take"
             )
         self.factor = (
@@ -139,12 +136,10 @@ class _Builder:
     def _neuron(self, node: NirNode) -> None:
         cuba, unit = node.type == "CubaLIF", self.table.gain == "unit"
         if "v_reset" in node.arrays and np.any(array(node, "v_reset") != 0):
-            raise NetworkFault(
-                f"node {node.name}: resets to v_reset, which is not 0; that is not imported"
-            )
+            raise node.fault("resets to v_reset, which is not 0; that is not imported")
         threshold, r = (over_features(node, name, self.shape) for name in ("v_threshold", "r"))
         if np.any(threshold <= 0):
-            raise NetworkFault(f"node {node.name}: v_threshold must be positive")
+            raise node.fault("v_threshold must be positive")
         decay = 1.0 if node.type == "IF" else self._decay(node, "tau_mem" if cuba else "tau")
         synapse = self._decay(node, "tau_syn") if cuba else None
         leak = self.table.dt or 1.0 if node.type == "IF" else 1 - decay
@@ -156,11 +151,9 @@ class _Builder:
             over_features(node, "v_leak", self.shape) if node.type != "IF" else np.zeros(self.shape)
         )
         if cuba and np.any(resting != 0):
-            raise NetworkFault(
-                f"node {node.name}: v_leak is not 0, which no bias before a synapse stands for"
-            )
+            raise node.fault("v_leak is not 0, which no bias before a synapse stands for")
         if np.any(self.factor * gain == 0):
-            raise NetworkFault(f"node {node.name}: r or w_in is 0, so that it never has a current")
+            raise node.fault("r or w_in is 0, so that it never has a current")
         self._into_weights(node.name, self.factor * gain / threshold, leak * resting / threshold)
         spec = replace(self.table.neuron, decay=decay, current_decay=synapse)
         self._append(node, "neuron", {"neuron": NeuronSpec(**spec.as_dict())})
@@ -171,13 +164,13 @@ class _Builder:
         it."""
         tau, dt = uniform(node, name, self.shape), self.table.dt or 1.0
         if tau <= 0:
-            raise NetworkFault(f"node {node.name}: {name} = {tau:g} must be positive")
+            raise node.fault(f"{name} = {tau:g} must be positive")
         decay = exp(-dt / tau) if self.table.decay == "exact" else 1 - dt / tau
         rounded = float(str(np.float32(decay)))
         if not 0 < rounded < 1:
             fits = "below" if rounded >= 1 else "above"
-            raise NetworkFault(
-                f"node {node.name}: with dt = {dt:g} a {name} of {tau:g} gives the decay "
+            raise node.fault(
+                f"with dt = {dt:g} a {name} of {tau:g} gives the decay "
                 f"{rounded:g}, which must be {fits} {int(rounded >= 1)}: "
                 f"is dt in the unit of {name}?"
             )
