@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -108,45 +109,28 @@ class Block:
                         self.left_out += waiting
                         break
                     planned = waiting.pop(0)
-                    action = "starting" if self.number else "proving"
-                    self.on_progress(f"block {self.number + 1}: {action} {full_name(planned.case)}")
-                    self.note([planned])
-                    limit = self.budget.longest_start(slots, self.further)
-                    member = self._start(planned, judge, limit)
-                    if member is None:
+                    started = self._start(planned, judge, slots)
+                    if started is None:
                         self.left_out.append(planned)
-                        continue
-                    if isinstance(member, EndedCase):
-                        if (
-                            live
-                            and live.members
-                            and ran_out is not None
-                            and member.folded["status"] in RAN_OUT
-                        ):
-                            ran_out.append(planned)
-                        else:
-                            member.monitor = {"load_average": load_average()}
-                            yield self._finish(member)
-                        continue
-                    if live is None:
-                        measure = self.launcher.measure
-                        if self.number:  # a case that stayed in the first block is in all
-                            measure = measure.model_copy(update={"leave_beyond": None})
-                        live = LiveSet(
-                            measure,
-                            monitor,
-                            judge,
-                            self.launcher.canary,
-                            self.on_progress,
-                            meter_of(self.device),
-                            self._holds_pass,
-                        )
-                        waiting += together  # cases with times are timed again next to new ones
-                    live.members.append(member)
-                    room.note()
-                    if waiting and not room.for_one_more:
-                        self._time(live)
-                        ended += [self._end(live, member) for member in live.all_but_the_fastest()]
+                    elif isinstance(started, Member):
+                        if live is None:
+                            live = self._live_set(monitor, judge)
+                            waiting += together  # cases with times are timed again next to new ones
+                        live.members.append(started)
+                        room.note()
+                        if waiting and not room.for_one_more:
+                            self._time(live)
+                            ended += [self._end(live, each) for each in live.all_but_the_fastest()]
+                    elif (
+                        live
+                        and live.members
+                        and ran_out is not None
+                        and started.folded["status"] in RAN_OUT
+                    ):
+                        ran_out.append(planned)
+                    else:
+                        started.monitor = {"load_average": load_average()}
+                        yield self._finish(started)
                 if live:
                     self._time(live)
                     ended += [self._end(live, member) for member in list(live.members)]
@@ -162,8 +146,19 @@ class Block:
             case.monitor = {**monitor.facts, "canary": live.canary_seconds if live else {}}
             yield self._finish(case)
 
-    def _holds_pass(self, number: int, slots: list[float]) -> bool:
-        return self.budget.holds_pass(number, slots, self.further)
+    def _live_set(self, monitor: Monitor, judge: Judge) -> LiveSet:
+        measure = self.launcher.measure
+        if self.number:  # a case that stayed in the first block is in all
+            measure = measure.model_copy(update={"leave_beyond": None})
+        return LiveSet(
+            measure,
+            monitor,
+            judge,
+            self.launcher.canary,
+            self.on_progress,
+            meter_of(self.device),
+            partial(self.budget.holds_pass, further=self.further),
+        )
 
     def _time(self, live: LiveSet) -> None:
         self.note([member.planned for member in live.members])
@@ -174,10 +169,14 @@ class Block:
         return ended
 
     def _start(
-        self, planned: PlannedCase, judge: Judge, limit: float
+        self, planned: PlannedCase, judge: Judge, slots: list[float]
     ) -> "Member | EndedCase | None":
-        """Starts and proves a case; returns a member that waits for orders, or the case's end; None
-        if it took more than `limit` seconds, which are fewer than its timeout."""
+        """Starts and proves a case next to workers with `slots`; returns a member that waits for
+        orders, or the case's end; None if it took longer than the budget allows."""
+        action = "starting" if self.number else "proving"
+        self.on_progress(f"block {self.number + 1}: {action} {full_name(planned.case)}")
+        self.note([planned])
+        limit = self.budget.longest_start(slots, self.further)
         began = self.budget.clock()
         started = datetime.now(UTC)
         if planned not in self.unfinished:
@@ -189,9 +188,8 @@ class Block:
         try:
             worker = self.launcher.start(planned, self.number, material, limit)
         except CannotStart as error:
-            return EndedCase(
-                planned, started, verdict(outcome := not_started(error), self.device), outcome
-            )
+            outcome = not_started(error)
+            return EndedCase(planned, started, verdict(outcome, self.device), outcome)
         events: list[dict[str, Any]] = []
         try:
             answer = worker.answer()
@@ -199,11 +197,10 @@ class Block:
                 events = judge.prove(worker, planned.case, material, answer)
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
+                ranked = self.launcher.measure.ranked(planned.case.workload)
+                facts = planned, started, worker, material, events, ranked, answer["ready"]
                 with suppress(ValueError):
-                    ranked = self.launcher.measure.ranked(planned.case.workload)
-                    member = Member.ready(
-                        planned, started, worker, material, events, ranked, answer["ready"]
-                    )
+                    member = Member.ready(*facts)
                     self.budget.note_start(self.budget.clock() - began)
                     return member
                 events.append(senseless("how it warmed up"))
