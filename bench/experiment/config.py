@@ -11,7 +11,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PrivateAttr,
@@ -89,8 +88,8 @@ Neuron = Annotated[
 ]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+class _Table(BaseModel, extra="forbid", arbitrary_types_allowed=True):
+    pass
 
 
 def _axis(default: Any, description: str | None = None) -> Any:

@@ -7,7 +7,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationInfo,
     model_validator,
@@ -36,11 +35,9 @@ def _with_ranked(phases: list[str], info: ValidationInfo) -> list[str]:
     return phases
 
 
-class Measure(BaseModel):
+class Measure(BaseModel, extra="forbid"):
     """Measurement of a comparison group: its cases are alive together and timed in slots, pass by
     pass, block after block."""
-
-    model_config = ConfigDict(extra="forbid")
 
     blocks: Annotated[
         Blocks, Field(description="sets of fresh processes that every case is timed in")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
 
 from snnbench.kernels.spec import LARGEST, NEURONS, SURROGATES, NeuronSpec
 
@@ -37,10 +37,8 @@ class NetworkFault(ValueError):
     """A file gives no network; the text continues a sentence that begins with the file's name."""
 
 
-class NetworkTable(BaseModel):
+class NetworkTable(BaseModel, extra="forbid"):
     """One network: a NIR file, or a Python function without arguments that returns a `Network`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     nir: Annotated[
         str | None, Field(min_length=1, description="a NIR file, relative to the config")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ..common.files import cache_folder, exclusive, write_atomically
 
@@ -20,8 +20,7 @@ Rates = dict[str, dict[str, Annotated[float, Field(gt=0, lt=MOST)]]]
 """Per second, by kind (`copy_bytes_per_s`, `matmul_flops_per_s`) and size or number format."""
 
 
-class _RatesFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _RatesFile(BaseModel, extra="forbid"):
     version: Literal[1] = 1
     machine: str
     rates: dict[str, Rates] = {}

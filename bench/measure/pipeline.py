@@ -48,19 +48,6 @@ class Terms:
         )
 
 
-def simulated(terms: Terms, ranks: int) -> float:
-    """Simulates the same as events: every rank computes its part of every layer, and waits for
-    the state of the rank before."""
-    spatial = (terms.whole / terms.layers - terms.neurons) / ranks
-    free = [0.0] * ranks
-    for _ in range(terms.layers):
-        state_there = 0.0
-        for rank in range(ranks):
-            free[rank] = max(free[rank] + spatial, state_there) + terms.neurons / ranks
-            state_there = free[rank] + terms.handover
-    return max(free) + (terms.reduction if ranks > 1 else 0.0)
-
-
 @dataclass(frozen=True)
 class Prediction:
     """Predictions from the quartiles of the terms: the middle, the unfavourable and the

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     TypeAdapter,
     ValidationError,
@@ -79,8 +78,8 @@ def _typed(written: bytes) -> tuple[Case, str]:
     return case, case.id
 
 
-class _StrictRecord(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+class _StrictRecord(BaseModel, extra="forbid", strict=True, populate_by_name=True):
+    pass
 
 
 class Slot(_StrictRecord):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from ..schema import Count, Name, read_as
 from .record import Record
@@ -23,17 +23,15 @@ JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 NO_JOB = "none"
 
 
-class _Deaths(BaseModel):
+class _Deaths(BaseModel, extra="forbid", strict=True):
     """The number of times the job died while a case ran `alone`, and beside `others` of its
     group."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
     alone: Count = 0
     others: Count = 0
 
 
-class _RunningFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _RunningFile(BaseModel, extra="forbid", strict=True):
     job: Name
     now: Annotated[list[Name], Field(max_length=10_000)] = []
     died: dict[Name, _Deaths] = {}

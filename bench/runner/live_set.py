@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random, getrandbits
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from snnbench.adapters.registry import OURS
 
@@ -51,13 +51,12 @@ class OnProgress(Protocol):
     def __call__(self, what: str, timed: float = 0.0, /) -> None: ...
 
 
-class WarmUp(BaseModel):
+class WarmUp(BaseModel, strict=True):
     """A worker's report on a warmed-up phase.
 
     `seconds`: duration of a call; `period`: from the start of one call to the start of the next.
     """
 
-    model_config = ConfigDict(strict=True)
     device_clock: Label
     warm_up_calls: Count
     seconds: Time

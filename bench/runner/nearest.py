@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 from snnbench.adapters.registry import OURS
 from snnbench.kernels.spec import NEURONS, NeuronSpec
@@ -24,6 +26,12 @@ RESETS = {
 }
 SURROGATES = (("superspike", 1.0), ("atan", 1.0), ("rectangle", 1.0))
 """Surrogates, with their slopes, that most frameworks have."""
+RARE = {
+    "current_decay": "no synaptic current",
+    "adaptation": "a constant threshold",
+    "learned_decay": "a constant decay",
+}
+"""Fields of a neuron that few frameworks have, and words for a neuron without them."""
 ENOUGH = 2
 """Frameworks that make a comparison."""
 
@@ -51,9 +59,13 @@ def nearest_in_words(planned: Sequence[PlannedCase], files: list[str]) -> list[s
     if not fitting:
         return [f"{opening}, and no neuron that differs little is computed by more of them."]
     best = min(
-        fitting, key=lambda other: (distance(spec, other), -len(_frameworks(fitting[other])))
+        fitting,
+        key=lambda other: (
+            sum(weight for weight, _ in differences(spec, other)),
+            -len(_frameworks(fitting[other])),
+        ),
     )
-    changes = "; ".join(changes_of(spec, best))
+    changes = "; ".join(filter(None, (words for _, words in differences(spec, best))))
     return [
         f"{opening}; the nearest neuron that more compute is {best.label()} ({changes}), by "
         f"{_listed(fitting[best])}: --neuron '{neuron_table(best)}'."
@@ -101,65 +113,38 @@ def neighbours(spec: NeuronSpec) -> Iterator[NeuronSpec]:
     plainer = [spec]
     if spec.max_spikes > 1:
         plainer.append(replace(spec, max_spikes=1))
-    if spec.current_decay is not None or spec.adaptation is not None or spec.learned_decay:
-        plainer.append(
-            replace(
-                plainer[-1],
-                current_decay=None,
-                adaptation=None,
-                adaptation_decay=None,
-                learned_decay=None,
+    if any(getattr(spec, name) for name in RARE):
+        without: dict[str, Any] = dict.fromkeys((*RARE, "adaptation_decay"))
+        plainer.append(replace(plainer[-1], **without))
+    surrogates = ((spec.surrogate, spec.slope), *SURROGATES)
+    for base, reset, detached, (surrogate, slope) in product(
+        plainer, NEURONS, (False, True), surrogates
+    ):
+        detached = detached and reset != "none"
+        try:
+            other = replace(
+                base, reset=reset, detach_reset=detached, surrogate=surrogate, slope=slope
             )
-        )
-    resets = [(reset, detached) for reset in NEURONS for detached in (False, True)]
-    for base in plainer:
-        for reset, detached in resets:
-            for surrogate, slope in ((base.surrogate, base.slope), *SURROGATES):
-                try:
-                    other = replace(
-                        base,
-                        reset=reset,
-                        detach_reset=detached and reset != "none",
-                        surrogate=surrogate,
-                        slope=slope,
-                    )
-                except ValueError:  # a combination that has no equation
-                    continue
-                if other != spec:
-                    yield other
+        except ValueError:  # a combination that has no equation
+            continue
+        if other != spec:
+            yield other
 
 
-def distance(spec: NeuronSpec, other: NeuronSpec) -> int:
-    """Returns how much differs: a gradient counts 1, spikes count more."""
-    return (
-        3 * (spec.reset != other.reset)
-        + (spec.detach_reset != other.detach_reset)
-        + ((spec.surrogate, spec.slope) != (other.surrogate, other.slope))
-        + 2 * (spec.max_spikes != other.max_spikes)
-        + 4 * (_extras(spec) != _extras(other))
-    )
-
-
-def _extras(spec: NeuronSpec) -> tuple[object, ...]:
-    return spec.current_decay, spec.adaptation, spec.learned_decay
-
-
-def changes_of(spec: NeuronSpec, other: NeuronSpec) -> Iterator[str]:
-    """Yields in words what differs in `other`."""
+def differences(spec: NeuronSpec, other: NeuronSpec) -> Iterator[tuple[int, str]]:
+    """Yields a weight and words for each difference of `other`. Gradients weigh 1, spikes more."""
     if spec.reset != other.reset:
-        yield RESETS[other.reset]
-    if other.reset != "none" and spec.detach_reset != other.detach_reset:
-        yield f"{'no ' * other.detach_reset}gradient through the reset"
+        yield 3, RESETS[other.reset]
+    if spec.detach_reset != other.detach_reset:
+        gradient = f"{'no ' * other.detach_reset}gradient through the reset"
+        yield 1, gradient if other.reset != "none" else ""
     if (spec.surrogate, spec.slope) != (other.surrogate, other.slope):
-        yield f"surrogate {other.surrogate} of slope {other.slope:g}"
+        yield 1, f"surrogate {other.surrogate} of slope {other.slope:g}"
     if spec.max_spikes != other.max_spikes:
-        yield "one spike a step"
-    if spec.current_decay != other.current_decay:
-        yield "no synaptic current"
-    if spec.adaptation != other.adaptation:
-        yield "a constant threshold"
-    if spec.learned_decay != other.learned_decay:
-        yield "a constant decay"
+        yield 2, "one spike a step"
+    rare = [words for name, words in RARE.items() if getattr(spec, name) != getattr(other, name)]
+    if rare:
+        yield 4, "; ".join(rare)
 
 
 def _others(cases: Iterator[Case]) -> set[str]:

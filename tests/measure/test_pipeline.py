@@ -5,11 +5,24 @@ from math import sqrt
 
 import pytest
 
-from snnbench.measure.pipeline import Prediction, Terms, simulated
+from snnbench.measure.pipeline import Prediction, Terms
 
 LAYERS = {(layers, spatial, neurons, handover) for layers in (1, 2, 5, 18, 34) for spatial, neurons, handover in (
     (1.0, 0.1, 0.01), (1.0, 1.0, 0.001), (0.2, 1.0, 0.05), (3.0, 0.05, 0.0005), (0.0, 0.3, 0.1), (0.7, 0.2, 0.0)
 )}  # fmt: skip
+
+
+def simulated(terms: Terms, ranks: int) -> float:
+    """Simulates the same as events: every rank computes its part of every layer, and waits for
+    the state of the rank before."""
+    spatial = (terms.whole / terms.layers - terms.neurons) / ranks
+    free = [0.0] * ranks
+    for _ in range(terms.layers):
+        state_there = 0.0
+        for rank in range(ranks):
+            free[rank] = max(free[rank] + spatial, state_there) + terms.neurons / ranks
+            state_there = free[rank] + terms.handover
+    return max(free) + (terms.reduction if ranks > 1 else 0.0)
 
 
 def terms_of(layers, spatial, neurons, handover, reduction=0.0):

@@ -6,7 +6,7 @@ from snnbench.experiment.setting import Setting
 from snnbench.experiment.values import neuron_table, parse_neuron, parse_neuron_text
 from snnbench.kernels.spec import NEURONS, NeuronSpec
 from snnbench.runner.check import plan_check, points_to_check
-from snnbench.runner.nearest import changes_of, distance, nearest_in_words, neighbours
+from snnbench.runner.nearest import differences, nearest_in_words, neighbours
 
 LEAKY = "snntorch.Leaky(beta=0.95)"
 
@@ -56,7 +56,8 @@ def test_where_there_is_nothing_to_say_it_says_nothing(neurons, names):
 def test_what_changes_is_said_and_weighed(other, changes, away):
     spec = parse_neuron(LEAKY)
     changed = NeuronSpec(**{**spec.as_dict(), **other})
-    assert (list(changes_of(spec, changed)), distance(spec, changed)) == (changes, away)
+    weights, words = zip(*differences(spec, changed), strict=True)
+    assert ([*words], sum(weights)) == (changes, away)
     assert changed in {*neighbours(spec)} or "slope" in other
 
 
