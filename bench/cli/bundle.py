@@ -54,15 +54,10 @@ def bundle(
     BundleFile(target).must_be_of(made.header["name"])
     for sentence in refused:
         say(sentence)
-    if networks := sorted(
-        {
-            record.case["network"].partition("@")[0]
-            for record in made.records
-            if record.case.get("network")
-        }
-    ):
+    networks = {record.case.get("network") or "" for record in made.records} - {""}
+    if names := sorted({network.partition("@")[0] for network in networks}):
         raise ConfigError(
-            f"{folder}: has cases of {', '.join(networks)}, your own networks, which others could "
+            f"{folder}: has cases of {', '.join(names)}, your own networks, which others could "
             "not verify; bundle other runs"
         )
     if lacking := unfinished(made):
@@ -74,15 +69,8 @@ def bundle(
     text = text_of(made)
     write_atomically(target, text)
     if as_json:
-        print_json(
-            {
-                "file": str(target),
-                "bytes": len(text),
-                "unreadable": refused,
-                "unfinished": lacking,
-                **made.header,
-            }
-        )
+        facts = {"file": str(target), "bytes": len(text), "unreadable": refused}
+        print_json({**facts, "unfinished": lacking, **made.header})
     else:
         statuses = ", ".join(
             f"{count} {status}" for status, count in made.header["statuses"].items()

@@ -52,15 +52,8 @@ def plan(
     for sentence in refused:
         say(sentence)
     if as_json:
-        entries = [_entry(left) for left in cases]
-        print_json(
-            {
-                "name": plan.experiment.name,
-                "out": str(folder),
-                "estimate_s": seconds,
-                "cases": entries,
-            }
-        )
+        facts = {"name": plan.experiment.name, "out": str(folder), "estimate_s": seconds}
+        print_json({**facts, "cases": [_entry(left) for left in cases]})
         raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
     console = output()
     common, table = _table(cases, console)

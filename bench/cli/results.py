@@ -30,14 +30,8 @@ def print_results(
             "report": str(folder.page),
             "table": str(folder.table),
         }
-        print_json(
-            {
-                **places,
-                **facts,
-                "unreadable": results.unreadable,
-                "rows": [entry.values for entry in table.entries],
-            }
-        )
+        rows = [entry.values for entry in table.entries]
+        print_json({**places, **facts, "unreadable": results.unreadable, "rows": rows})
         return
     console = output()
     print_tables(table, console)

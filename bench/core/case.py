@@ -246,20 +246,9 @@ def sizes(case: Case) -> str:
 
 def full_name(case: Case) -> str:
     """Returns a unique name, which leaves out fields with their usual value."""
-    network = (case.neuron_label, case.workload, case.network)
-    return " ".join(
-        filter(
-            None,
-            (
-                case.framework_variant,
-                *network,
-                sizes(case),
-                unusual(case),
-                case.precision,
-                case.device,
-            ),
-        )
-    )
+    network = case.neuron_label, case.workload, case.network, sizes(case), unusual(case)
+    words = case.framework_variant, *network, case.precision, case.device
+    return " ".join(filter(None, words))
 
 
 def unusual(case: Case) -> str:

@@ -51,17 +51,11 @@ def measure_ceilings(program: Program, case: Case, network: Network) -> Ceilings
 
     def rate(most_flops: float, name: str, repeats: int) -> float:
         rows = int(max(1, min(max(largest.rows, easy_rows), most_flops / (2.0 * inner * outer))))
-        return (
-            2.0
-            * rows
-            * inner
-            * outer
-            / seconds([program.matmul(rows, inner, outer, name)], repeats)
-        )
+        product = program.matmul(rows, inner, outer, name)
+        return 2.0 * rows * inner * outer / seconds([product], repeats)
 
-    formats = dict.fromkeys(
-        ["fp32", *(["tf32"] if kind == "cuda" and case.precision == "tf32" else []), "bf16", "fp16"]
-    )
+    has_tf32 = kind == "cuda" and case.precision == "tf32"
+    formats = ["fp32", *["tf32"] * has_tf32, "bf16", "fp16"]
     rates = {name: rate(PROBE_FLOPS[kind], name, 1) for name in formats}
     # Emulated formats are ten times slower: at full size they would cost seconds.
     promising = [name for name, flops in rates.items() if flops >= 0.5 * max(rates.values())]
@@ -83,9 +77,8 @@ def reaching(
     four times, while they would refuse one of the `timed` seconds by phase."""
     ceilings = measure_ceilings(program, case, network)
     for pause in (0.2, 0.4, 0.8, 1.6):
-        if not any(
-            phase.reason for phase in judge_times(case, network, ceilings, nonzero, timed).values()
-        ):
+        judged = judge_times(case, network, ceilings, nonzero, timed).values()
+        if not any(phase.reason for phase in judged):
             break
         sleep(pause)
         ceilings = measure_ceilings(program, case, network)

@@ -167,15 +167,8 @@ def _paired(group: Sequence[Row], old: Row, now: Row) -> list[Pair]:
         if phase in old.estimates and phase in now.estimates:
             seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
             values = contrasts([row.records for row in group], phase)[at]
-            phases.append(
-                Pair(
-                    full_name(old.case),
-                    phase,
-                    *seconds,
-                    values,
-                    float(np.log(seconds[1] / seconds[0])),
-                )
-            )
+            plain = float(np.log(seconds[1] / seconds[0]))
+            phases.append(Pair(full_name(old.case), phase, *seconds, values, plain))
     return phases
 
 
@@ -218,13 +211,8 @@ def _versions(pairs: Sequence[RowPair]) -> list[str]:
         (old.first.case["framework"], *(row.first.adapter.get("version") for row in (old, now)))
         for old, now in pairs
     ]
-    return sorted(
-        {
-            f"{name} {was or 'unknown'} → {now or 'unknown'}"
-            for name, was, now in known
-            if was != now
-        }
-    )
+    changed = {(name, was, now) for name, was, now in known if was != now}
+    return sorted(f"{name} {was or 'unknown'} → {now or 'unknown'}" for name, was, now in changed)
 
 
 def _only_the_cases(shift: float, canary: float | None, rule: Rule) -> bool:

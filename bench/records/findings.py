@@ -42,9 +42,8 @@ def _endings(old: Row, now: Row) -> Iterator[Finding]:
         return
     elif old.proved != now.proved and not now.case.native:
         words = {True: "proved", False: "not proved"}
-        yield Finding(
-            name, "proof", words[old.proved], words[now.proved], "better" if now.proved else "worse"
-        )
+        verdict = "better" if now.proved else "worse"
+        yield Finding(name, "proof", words[old.proved], words[now.proved], verdict)
     elif old.rankable and not now.rankable:  # as before, but without its time
         was = units.seconds(old.estimates[old.ranked].seconds)
         yield Finding(name, old.ranked, was, "no time", "worse")
@@ -60,10 +59,5 @@ def _memory(old: Row, now: Row) -> Iterator[Finding]:
                 continue
             if max(was, is_now) > MORE_MEMORY * min(was, is_now):
                 verdict = "worse" if is_now > was else "better"
-                yield Finding(
-                    full_name(old.case),
-                    f"{words} {phase}",
-                    units.size(was),
-                    units.size(is_now),
-                    verdict,
-                )
+                sizes = units.size(was), units.size(is_now)
+                yield Finding(full_name(old.case), f"{words} {phase}", *sizes, verdict)

@@ -80,12 +80,8 @@ def estimates(cases: Cases, phase: str) -> list[Estimate | None]:
             known = np.isfinite(comparison.high)
             result.append(Estimate(middle, low if known else None, high if known else None))
         else:
-            seconds = [
-                wall
-                for record in records
-                if (timing := record.timing(phase))
-                for wall in timing.column("wall")
-            ]
+            timings = filter(None, (record.timing(phase) for record in records))
+            seconds = [wall for timing in timings for wall in timing.column("wall")]
             result.append(Estimate(float(np.median(seconds)), None, None) if seconds else None)
     return result
 
@@ -106,15 +102,12 @@ def standings(groups: Sequence[Cases], seconds: Sequence[Sequence[float]]) -> li
         _order(case_logs, np.log(times))
         for case_logs, times in zip(log_ratios, seconds, strict=True)
     ]
-    ratios = iter(
-        compared(
-            [
-                table[case, order[0]]
-                for table, order in zip(tables, orders, strict=True)
-                for case in order[1:]
-            ]
-        )
-    )
+    with_fastest = [
+        table[case, order[0]]
+        for table, order in zip(tables, orders, strict=True)
+        for case in order[1:]
+    ]
+    ratios = iter(compared(with_fastest))
     return [
         _standings(cases, table, order, case_logs, [next(ratios) for _ in order[1:]])
         for cases, table, order, case_logs in zip(groups, tables, orders, log_ratios, strict=True)

@@ -71,14 +71,8 @@ class Row:
 
     @property
     def reason(self) -> str | None:
-        return next(
-            (
-                record.reason
-                for record in self.records
-                if record.status == self.status and record.reason
-            ),
-            None,
-        )
+        worst_ones = (record for record in self.records if record.status == self.status)
+        return next((record.reason for record in worst_ones if record.reason), None)
 
     @property
     def proved(self) -> bool:
@@ -193,14 +187,8 @@ def comparison_group(row: Row) -> Group:
     network = [(name, value) for name, value in row.axes.items() if name not in VARIANT_FIELDS]
     read = [row.first.recordings] if row.first.recordings else []
     ranked = [("ranked_by", row.ranked)] if row.ranked != "step" else []
-    return (
-        *machine_of(row.first),
-        row.first.measure["threads"],
-        *network,
-        *read,
-        *ranked,
-        *row.loosened,
-    )
+    place = *machine_of(row.first), row.first.measure["threads"]
+    return *place, *network, *read, *ranked, *row.loosened
 
 
 def machine_of(record: Record) -> tuple[str, str]:
@@ -233,14 +221,8 @@ def rows_of(records: list[Record]) -> list[Row]:
             record for record in counted if record is counted[0] or record.status != "interrupted"
         ]
         interrupted = len(complete) < len(counted)
-        rows.append(
-            Row(
-                counted[0].typed_case,
-                complete,
-                machine=counted[0].machine["hash"],
-                interrupted=interrupted,
-            )
-        )
+        case, machine = counted[0].typed_case, counted[0].machine["hash"]
+        rows.append(Row(case, complete, machine=machine, interrupted=interrupted))
     name_apart(rows)
     groups = list(grouped(rows, comparison_group).values())
     for group in groups:

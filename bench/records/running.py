@@ -48,15 +48,9 @@ class Running:
 
     def __init__(self, folder: ResultFolder, fresh: bool = False):
         self.folder = folder
-        job = next(
-            (
-                os.environ[name]
-                for name in JOBS
-                if re.match(r"\w", os.environ.get(name, ""), re.ASCII)
-            ),
-            None,
-        )
-        self._file = _RunningFile(job=job or NO_JOB, died={} if fresh else _deaths(folder))
+        jobs = (os.environ.get(name, "") for name in JOBS)
+        job = next((job for job in jobs if re.match(r"\w", job, re.ASCII)), NO_JOB)
+        self._file = _RunningFile(job=job, died={} if fresh else _deaths(folder))
         self.mark([], 0)
 
     def mark(self, case_ids: Iterable[str], block: int) -> None:

@@ -66,16 +66,8 @@ def stored_pairs(pairs: Sequence[RowPair], phase: str, same_machine: bool) -> li
             continue
         spread = BETWEEN if compared[index] else BETWEEN_ALONE
         seconds = old.estimates[phase].seconds, now.estimates[phase].seconds
-        result.append(
-            Pair(
-                full_name(old.case),
-                phase,
-                *seconds,
-                contrasts[index],
-                float(plain[index, 0]),
-                spread,
-            )
-        )
+        ratios = contrasts[index], float(plain[index, 0])
+        result.append(Pair(full_name(old.case), phase, *seconds, *ratios, spread))
     return result
 
 
@@ -127,9 +119,8 @@ def _pools(pairs: Sequence[RowPair], same_machine: bool) -> Iterator[tuple[list[
             yield members, members
         else:
             small += members
-    for device, members in grouped(
-        sorted(small), lambda index: pairs[index][0].case.device
-    ).items():
+    of_small = grouped(sorted(small), lambda index: pairs[index][0].case.device)
+    for device, members in of_small.items():
         yield devices[device], members
 
 
@@ -149,16 +140,9 @@ def less_common(ratios: Array, canaries: Array | None = None) -> Array:
 
 def _medians_of_others(values: Array, more: Array) -> Array:
     """Returns (pairs, blocks): the median of all other pairs' values in a block and of `more`."""
-    return (
-        np.array(
-            [
-                _others_of_block(column, extra)
-                for column, extra in zip(values.T, more.T, strict=True)
-            ]
-        )
-        .reshape(values.T.shape)
-        .T
-    )
+    blocks = zip(values.T, more.T, strict=True)
+    medians: Array = np.array([_others_of_block(column, extra) for column, extra in blocks])
+    return medians.reshape(values.T.shape).T
 
 
 def _others_of_block(column: Array, extra: Array) -> Array:

@@ -157,13 +157,8 @@ class Checker:
         return [self.scratch, *self.recordings.folders] if self.recordings.folders else []
 
     def _start_judge(self) -> Launched:
-        return self._start(
-            "judge",
-            {"threads": 0},
-            "cpu",
-            LocalExecutor(),
-            [self.scratch, *self.recordings.folders],
-        )
+        folders = [self.scratch, *self.recordings.folders]
+        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), folders)
 
     def _start(
         self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]

@@ -99,21 +99,16 @@ def refuse_impossible(
     The rates are the best ever measured on the machine of that hash with `threads` threads. Rates
     measured by the worker of a built-in adapter are stored for later runs.
     """
-    report = next(
-        (
-            event
-            for event in reversed(events)
-            if event["part"] == "ceilings" and event.keys() >= {"nonzero", "rates"}
-        ),
-        None,
-    )
+    reports = [event for event in events if event["part"] == "ceilings"]
+    reports = [event for event in reports if event.keys() >= {"nonzero", "rates"}]
     timings = {
         name: timing
         for name, part in folded.get("parts", {}).items()
         if (timing := part.get("timing"))
     }
-    if report is None or not timings:
+    if not reports or not timings:
         return
+    report = reports[-1]
     walls = {
         name: median(slot["wall"] for slot in timing["slots"]) for name, timing in timings.items()
     }

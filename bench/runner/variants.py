@@ -47,14 +47,9 @@ class SurveyedVariant:
         return [name for name, reason in self.refusals.items() if reason is None]
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "variant": self.name,
-            "framework": self.adapter,
-            "construction": self.variant.construction,
-            "mode": self.variant.mode,
-            "ready": self.lacks is None,
-        }
+        words = {"construction": self.variant.construction, "mode": self.variant.mode}
+        names = {"variant": self.name, "framework": self.adapter, **words}
+        return {**vars(self), **names, "ready": self.lacks is None}
 
 
 def inquiry() -> Inquiry:

@@ -146,13 +146,8 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
         RemoteAdapter(link), case, workload, free.gains, backward=backward, seeded=free.seeded
     )
     status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
-    return [
-        {
-            "part": "proof",
-            **status,
-            "proof": {**proof.as_dict(), **free.facts(workload.network(case))},
-        }
-    ]
+    stages = {**proof.as_dict(), **free.facts(workload.network(case))}
+    return [{"part": "proof", **status, "proof": stages}]
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
