@@ -27,6 +27,35 @@ class ConfigError(Exception):
     """Raised for a user's mistake in a config or on the command line: exit code 2."""
 
 
+TOML = {
+    "Illegal character '\\n'": "a text in quotes does not end on its line",
+    "Unterminated string": "a text in quotes does not end",
+    "Unescaped": "a backslash in a text must be written twice, or the text be in single quotes",
+    "Cannot overwrite": "a key stands twice",
+    "Duplicate": "a key stands twice",
+    "Cannot declare": "a table stands twice",
+    "Cannot redefine": "a table stands twice",
+    "Cannot mutate": "a table that is complete gets another key",
+    "Invalid value": "there is no value here, or a text without quotes",
+    "Expected newline": "there is more behind the value; each key has a line of its own",
+    "Expected '='": "a key has no = and no value",
+    "Expected ']": "the name of a table does not end with its bracket",
+    "Invalid statement": "there is no key here",
+    "Invalid initial character": "there is no key here",
+    "Unclosed array": "a list does not end with ]",
+    "Unclosed inline table": "a table does not end with }",
+    "Invalid date": "there is no such date or time",
+}
+"""Words of this project by the beginning of tomllib's."""
+
+
+def toml_in_words(error: Exception) -> str:
+    """Returns what is wrong with a TOML text, and where."""
+    fault, _, place = str(error).rpartition(" (at ")
+    words = next((words for start, words in TOML.items() if fault.startswith(start)), None)
+    return f"{words} (at {place}" if words else str(error)
+
+
 def in_words(error: Exception) -> str:
     """Returns the words of an error; of a file's error without its number and path."""
     return str(getattr(error, "strerror", None) or error)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from snnbench import adapters
 
-from ..common.mistakes import ConfigError, nearest, shown, wanted
+from ..common.mistakes import ConfigError, nearest, shown, toml_in_words, wanted
 
 FILE, VERSIONS = "environments.toml", "versions"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
@@ -220,7 +220,7 @@ def _tables(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not TOML: {error}") from None
+        raise ConfigError(f"{path}: is not TOML: {toml_in_words(error)}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 

@@ -29,6 +29,7 @@ from ..common.mistakes import (
     ConfigError,
     nearest,
     shown,
+    toml_in_words,
     wanted,
 )
 from ..common.texts import cut
@@ -301,7 +302,7 @@ def _read(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise too_deep from None
     except ValueError as error:  # also for an integer of more than 4,300 digits
-        raise ConfigError(f"{path}: is not TOML: {error}") from None
+        raise ConfigError(f"{path}: is not TOML: {toml_in_words(error)}") from None
     if _levels(values) > MOST_LEVELS:
         raise too_deep
     return values

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from snnbench.kernels.spec import LARGEST, NEURONS, NeuronSpec
 
-from ..common.mistakes import nearest, shown
+from ..common.mistakes import nearest, shown, toml_in_words
 from ..core.case import NATIVE, Native
 from .named import EXAMPLE, is_named, read_named
 
@@ -95,7 +95,7 @@ def parse_neuron_text(text: str) -> NeuronSpec | Native:
             tomllib.loads(f"neuron = {text}")["neuron"] if text.lstrip().startswith("{") else text
         )
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"is no table of a neuron's fields: {error}") from None
+        raise ValueError(f"is no table of a neuron's fields: {toml_in_words(error)}") from None
 
 
 def parse_neuron(value: Any) -> NeuronSpec | Native:

@@ -189,7 +189,14 @@ MISTAKES = {
         'name = "a"\nadapters = ["mine.py:Mine"]',
         ["adapters = 'mine.py:Mine'", "there is no file"],
     ),
-    "not TOML": ("name = a", ["is not TOML", "line 1"]),
+    "not TOML": ("name = a", ["is not TOML", "a text without quotes", "line 1"]),
+    "two keys": ('name = "a"\nname = "b"\nseed = 1\n', ["a key stands twice (at line 2"]),
+    "two tables": ("[grid]\n[grid]", ["is not TOML: a table stands twice (at line 2"]),
+    "an open text": ('name = "a\n', ["a text in quotes does not end on its line (at line 1"]),
+    "an open list": ('name = "a"\n[grid]\nneurons = [1', ["a list does not end with ] (at end"]),
+    "an open table": ("[grid\n", ["the name of a table does not end with its bracket (at line"]),
+    "two on a line": ("name = 'a' b = 3", ["each key has a line of its own (at line 1"]),
+    "no equals sign": ("name 'a'", ["a key has no = and no value (at line 1"]),
     **{
         f"{axis} of {workload}": (
             f'name = "a"\n[grid]\nworkload = {json.dumps([workload])}\n{axis} = {json.dumps(values)}',
