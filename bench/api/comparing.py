@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from ..common.mistakes import ConfigError
-from ..records.changes import Change
 from ..records.compare import Comparison, compare_sets, compare_variants
-from ..records.findings import Finding
 from ..report.comparison import markdown_text, summary
 from .results import Results, results_in
 
@@ -46,28 +44,17 @@ class Compared:
     """The verdicts of a comparison. A notebook shows the table of `snnbench compare`.
 
     `worse` is true if a time is surely slower, or a status, a proof or memory is worse;
-    `undecided` if that is unknown of a time, or a case of the base is missing.
+    `undecided` if that is unknown of a time, or a case of the base is missing. `changes` has a
+    verdict for each time: `case`, `phase`, `base` and `new` in seconds, `ratio` with `low` and
+    `high`, and `verdict`: slower, faster, same, ambiguous or unsure. `findings` has all else that
+    is better or worse: `case`, `what`, `base`, `new`, `verdict`. `sentences` sum it up.
     """
 
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
         self.worse, self.undecided = comparison.worse, comparison.undecided
-
-    @property
-    def changes(self) -> list[Change]:
-        """A verdict for each time: `case`, `phase`, `base` and `new` in seconds, `ratio` with
-        `low` and `high`, and `verdict`: slower, faster, same, ambiguous or unsure."""
-        return self._comparison.changes
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What is better or worse without being a time: `case`, `what`, `base`, `new`,
-        `verdict`."""
-        return self._comparison.findings
-
-    @property
-    def sentences(self) -> list[str]:
-        return list(summary(self._comparison))
+        self.changes, self.findings = comparison.changes, comparison.findings
+        self.sentences = [*summary(comparison)]
 
     def __repr__(self) -> str:
         return markdown_text(self._comparison)

@@ -61,32 +61,14 @@ def results_in(source: Results | str | Path) -> Results:
 class Results:
     """Cases of one or more result folders, in the order of results.csv.
 
-    A notebook shows the ranking tables. `read` is the content of the folders, `table` the
-    requested cases.
+    A notebook shows the ranking tables. `rows` has for each requested case its records, statistics
+    and rank, and `table` the rows as tables and figures read them. `unreadable` has a sentence for
+    each file that could not be read, `missing` the names of planned cases without a record.
     """
 
     def __init__(self, read: Read, table: Table) -> None:
-        self._read, self._table = read, table
-
-    @property
-    def rows(self) -> list[Row]:
-        """A row for each case, with its records, statistics and rank."""
-        return self._table.rows
-
-    @property
-    def table(self) -> Table:
-        """The rows as tables and figures read them."""
-        return self._table
-
-    @property
-    def unreadable(self) -> list[str]:
-        """A sentence for each file that could not be read."""
-        return self._read.unreadable
-
-    @property
-    def missing(self) -> list[str]:
-        """Names of planned cases without a record."""
-        return self._read.missing
+        self._read, self.table, self.rows = read, table, table.rows
+        self.unreadable, self.missing = read.unreadable, read.missing
 
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self._read.sets)
@@ -107,7 +89,7 @@ class Results:
         the version that read the records. Raises ModuleNotFoundError without pandas: pip install
         'snnbench[pandas]'.
         """
-        frame = frame_of(self._table)
+        frame = frame_of(self.table)
         frame.attrs |= {
             "unreadable": list(self.unreadable),
             "missing": list(self.missing),
@@ -121,13 +103,12 @@ class Results:
         return frame[(frame["rank_low"] == 1).fillna(False).astype(bool)]
 
     def _repr_html_(self) -> str:
-        table = self._table
         parts = [
             f"<p>{len(self)} cases</p>",
             *(f"<p>{escape(sentence)}</p>" for sentence in self.unreadable),
         ]
-        for title, group in table.comparison_groups():
-            shown = table.metrics_of(group, SUMMARY)
+        for title, group in self.table.comparison_groups():
+            shown = self.table.metrics_of(group, SUMMARY)
             lines = [["framework", *(metric.head for metric in shown)]]
             lines += [
                 [entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group
