@@ -1,13 +1,13 @@
 """`snnbench.check`: what the verb `check` does, in Python."""
 
 from collections.abc import Iterator
-from html import escape
 from typing import Any, Unpack
 
 from snnbench.kernels.spec import NEURONS
 
 from ..runner.check import FIGURES, WELL, Checked, checker, plan_check, points_to_check
 from .axes import NetworkAxes, Neurons, axis_settings, seconds_of, with_axes
+from .results import html_table
 from .running import is_reference, reference_of
 
 
@@ -86,5 +86,4 @@ class Verdict:
             case = checked.case
             names = [case.framework_variant, case.neuron_label or "", case.precision]
             lines.append([*names, checked.verdict, *checked.figures, checked.reason or ""])
-        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
-        return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
+        return html_table(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -113,10 +113,13 @@ class Results:
             lines += [
                 [entry.variant, *(_cell(metric, entry) for metric in shown)] for entry in group
             ]
-            cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
-            body = "".join(f"<tr>{line}</tr>" for line in cells)
-            parts.append(f"<h4>{escape(title)}</h4><table>{body}</table>")
+            parts.append(f"<h4>{escape(title)}</h4>{html_table(lines)}")
         return "\n".join(parts)
+
+
+def html_table(lines: Iterable[Iterable[str]]) -> str:
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in cells)}</table>"
 
 
 def _cell(metric: Metric, entry: Any) -> str:

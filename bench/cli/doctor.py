@@ -47,32 +47,35 @@ def doctor(
     if kernels and device != "cuda":
         say("--kernels: the default environment reaches no CUDA device here")
         raise typer.Exit(exit_codes.NOTHING)
+    rates: dict[str, dict[str, float]] = {}
+    timed: list[dict[str, Any]] = []
     try:
-        rates, timed = (
-            time_kernels() if kernels else (measure_ceilings(device) if calibrate else {}, [])
-        )
+        if kernels:
+            rates, timed = time_kernels()
+        elif calibrate:
+            rates = measure_ceilings(device)
     except RuntimeError as error:
         say(f"nothing could be measured: {error}")
         raise typer.Exit(exit_codes.FAILED) from None
-    ceilings = {device: rates} if rates else {}
     failed = dict.fromkeys(
         f"{one['spelling']} {one['name']}: {one['reason']}" for one in timed if one.get("reason")
     )
-    for each, rates in ceilings.items():
-        best_rates(machine["hash"], each, len(usable_cores()), rates, keep=True)
+    if rates:
+        best_rates(machine["hash"], device, len(usable_cores()), rates, keep=True)
     missing = [lack.sentence for lack in lacks(Path(sys.prefix))]
     advice = [*missing, *measuring_advice(machine, now)]
     if as_json:
-        facts = {
+        facts: dict[str, Any] = {
             "machine": machine,
             "load": now,
             "environment": default.facts,
             "environments": environments,
         }
-        measured = (
-            {"ceilings": ceilings} | ({"kernels": timed} if kernels else {}) if ceilings else {}
-        )
-        print_json({**facts, **measured, "advice": advice})
+        if rates:
+            facts["ceilings"] = {device: rates}
+        if rates and kernels:
+            facts["kernels"] = timed
+        print_json({**facts, "advice": advice})
         raise typer.Exit(exit_codes.FAILED if failed else exit_codes.FINE)
     console = output()
     console.print(
@@ -86,12 +89,11 @@ def doctor(
         console.print(f"             {environment.name}: {environment.shown_state}")
     load = now["load_average"][0]
     console.print(f"load         {load:.2f} programs ran or waited in the last minute, on average")
-    for rates in ceilings.values():
-        for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):
-            for size, rate in rates.get(kind, {}).items():
-                console.print(f"{word:12} {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
-        for name, rate in rates["matmul_flops_per_s"].items():
-            console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
+    for kind, word in (("copy_bytes_per_s", "copy"), ("cold_copy_bytes_per_s", "copy, cold")):
+        for size, rate in rates.get(kind, {}).items():
+            console.print(f"{word:12} {int(size) / 2**20:10.3f} MiB  {rate / 1e9:8.1f} GB/s")
+    for name, rate in rates.get("matmul_flops_per_s", {}).items():
+        console.print(f"matmul       {name:>14}  {rate / 1e9:8.1f} GFLOP/s")
     if timed:
         console.print(_table(timed))
     for sentence in [*advice, *failed]:
@@ -113,15 +115,8 @@ def time_kernels() -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
 
 def _table(timed: list[dict[str, Any]]) -> Table:
     figures = ("bytes", "cold", "of copies", "warm", "of copies", "per s")
-    table = new_table(
-        "kernel",
-        "spelling",
-        "format",
-        "T × B × N",
-        *figures,
-        whole=("kernel", "format"),
-        right=figures,
-    )
+    heads = ("kernel", "spelling", "format", "T × B × N")
+    table = new_table(*heads, *figures, whole=("kernel", "format"), right=figures)
     for one in timed:
         took = one.get("cold_s") or one.get("warm_s")
         rate = f"{one['flops'] / took / 1e12:.1f} TFLOP" if one.get("flops") and took else ""
@@ -130,14 +125,6 @@ def _table(timed: list[dict[str, Any]]) -> Table:
             for kind in ("cold", "warm")
         )
         shape = " × ".join(map(str, one["shape"]))
-        table.add_row(
-            one["name"],
-            one["spelling"],
-            one["format"],
-            shape,
-            units.size(one.get("bytes")),
-            *cold,
-            *warm,
-            rate,
-        )
+        names = one["name"], one["spelling"], one["format"]
+        table.add_row(*names, shape, units.size(one.get("bytes")), *cold, *warm, rate)
     return table

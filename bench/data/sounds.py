@@ -39,9 +39,7 @@ class Sounds(Recordings):
             self.file = h5py.File(path, "r")
         except OSError as error:
             raise ConfigError(f"{path}: is damaged, or no HDF5 file: {error}") from None
-        self._times, self._units = (
-            self._list(name, kind) for name, kind in ((TIMES, "f"), (UNITS, "iu"))
-        )
+        self._times, self._units = self._list(TIMES, "f"), self._list(UNITS, "iu")
         self.labels = self._labels()
         if not len(self._times) == len(self._units) == len(self.labels):
             counts = ", ".join(f"{name} {len(self.file[name])}" for name in FORMS)
@@ -64,10 +62,8 @@ class Sounds(Recordings):
         return [self.path]
 
     def _between(self, first: int, last: int) -> Iterator[Events]:
-        times, units = (
-            self._read(TIMES, self._times, first, last),
-            self._read(UNITS, self._units, first, last),
-        )
+        times = self._read(TIMES, self._times, first, last)
+        units = self._read(UNITS, self._units, first, last)
         for number, (t, x) in enumerate(zip(times, units, strict=True), start=first):
             if len(t) != len(x):
                 raise ConfigError(

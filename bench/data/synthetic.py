@@ -46,10 +46,8 @@ def recording(data: DataSet, split: str, number: int, seed: int) -> Recording:
     x, y = pattern(data, label, t, random)
     noise = random.random(count) < NOISE
     width, height, polarities = data.sensor
-    x[noise], y[noise] = (
-        random.integers(width, size=noise.sum()),
-        random.integers(height, size=noise.sum()),
-    )
+    x[noise] = random.integers(width, size=noise.sum())
+    y[noise] = random.integers(height, size=noise.sum())
     p = random.integers(polarities, size=count) if polarities > 1 else np.ones(count, np.int64)
     return Recording(t * duration, x.clip(0, width - 1), y.clip(0, height - 1), p, label)
 
@@ -62,9 +60,8 @@ def _sound(
     start, end = of_class.uniform(0.05, 0.95, (2, 5)) * data.sensor[0]
     formant = random.integers(5, size=len(t))
     middle = start[formant] + (end - start)[formant] * t
-    return np.rint(middle + random.normal(0, 0.016 * data.sensor[0], len(t))).astype(
-        np.int64
-    ), np.zeros(len(t), np.int64)
+    x = np.rint(middle + random.normal(0, 0.016 * data.sensor[0], len(t)))
+    return x.astype(np.int64), np.zeros(len(t), np.int64)
 
 
 def _movement(
@@ -72,11 +69,8 @@ def _movement(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws the outline of a class's shape in motion."""
     of_class = np.random.default_rng([label, data.classes])
-    radius, petals, turns = (
-        of_class.uniform(0.15, 0.35),
-        of_class.integers(1, 6),
-        of_class.uniform(-2, 2),
-    )
+    radius, petals = of_class.uniform(0.15, 0.35), of_class.integers(1, 6)
+    turns = of_class.uniform(-2, 2)
     angle = random.uniform(0, 2 * np.pi, len(t))
     distance = radius * (1 + 0.4 * np.cos(petals * angle))
     moved = 2 * np.pi * (angle / (2 * np.pi) + turns * t)
@@ -86,6 +80,5 @@ def _movement(
         0.5 + shift + distance * wave(moved) for shift, wave in ((along, np.cos), (-along, np.sin))
     )
     jitter = random.normal(0, 0.02, (2, len(t)))
-    return np.rint((x + jitter[0]) * side).astype(np.int64), np.rint((y + jitter[1]) * side).astype(
-        np.int64
-    )
+    x, y = np.rint((np.stack([x, y]) + jitter) * side).astype(np.int64)
+    return x, y

@@ -82,8 +82,5 @@ class AdapterInfo:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns JSON values; `error` and `refusal` only if there is one."""
-        values = asdict(self)
-        for name in ("error", "refusal"):
-            if values[name] is None:
-                del values[name]
-        return values
+        absent = [name for name in ("error", "refusal") if getattr(self, name) is None]
+        return {name: value for name, value in asdict(self).items() if name not in absent}

@@ -56,11 +56,8 @@ def size_text(size: int) -> str:
 
 
 def _quantity(value: Any, units: Mapping[str, float], wanted: str) -> float:
-    match = (
-        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", value)
-        if isinstance(value, str)
-        else None
-    )
+    text = value if isinstance(value, str) else ""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", text)
     if not match or match[2] not in units or float(match[1]) == 0:
         raise ValueError(f"must be {wanted}")
     return float(match[1]) * units[match[2]]

@@ -42,44 +42,42 @@ def lacks(
     platform: str = sys.platform,
 ) -> list[Lack]:
     """Returns what is missing to install into `folder` and to measure; the rest is for tests."""
-    missing = []
+    missing: list[Lack] = []
+
+    def lack(sentence: str, stops: bool = False) -> None:
+        missing.append(Lack(sentence, stops))
+
     if platform != "linux":
-        missing.append(
-            Lack(f"this is {platform}: snnbench measures on Linux, and was tried nowhere else")
-        )
+        lack(f"this is {platform}: snnbench measures on Linux, and was tried nowhere else")
     if not PYTHONS[0] <= python <= PYTHONS[1]:
         oldest, newest = (".".join(map(str, version)) for version in PYTHONS)
         ours = ".".join(map(str, python))
-        missing.append(
-            Lack(
-                f"this is Python {ours}, and snnbench needs {oldest} to {newest}: "
-                f"make PYTHON=python{newest}, or uv python install {newest}",
-                stops=True,
-            )
+        lack(
+            f"this is Python {ours}, and snnbench needs {oldest} to {newest}: "
+            f"make PYTHON=python{newest}, or uv python install {newest}",
+            stops=True,
         )
     if not has_module("ensurepip"):
         by = _by(which, "python3-venv", "python3", "python")
-        missing.append(Lack(f"Python cannot make virtual environments here{by}", stops=True))
+        lack(f"Python cannot make virtual environments here{by}", stops=True)
     if not any(map(which, ("c++", "g++", "clang++"))) and not os.environ.get("CXX"):
         by = _by(which, "g++", "gcc-c++", "gcc")
-        missing.append(
-            Lack(f"no C++ compiler: fused uses its slow spelling, and nothing is compiled{by}")
-        )
+        lack(f"no C++ compiler: fused uses its slow spelling, and nothing is compiled{by}")
     if not header.exists():
         by = _by(which, "python3-dev", "python3-devel", "python")
-        missing.append(Lack(f"no Python.h: variants with :compile cannot be built{by}"))
+        lack(f"no Python.h: variants with :compile cannot be built{by}")
     if not which("git"):
         by = _by(which, "git", "git", "git")
-        missing.append(Lack(f"no git: records do not name the commit of snnbench{by}"))
+        lack(f"no git: records do not name the commit of snnbench{by}")
     free = _free(folder) if free_bytes is None else free_bytes
     if free < DISK_WITH_CUDA_BYTES:
         gib = f"{free / 2**30:.1f} GiB are free for {folder}"
         enough = free >= DISK_BYTES
         need = "torch for CPUs needs 3, torch for CUDA 8" if enough else "3 are needed, with CUDA 8"
-        missing.append(Lack(f"{gib}: {need}", stops=not enough))
+        lack(f"{gib}: {need}", stops=not enough)
     memory = _memory() if memory_bytes is None else memory_bytes
     if memory < MEMORY_BYTES:
-        missing.append(Lack(f"{memory / 2**30:.1f} GiB of memory: larger cases run out of it"))
+        lack(f"{memory / 2**30:.1f} GiB of memory: larger cases run out of it")
     return missing
 
 
@@ -103,6 +101,6 @@ def _memory() -> int:
 
 if __name__ == "__main__":
     missing = lacks(Path(sys.argv[1]).absolute())
-    for lack in missing:
-        print(f"snnbench: {lack.sentence}", file=sys.stderr)
-    sys.exit(1 if any(lack.stops for lack in missing) else 0)
+    for each in missing:
+        print(f"snnbench: {each.sentence}", file=sys.stderr)
+    sys.exit(1 if any(each.stops for each in missing) else 0)

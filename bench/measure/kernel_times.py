@@ -67,12 +67,8 @@ def seconds(queue: Queue, calls: Sequence[Callable[[], object]]) -> float | None
 def timed(queue: Queue, kernels: Iterable[Kernel], ceilings: Ceilings) -> Iterator[dict[str, Any]]:
     """Yields each kernel with its times, or with the `reason` why it could not be timed."""
     for kernel in kernels:
-        facts = {
-            "name": kernel.name,
-            "spelling": kernel.spelling,
-            "format": kernel.format,
-            "shape": list(kernel.shape),
-        }
+        facts: dict[str, Any] = {"name": kernel.name, "spelling": kernel.spelling}
+        facts |= {"format": kernel.format, "shape": list(kernel.shape)}
         try:
             yield facts | kernel_times(queue, kernel, ceilings)
         except Exception as error:

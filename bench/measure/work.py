@@ -187,11 +187,8 @@ def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:
     size, short = BYTES[case.precision], _short(case)
     inputs, outputs = border_sizes(case, network)
     spikes = network.output.kind == "neuron" and not network.output.options["potentials"]
-    given, handed_out, upstream = (
-        size * inputs,
-        outputs * (SPIKE if spikes else short),
-        outputs * (UPSTREAM if spikes else short),
-    )
+    given, handed_out = size * inputs, outputs * (SPIKE if spikes else short)
+    upstream = outputs * (UPSTREAM if spikes else short)
     weights = sum(
         prod(shape)
         for shapes in network.parameters.values()

@@ -104,14 +104,7 @@ def _change(
         verdict = "same"
     else:
         needed = blocks_needed(wide.variance, family, rule.same)
-        more = None if needed is None else max(needed - blocks, 1)
-        verdict, note = (
-            "ambiguous",
-            "too noisy for any number of blocks" if more is None else _more(more),
-        )
+        verdict, more = "ambiguous", None if needed is None else max(needed - blocks, 1)
+        note = counted(more, "more block") if more else "too noisy for any number of blocks"
     names = pair.case, pair.phase, pair.base, pair.new
     return Change(*names, float(np.exp(log_ratio)), low, high, wide.p, blocks, verdict, note, more)
-
-
-def _more(blocks: int) -> str:
-    return counted(blocks, "more block")

@@ -119,7 +119,7 @@ def compare_variants(
 
     `factor` replaces the one of PAIRED. Raises ConfigError for a variant that the set lacks.
     """
-    known = _variants(rows)
+    known = sorted({row.case.framework_variant for row in rows})
     for name in (base, new):
         if name not in known:
             hint = f"{nearest(name, known)} (there are {', '.join(known)})"
@@ -175,10 +175,6 @@ def _paired(group: Sequence[Row], old: Row, now: Row) -> list[Pair]:
 def _timed(pairs: list[RowPair]) -> list[RowPair]:
     """Returns the pairs with proved times of one network; only these are compared."""
     return [(old, now) for old, now in pairs if old.rankable and now.rankable]
-
-
-def _variants(rows: list[Row]) -> list[str]:
-    return sorted({row.case.framework_variant for row in rows})
 
 
 def _machines(rows: list[Row]) -> set[str]:

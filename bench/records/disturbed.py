@@ -28,13 +28,8 @@ def by_both_clocks(cases: Cases, phase: str, pairs: Sequence[Pair]) -> dict[Pair
     if not cores or None in cores:
         return {}
     slack = np.log(max(filter(None, cores)))
-    walls, cpus = (
-        compared([values[pair] for pair in pairs])
-        for values in (
-            contrasts(cases, phase, disturbed=True),
-            contrasts(cases, phase, disturbed=True, clock="device"),
-        )
-    )
+    tables = [contrasts(cases, phase, disturbed=True, clock=clock) for clock in ("wall", "device")]
+    walls, cpus = (compared([values[pair] for pair in pairs]) for values in tables)
     return {
         pair: _joined(wall, cpu, float(slack))
         for pair, wall, cpu in zip(pairs, walls, cpus, strict=True)

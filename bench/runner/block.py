@@ -95,11 +95,8 @@ class Block:
     ) -> Iterator[EndedCase]:
         """Adds cases that run out of memory next to others to `ran_out`, None for a single case."""
         waiting, ended, self.spent = list(missing), list[EndedCase](), []
-        live, room, judge = (
-            None,
-            Room(self.device),
-            Judge(self.launcher.judge, self.launcher.restore),
-        )
+        live, room = None, Room(self.device)
+        judge = Judge(self.launcher.judge, self.launcher.restore)
         with Monitor(reader_of(self.device)) as monitor:
             self.budget.begin_block(self.number)
             try:

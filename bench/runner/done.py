@@ -86,9 +86,7 @@ class Done:
         """All records of the folder, by case id."""
         return grouped(self.folder.read_records()[0], lambda record: record.case_id)
 
-    def _made_of(
-        self, planned: PlannedCase
-    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any], str | None]:
+    def _made_of(self, planned: PlannedCase) -> tuple[Any, ...]:
         return (
             self.measure.model_dump(),
             planned.adapter.recorded,

@@ -64,14 +64,10 @@ class Delivery:
             if self.network:
                 self.network.train(frames, labels)
                 settled(None)
-            waits, trains, last = (
-                waits + there - last,
-                trains + perf_counter() - there,
-                perf_counter(),
-            )
-        return {"epoch_wait_s": waits + perf_counter() - last} | (
-            {"epoch_train_s": trains} if self.network else {}
-        )
+            waits, last = waits + there - last, perf_counter()
+            trains += last - there
+        stages = {"epoch_wait_s": waits + perf_counter() - last}
+        return stages | ({"epoch_train_s": trains} if self.network else {})
 
     def start(self, numbers: list[int], shifts: list[int] | None) -> None:
         """Starts an epoch for the judge."""

@@ -129,11 +129,8 @@ def serve(channel: Channel) -> None:
         except Exception as error:
             status, reason = status_of(error, "error", case.device)
             events = [{"part": part, "status": status, "reason": reason}]
-        channel.answer({"judged": [{**event, **_seconds(event, part, start)} for event in events]})
-
-
-def _seconds(event: Event, part: str, start: float) -> Event:
-    return {"seconds": time.perf_counter() - start} if event["part"] == part else {}
+        spent = {part: {"seconds": time.perf_counter() - start}}
+        channel.answer({"judged": [event | spent.get(event["part"], {}) for event in events]})
 
 
 def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:

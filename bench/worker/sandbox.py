@@ -20,6 +20,9 @@ ATTEMPTS: list[str] = []
 
 COMPILER = re.compile(r"(.*-)?(c\+\+|g\+\+|gcc|cc|clang(\+\+)?|nvcc|ptxas)(-\d+(\.\d+)*)?")
 """The file name of a compiler, like `x86_64-linux-gnu-g++-12`."""
+STARTS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
+"""Audit events before a process starts."""
+INSTALLERS = ("pip", "pip3", "uv", "conda")
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -83,27 +86,18 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
             _forbid(f"a network connection to {address[0]}:{address[1]}")
     elif event == "import" and arguments[0] in ("pip", "ensurepip"):
         _forbid("a package installation (pip inside the process)")
-    elif event in (
-        "subprocess.Popen",
-        "os.exec",
-        "os.posix_spawn",
-        "os.system",
-    ) and not _is_compiler(arguments[0]):
+    elif event in STARTS and not _is_compiler(arguments[0]):
         words = _words(arguments)
-        if any(
-            Path(word).name in ("pip", "pip3", "uv", "conda") or word.startswith("pip3.")
-            for word in words
-        ):
+        names = [Path(word).name for word in words]
+        if {*INSTALLERS}.intersection(names) or any(word.startswith("pip3.") for word in words):
             _forbid(f"a package installation ({cut(' '.join(words), 200)})")
 
 
 def _is_compiler(program: object) -> bool:
     """True if the program, links followed, is a compiler; its arguments may be any paths."""
-    path = (
-        shutil.which(os.fsdecode(program))
-        if isinstance(program, str | bytes | os.PathLike)
-        else None
-    )
+    if not isinstance(program, str | bytes | os.PathLike):
+        return False
+    path = shutil.which(os.fsdecode(program))
     return bool(path and COMPILER.fullmatch(Path(path).resolve().name))
 
 

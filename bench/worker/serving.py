@@ -21,34 +21,15 @@ from .handover import Reference, decode, encode
 from .sandbox import HarnessDiskFull
 
 WITHOUT_RESULT = {
-    "start",
-    "prepare",
-    "load",
-    "wait",
-    "release",
-    "roll_parameters",
-    "prepare_inference",
-}
+    "start", "prepare", "load", "wait", "release", "roll_parameters", "prepare_inference",
+}  # fmt: skip
 RESULT_STAYS = {
-    "program",
-    "put_input",
-    "put_upstream",
-    "forward",
-    "backward",
-    "step",
-    "inference",
-    "evaluate",
+    "program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "evaluate",
     "put",
-}
+}  # fmt: skip
 RESULT_JUDGED = {
-    "next_batch",
-    "fixed_point",
-    "spikes",
-    "output",
-    "gradients",
-    "statistics",
-    "features",
-}
+    "next_batch", "fixed_point", "spikes", "output", "gradients", "statistics", "features",
+}  # fmt: skip
 """Methods that the judge may call: without a result, with a result that stays in the worker, and
 with a result that is judged."""
 
@@ -78,12 +59,8 @@ class Serving:
     """
 
     def __init__(self, channel: Channel, folder: Path, reference: str, version: str | None = None):
-        self.channel, self.folder, self.reference, self.version = (
-            channel,
-            folder,
-            reference,
-            version,
-        )
+        self.channel, self.folder = channel, folder
+        self.reference, self.version = reference, version
         self.traceback: str | None = None
         self.taken: Any = None
 

@@ -39,10 +39,8 @@ class Naive(Strategy):
     @cached_property
     def recordings(self) -> Any:
         """tonic's data set of frames (t, polarities, [y,] x), int16, and labels."""
-        data, sensor = (
-            self.data,
-            (self.data.channels, 1, 1) if self.data.is_sound else self.data.sensor,
-        )
+        data = self.data
+        sensor = (data.channels, 1, 1) if data.is_sound else data.sensor
         window = data.window_us(self.case.time_steps)
         frames = transforms.ToFrame(sensor_size=sensor, time_window=window, include_incomplete=True)
         steps = [transforms.CropTime(max=data.longest_us), frames]
