@@ -36,6 +36,7 @@ BUILT_IN = {
     "rockpool-exodus": "snnbench.adapters.rockpool_exodus:RockpoolExodus",
     "jaxpike": "snnbench.adapters.jaxpike:Jaxpike",
     "matterhorn-pytorch": "snnbench.adapters.matterhorn:Matterhorn",
+    "brainevent": "snnbench.adapters.brainevent:Brainevent",
 }
 """The adapters of this project, by name. The place of a name is its colour and shape in reports:
 new names come last, and siblings are eleven places apart to share a colour."""

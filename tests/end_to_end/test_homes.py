@@ -40,6 +40,8 @@ def homes(request, monkeypatch, snnbench):
         "matterhorn-pytorch",
     )
     name = next((each for each in homes if each[:7] in request.node.name), "lava-dl")
+    if "brainevent" in request.node.name:
+        name = "brainpy-state"
     if lacking := environment.named(name).lacking():
         pytest.skip(lacking)
 
@@ -164,6 +166,10 @@ SPELLED = {
     "brainpy-state": (
         ["soft", attached(reset="hard-straight"), attached("rectangle", "soft", threshold=0.5)],
         [attached(), "none"],
+    ),
+    "brainevent": (
+        ["soft", "hard", attached(current_decay=0.5)],
+        ["{ reset = 'soft', max_spikes = 2 }"],
     ),
     "slax": (["soft", attached(), attached("atan")], ["hard", "none", attached("atan", slope=2.0)]),
     "jaxsnn": (
