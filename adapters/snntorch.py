@@ -43,6 +43,10 @@ OTHER_FAMILIES = {
     ),
 }
 """Reasons why snnTorch's other neurons are not offered."""
+SIGMOID = (
+    "snnTorch's own sigmoid overflows to NaN far below the threshold: its formula is written here "
+    "without the overflow, by custom_surrogate"
+)
 PARALLEL = {"state-leaky": "StateLeaky", "linear-leaky": "LinearLeaky"}
 
 
@@ -134,6 +138,10 @@ class SnnTorch(TorchAdapter):
         from snntorch import LinearLeaky
 
         return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **options(spec))
+
+    def facts(self, case: Case) -> dict:
+        written = not case.native and case.spec.surrogate == "sigmoid"
+        return {"warnings": [SIGMOID]} if written else {}
 
     def native(self, features):
         """Leaky(beta=0.95): β = 0.95, subtracts θ undecayed and detached, surrogate atan(2).

@@ -65,6 +65,10 @@ LARGEST = 3.4e38
 """Upper bound of thresholds and slopes: float32 has no larger finite number."""
 
 
+SMALLEST = 1.2e-38
+"""Lower bound of decays that are learned: float32 has no smaller number of full precision."""
+
+
 @dataclass(frozen=True)
 class NeuronSpec:
     """One neuron of the family above, for example `NeuronSpec("hard", decay=0.9,
@@ -231,6 +235,11 @@ def decay_of(spec: NeuronSpec, parameter: Any, xp: Any) -> Any:
     if spec.learned_decay == "time-constant":
         return xp.exp(-1 / parameter)
     return parameter if spec.learned_decay == "direct" else 1 / (1 + xp.exp(parameter))
+
+
+def within_domain(decay: float) -> float:
+    """Returns a learned decay as the nearest one of a spec, as snnTorch's `Leaky` clamps it."""
+    return min(max(decay, SMALLEST), 1.0)
 
 
 def parameter_of_decay(spec: NeuronSpec) -> float:

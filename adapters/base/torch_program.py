@@ -238,7 +238,9 @@ class TorchProgram(Program):
         scaled = (
             {"scaled_in_call": self.network.scaled_in_call} if self.network.scaled_in_call else {}
         )
-        return {**dtypes, **scaled, "warnings": warnings, **self.adapter.facts(self.case)}
+        told = self.adapter.facts(self.case)
+        warnings += told.get("warnings", [])
+        return {**dtypes, **scaled, **told, "warnings": warnings}
 
     def state_dtype(self, x: Tensor) -> str | None:
         """Returns the dtype of the first neuron's state, from a few steps; None under a compiler,

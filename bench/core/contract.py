@@ -88,6 +88,10 @@ class FixedPoint:
     gradient: float
 
 
+LEARNABLE = 0.01, 0.99
+"""Bounds of the initial value of a decay that is its own parameter: within them, the steps of the
+proof do not take it out of (0, 1], where snnTorch clamps it and others do not."""
+
 Trait = Literal[
     "linear", "synaptic", "adaptive", "learning", "resumable", "uncut", "chain", "loader"
 ]
@@ -275,6 +279,12 @@ class Adapter(ABC):
             return (
                 "a decay is learned with a loss and an optimizer: "
                 "plain gradient descent would leave no decay"
+            )
+        least, most = LEARNABLE
+        if way == "direct" and not least <= case.spec.decay <= most:
+            return (
+                f"a decay that begins at {case.spec.decay:g} can leave (0, 1] while it is learned "
+                f"directly, where frameworks differ; it must begin between {least:g} and {most:g}"
             )
         if network.has_neuron("recurrent"):
             return "a recurrent neuron that learns its decay is not offered"

@@ -58,10 +58,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
 
+LEAST = {"outputs": 1, "kernel": 1, "stride": 1, "padding": 0}
+"""Least values of options that are whole numbers."""
+
 LAYERS = ("linear", "conv", "max_pool", "avg_pool")
 """Kinds of nodes that compute every time step alike and independently."""
 
 Shape = tuple[int, ...]
+
+
+def _counts(value: Any, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,13 @@ class Node:
         for option, value in filled.items():
             if value is REQUIRED:
                 raise self.fault(f"{self.kind} needs the option {option!r}")
+        for option, least in LEAST.items():
+            if option in filled and not _counts(filled[option], least):
+                wanted = f"must be a whole number from {least}"
+                raise self.fault(f"{option} = {filled[option]!r} {wanted}")
+        if isinstance(self.inputs, str):
+            name = self.inputs
+            raise self.fault(f"inputs = {name!r} must be a tuple of names, as ({name!r},)")
         if len(self.inputs) != (reads := 2 if self.kind == "add" else 1):
             raise self.fault(f"{self.kind} reads {reads} nodes, not {len(self.inputs)}")
         object.__setattr__(self, "options", filled)
@@ -111,6 +125,10 @@ class Network:
     def __post_init__(self) -> None:
         if not self.nodes:
             raise ValueError("a network has at least one node")
+        if not (isinstance(self.input, tuple) and self.input and all(map(_counts, self.input))):
+            raise ValueError(
+                f"input = {self.input!r} must be features (N,) or (C, H, W), whole numbers from 1"
+            )
         seen = {INPUT}
         for node in self.nodes:
             for name in node.inputs:
@@ -125,9 +143,11 @@ class Network:
         self.shapes  # noqa: B018 raises for shapes that do not fit
         for name, arrays in self.given.items():
             expected = self.parameters.get(name, {})
-            if {key: tuple(array.shape) for key, array in arrays.items()} != expected:
+            shapes = {key: tuple(array.shape) for key, array in arrays.items()}
+            if shapes != expected:
                 raise ValueError(
-                    f"node {name}: the parameters that are given do not have the shapes {expected}"
+                    f"node {name}: the parameters that are given have the shapes {shapes}, "
+                    f"not {expected}"
                 )
 
     def node(self, name: str) -> Node:

@@ -47,7 +47,8 @@ class NetworkTable(BaseModel, extra="forbid"):
         str | None, Field(min_length=1, description="file.py:function, relative to the config")
     ] = None
     name: Annotated[
-        str | None, Field(pattern=NAME, max_length=64, description="default: that of the file")
+        str | None,
+        Field(pattern=NAME, max_length=64, description="default: its file, and function"),
     ] = None
     dt: Annotated[
         Positive | None,
@@ -97,12 +98,13 @@ class NetworkTable(BaseModel, extra="forbid"):
 
     @property
     def called(self) -> str:
-        """The table's name, by default that of the file."""
-        return (
-            self.name
-            or re.sub(r"[^A-Za-z0-9_.-]", "-", self.file.stem).lstrip(".-")[:64]
-            or "network"
-        )
+        """The table's name, by default that of the file: `mlp` of mlp.nir, `mine.net` of
+        mine.py:net."""
+        if self.name:
+            return self.name
+        function = "" if self.python is None else f".{self.python.rpartition(':')[2]}"
+        text = (self.file.stem.lstrip(".-") or "network") + function
+        return re.sub(r"[^A-Za-z0-9_.-]", "-", text)[:64].lstrip(".-") or "network"
 
 
 def listed(value: Any) -> Any:

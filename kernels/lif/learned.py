@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..register import no_second_derivative
-from ..spec import NeuronSpec, decay_by_parameter, decay_of
+from ..spec import NeuronSpec, decay_by_parameter, decay_of, within_domain
 from .operator import NeuronOptions, run_backward, run_forward
 
 
@@ -44,12 +44,14 @@ class LearnedDecay(torch.autograd.Function):
         _, _, potentials, _ = run_forward(again, currents, None, None, None)
         by_decay = (errors[1:].double() * _after_reset(options.spec, potentials[:-1])).sum()
         by_parameter = by_decay * decay_by_parameter(ctx.learned, options.spec.decay)
+        decay = decay_of(ctx.learned, parameter.detach().float(), torch)
+        by_parameter = by_parameter * ((decay >= 0) & (decay <= 1))  # as of a clamp
         return errors, by_parameter.to(parameter.dtype).view(parameter.shape), None, None
 
 
 def decay_now(spec: NeuronSpec, parameter: Tensor) -> float:
-    """Returns the decay of a parameter."""
-    return float(decay_of(spec, parameter.detach().float(), torch))
+    """Returns the decay of a parameter; training may take it out of (0, 1], and it is clamped."""
+    return within_domain(float(decay_of(spec, parameter.detach().float(), torch)))
 
 
 def _after_reset(spec: NeuronSpec, potentials: Tensor) -> Tensor:

@@ -40,6 +40,22 @@ def test_9_the_slope_that_norse_ignores_is_the_one_it_computes(name):
     )
 
 
+def test_a_sigmoid_that_is_written_anew_for_snntorch_is_told():
+    """snnTorch's own overflows: its gradient 4 below the threshold is NaN at slope 25."""
+    import torch
+    from snntorch import surrogate
+
+    u = torch.tensor([-4.0], requires_grad=True)
+    surrogate.sigmoid(slope=25)(u).sum().backward()
+    assert u.grad.isnan().all(), "a version without the overflow needs no other"
+    for surrogate_name in ("sigmoid", "superspike"):
+        neuron = NeuronSpec("none", surrogate=surrogate_name, slope=25)
+        program = program_of(Case("snntorch", neuron=neuron, neurons=4, time_steps=5, batch=2))
+        warnings = program.facts(program.forward(program.put_input(CURRENTS)))["warnings"]
+        assert len(warnings) == (surrogate_name == "sigmoid")
+        assert all("overflows to NaN" in text for text in warnings)
+
+
 def test_10_rockpool_is_there_with_its_zero_matrix_and_without():
     """`LIFTorch` multiplies by an N × N matrix of zeros at every step, recurrent or not."""
     shipped, without = (

@@ -53,6 +53,23 @@ def other():
 def leaves():
     raise SystemExit(0)
 
+def other_size():
+    neuron = Node("b", "neuron", ("a",), {"neuron": NeuronSpec()})
+    return Network((13,), (Node("a", "linear", ("input",), {"outputs": 7}), neuron))
+
+def unflattened():
+    return Network((3, 9, 8), (Node("a", "linear", ("input",), {"outputs": 11}),))
+
+def turned():
+    import numpy as np
+    return Network((13,), net().nodes, {"a": {"weight": np.zeros((13, 11)), "bias": np.zeros(11)}})
+
+def halves():
+    return Network((13,), (Node("a", "linear", ("input",), {"outputs": 13 / 2}),))
+
+def unordered():
+    return Network({13}, net().nodes)
+
 text = "no function"
 """
 
@@ -146,6 +163,11 @@ FUNCTIONS = {
     "silent": "mine.py silent returned a network without a neuron",
     "other": "mine.py other returned int, not a Network",
     "leaves": "mine.py line 18: SystemExit: 0",
+    "unflattened": "ValueError: node a: linear reads features (N,), not (3, 9, 8)",
+    "turned": "node a: the parameters that are given have the shapes {'weight': (13, 11), "
+    "'bias': (11,)}, not {'weight': (11, 13), 'bias': (11,)}",
+    "halves": "ValueError: node a: outputs = 6.5 must be a whole number from 1",
+    "unordered": "ValueError: input = {13} must be features (N,) or (C, H, W), whole numbers",
 }
 
 
@@ -154,6 +176,18 @@ def test_a_function_that_returns_no_network_is_one_sentence(snnbench, name):
     (snnbench.folder / "mine.py").write_text(FUNCTION)
     ended = snnbench("plan", "--config", config(snnbench.folder, f'python = "mine.py:{name}"'))
     assert ended.exit_code == 2 and FUNCTIONS[name] in ended.message
+
+
+def test_two_functions_of_a_file_are_two_networks(snnbench):
+    (snnbench.folder / "mine.py").write_text(FUNCTION)
+    path = config(
+        snnbench.folder,
+        *(f'python = "mine.py:{name}"' for name in ("net", "other_size")),
+        how=HOW.replace('"torch", "jax"', '"torch"'),
+    )
+    ended = snnbench("plan", "--config", path, "--json")
+    networks = [case["case"]["network"] for case in json.loads(ended.stdout)["cases"]]
+    assert [name.partition("@")[0] for name in networks] == ["mine.net", "mine.other_size"]
 
 
 def test_an_unsupported_node_is_refused_by_its_name(snnbench):

@@ -2,6 +2,7 @@
 refused."""
 
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,6 +145,45 @@ def test_a_wrong_one_is_named(fault):
 )
 def test_a_missing_one_is_refused_with_the_reason(name, spec, changes, words):
     assert words in refusal_of(adapter_of(name), case_of(name, spec, **{**SIZES, **changes}))
+
+
+@pytest.mark.parametrize(("begin", "words"), [(0.995, "0.995"), (0.005, "0.005")])
+def test_one_that_can_leave_its_domain_is_refused(begin, words):
+    case = case_of("torch", replace(DIRECT, decay=begin), **SIZES)
+    assert f"a decay that begins at {words} can leave (0, 1]" in refusal_of(
+        adapter_of("torch"), case
+    )
+    assert not refusal_of(adapter_of("torch"), replace(case, neuron=replace(DIRECT, decay=0.99)))
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(("value", "clamped"), [(1.25, 1.0), (-0.25, 0.0), (0.5, 0.5)])
+def test_one_that_training_takes_out_of_its_domain_is_clamped(value, clamped):
+    torch = pytest.importorskip("torch")
+    from snntorch import Leaky
+
+    from snnbench.kernels.lif import LIF
+
+    currents = torch.randn(37, 3, 11, generator=torch.Generator().manual_seed(1))
+    module = LIF(replace(DIRECT, reset="none"))
+    leaky = Leaky(DIRECT.decay, learn_beta=True, reset_mechanism="none")
+
+    def stepwise(currents):
+        mem, spikes = torch.zeros(3, 11), []
+        for current in currents:
+            spike, mem = leaky(current, mem)
+            spikes.append(spike)
+        return torch.stack(spikes)
+
+    results = []
+    for parameter, neuron in ((module.decay, module), (leaky.beta, stepwise)):
+        parameter.data.fill_(value)
+        spikes = neuron(currents)
+        spikes.sum().backward()
+        results.append((spikes.detach(), float(parameter.grad)))
+    (ours, slope), (theirs, reference) = results
+    assert torch.equal(ours, theirs)
+    assert (slope == 0) == (reference == 0) == (clamped != value)
 
 
 @pytest.mark.parametrize(

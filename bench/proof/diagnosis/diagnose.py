@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.kernels.spec import decay_of
+from snnbench.kernels.spec import decay_of, within_domain
 
 from ...core.network import Network, Node
 from ...core.result import Gradients
@@ -93,7 +93,7 @@ def _with_constants(problem: Problem) -> Problem:
 
     def settled(node: Node) -> Node:
         spec = node.options["neuron"]
-        decay = decay_of(spec, float(learned[node.name][0]), np)
+        decay = within_domain(float(decay_of(spec, float(learned[node.name][0]), np)))
         return replace(
             node, options={**node.options, "neuron": replace(spec, decay=decay, learned_decay=None)}
         )
