@@ -30,6 +30,7 @@ def quick(
     threads: int | None = None,
     timeout: str = "",
     within: str = "",
+    inference: bool = False,
     fresh: bool = False,
     out: str | Path | None = None,
     **axes: Unpack[NetworkAxes],
@@ -40,9 +41,10 @@ def quick(
     Each of `frameworks` is a framework or a variant (`"torch:compile"`), a class in a file
     (`"mine.py:Mine"`), or the class itself, which must be in a file; without a framework's name,
     all that can run here. `device` is by default the GPU if there is one. `threads` are the cores
-    of every framework, one on a CPU, 0 for all. `within`, such as "5m", keeps to that time. Further
-    keywords are axes of the network, each with one value; `inputs` or `outputs` make it an `mlp`.
-    The same call with more `blocks` goes on. Raises ConfigError for a mistake, in one sentence.
+    of every framework, one on a CPU, 0 for all. `within`, such as "5m", keeps to that time.
+    `inference` times it in place of training steps. Further keywords are axes of the network, each
+    with one value; `inputs` or `outputs` make it an `mlp`. The same call with more `blocks` goes
+    on. Raises ConfigError for a mistake, in one sentence.
 
     Example:
 
@@ -62,7 +64,7 @@ def quick(
     settings += [Argument("grid.framework", names, "quick")] * bool(names)
     budget = Budget(seconds_of("quick", "within", within) - REPORT_S) if within else Budget()
     files = [reference for reference in references if is_reference(reference)]
-    plan = quick_plan(settings, files, blocks, threads)
+    plan = quick_plan(settings, files, blocks, threads, "inference" if inference else "step")
     console = progress_console(plan)
     folder = plan.folder(Path(out) if out else None)
     interrupted = execute_shown(plan, folder, fresh, console, budget)

@@ -41,9 +41,10 @@ def profile(
         ),
     ] = [],
     timeout: Annotated[str, typer.Option(help="Of one framework.")] = "5m",
-    out: Annotated[Path, typer.Option(help="The folder for traces.")] = Path(
-        "results/local/traces"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(help="The folder for traces; an earlier one of the same network is replaced."),
+    ] = Path("results/local/traces"),
     adapter: options.Adapters = [],
     as_json: options.Json = False,
 ) -> None:

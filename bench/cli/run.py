@@ -16,7 +16,7 @@ from . import exit_codes, options
 from .console import messages, say
 from .env import create_shown
 from .results import finished, print_results
-from .slurm import run_on_slurm
+from .slurm import Submission, run_on_slurm
 
 
 def run(
@@ -31,6 +31,12 @@ def run(
     detach: Annotated[
         bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="With --executor slurm: only write job.sh, which PBS and LSF can run."
+        ),
+    ] = False,
     create: Annotated[
         bool,
         typer.Option(
@@ -42,9 +48,12 @@ def run(
     """Prove and measure every case of an experiment. Run it again to resume: what is done stays
     done."""
     if executor is Where.SLURM:
-        run_on_slurm(config, out, settings, only, adapter, shard, fresh, detach, as_json)
+        how = Submission(detach=detach, dry_run=dry_run)
+        run_on_slurm(config, out, settings, only, adapter, shard, fresh, how, as_json)
     if detach:
         raise ConfigError("--detach: only --executor slurm has something to leave behind")
+    if dry_run:
+        raise ConfigError("--dry-run: is for --executor slurm; snnbench plan shows what would run")
     if create:
         _create(config, settings)
     plan = load_plan(config, [*map(parse_setting, settings)], only, adapter, executor, shard)

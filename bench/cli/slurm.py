@@ -1,8 +1,10 @@
 """`snnbench run --executor slurm`: submits an array job or attaches to it, follows it, reports."""
 
 import json
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -25,6 +27,15 @@ MERGE_LOCK_S = 600.0
 """Longest wait for another command that merges the same parts."""
 
 
+@dataclass(frozen=True)
+class Submission:
+    """How much of a job is done: with `detach` it is only submitted, with `dry_run` only
+    written."""
+
+    detach: bool
+    dry_run: bool
+
+
 def run_on_slurm(
     config: Path,
     out: Path | None,
@@ -33,10 +44,10 @@ def run_on_slurm(
     adapters: list[str],
     shard: str,
     fresh: bool,
-    detach: bool,
+    how: Submission,
     as_json: bool,
 ) -> None:
-    """Runs the parts of an experiment as an array job; with `detach` only submits it.
+    """Runs the parts of an experiment as an array job.
 
     Always raises: typer.Exit with the exit code of `run`, ConfigError if it cannot be submitted.
     """
@@ -62,11 +73,13 @@ def run_on_slurm(
     job = ArrayJob(whole.path, parts, content, arguments, slurm.options, slurm.prelude, fresh)
     whole.must_be_of(experiment.name)
     interrupted = False
+    if how.dry_run:
+        _write(job, whole, as_json)
     try:
         attached = job.start(whole.make, lambda: not unfinished_parts(job))
         done = "was there already" if attached else "is submitted"
         show(f"job {job.number} {done}: {counted}, into {whole}")
-        if detach:
+        if how.detach:
             show("the same command without --detach follows it and reports")
             if as_json:
                 print_json({"folder": str(whole), "job": job.number, "parts": parts})
@@ -84,6 +97,19 @@ def run_on_slurm(
         if not job.number:
             raise typer.Exit(exit_codes.INTERRUPTED) from None
     raise typer.Exit(report(job, whole, experiment.name, interrupted, as_json))
+
+
+def _write(job: ArrayJob, whole: ResultFolder, as_json: bool) -> NoReturn:
+    """Writes a job that is not submitted. Always raises: typer.Exit, or ConfigError."""
+    whole.make()
+    job.write()
+    tasks = "1" if job.parts == 1 else f"1 to {job.parts}"
+    show(f"{job.script} is written; run it with SLURM_ARRAY_TASK_ID set to {tasks}, then:")
+    parts = f"{shlex.quote(str(job.folder / 'parts'))}/*"
+    show(f"snnbench merge {parts} --out {shlex.quote(str(job.folder / 'merged'))}")
+    if as_json:
+        print_json({"folder": str(whole), "script": str(job.script), "parts": job.parts})
+    raise typer.Exit(exit_codes.FINE)
 
 
 def show(line: str) -> None:

@@ -114,11 +114,16 @@ class ArrayJob:
             raise ConfigError(f"{self.folder}: {fault}; {advice}")
         return True
 
-    def _submit(self) -> bool:
+    def write(self) -> None:
+        """Writes the script and the copy of the config; submits nothing and needs no SLURM. Raises
+        ConfigError if a file that is not of a job would be replaced."""
         self._spare_files()
         (self.folder / "log").mkdir(exist_ok=True)
         write_atomically(self.config_copy, self.config)
         write_atomically(self.script, self._script_text())
+
+    def _submit(self) -> bool:
+        self.write()
         array = [f"--array=1-{self.parts}", f"--comment={self.comment}", "--open-mode=append"]
         options = [*self.options, "--parsable", *array, f"--output={self.folder}/log/%a.log"]
         try:

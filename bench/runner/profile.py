@@ -31,6 +31,12 @@ class Profiled:
         return {"case": self.case.as_dict(), **ended, "breakdown": self.breakdown, "trace": trace}
 
 
+def trace_file(planned: PlannedCase, out: Path) -> Path:
+    """Returns the file in the folder `out` for the trace of a case."""
+    case = planned.case
+    return out / f"{case.framework}-{case.construction}-{case.mode}-{case.id}.trace.json"
+
+
 def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
     """Takes a step of a case apart and writes its trace into the folder `out`: JSON for
     ui.perfetto.dev."""
@@ -63,7 +69,7 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
         ended = verdict(outcome, case.device)
         profile = Profiled(case, ended["status"], ended["reason"], ended.get("breakdown"))
         if ended["status"] == "ok" and trace.is_file():
-            profile.trace = out / f"{case.framework}-{case.construction}-{case.mode}.trace.json"
+            profile.trace = trace_file(planned, out)
             with naming(profile.trace):
                 out.mkdir(parents=True, exist_ok=True)
                 profile.trace.write_bytes(trace.read_bytes())

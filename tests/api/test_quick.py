@@ -34,6 +34,17 @@ def test_it_says_what_the_command_line_says(snnbench):
     )
 
 
+def test_inference_is_timed_in_place_of_steps(monkeypatch):
+    plans = []
+    monkeypatch.setattr(answering, "execute_shown", lambda plan, *_: bool(plans.append(plan)) or 1)
+    for inference in (True, False):
+        with pytest.raises(KeyboardInterrupt):
+            own.quick("numpy", NUMPY, **SIZES, inference=inference)
+    phases = [plan.experiment.measure.phases for plan in plans]
+    assert phases == [["inference"], ["step"]]
+    assert plans[0].experiment.name.startswith("quick-inference-")
+
+
 @pytest.mark.parametrize(
     ("axes", "widths"),
     [

@@ -1,10 +1,14 @@
 """`snnbench profile`: a step taken apart, in words, as JSON, and as a trace."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from support.command_line import axes
 from support.slow import without
+
+from snnbench.core.case import Case
+from snnbench.runner.profile import trace_file
 
 SIZES = ["--workload", "mnist-mlp", *axes(neurons=31, image=9, time_steps=5, batch=3)]
 
@@ -25,6 +29,12 @@ def test_stages_kinds_and_a_trace(snnbench, framework):
         assert len(json.load(file)["traceEvents"]) > 10
 
 
+def test_the_trace_of_another_network_is_kept(tmp_path):
+    cases = [Case("torch", neurons=neurons) for neurons in (31, 32)]
+    first, second = (trace_file(SimpleNamespace(case=case), tmp_path) for case in cases)
+    assert first != second and first.name.startswith("torch-default-eager-")
+
+
 @pytest.mark.slow
 def test_in_words(snnbench):
     ended = snnbench("profile", "torch", "snntorch-ipu", "--out", str(snnbench.folder), *SIZES)
@@ -32,7 +42,7 @@ def test_in_words(snnbench):
     assert (
         "optimizer" in ended.stdout
         and "feature maps" in ended.stdout
-        and "torch-default-eager.trace.json" in ended.stdout
+        and "torch-default-eager-" in ended.stdout
     )
     assert "snntorch-ipu: " in ended.stdout, "what cannot be trained says why"
 

@@ -69,6 +69,27 @@ def test_what_is_submitted(commands, tmp_path, monkeypatch):
     assert job.tasks() == ["running on n1"] and calls()[-1].startswith("--clusters east -h -r")
 
 
+def test_a_dry_run_writes_the_script_without_slurm(snnbench, monkeypatch):
+    monkeypatch.setenv("PATH", str(snnbench.folder))
+    config = snnbench.config(["numpy"], ["numpy_network.py:NumpyNetwork"], "neurons = [31, 37]")
+    slurm_run = ("run", "--config", config, "--executor", "slurm", "--set", "slurm.parts=2")
+    ended = snnbench(*slurm_run, "--out", "out", "--dry-run", "--json")
+    assert ended.exit_code == 0, ended.message
+    folder = snnbench.folder / "out"
+    document = json.loads(ended.stdout)
+    assert (document["script"], document["parts"]) == (str(folder / "job.sh"), 2)
+    assert f"--config {folder}/experiment.toml" in (folder / "job.sh").read_text()
+    assert (folder / "experiment.toml").read_bytes() == config.read_bytes()
+    assert f"snnbench merge {folder}/parts/* --out {folder}/merged" in ended.stderr
+    assert not (folder / "slurm.json").exists()
+    assert snnbench(*slurm_run, "--out", "out", "--dry-run").exit_code == 0, "once more"
+    (folder / "job.sh").write_text("mine")
+    ended = snnbench(*slurm_run, "--out", "out", "--dry-run")
+    assert ended.exit_code == 2 and "has another job.sh, which is not replaced" in ended.message
+    ended = snnbench("run", "--config", config, "--dry-run")
+    assert ended.exit_code == 2 and "--dry-run: is for --executor slurm" in ended.message
+
+
 @pytest.mark.parametrize("name", ["job.sh", "experiment.toml"])
 def test_a_file_that_is_of_no_job_is_not_replaced(commands, tmp_path, name):
     commands("squeue", "")
