@@ -1,6 +1,7 @@
 """`report.html`: one file that opens offline. Rows become plain view data for `report.html.j2`."""
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Sequence
@@ -60,10 +61,8 @@ def html_text(
         if not metric.axis or metric.name in conditions.varying_axes
     ]
     columns = [metric for metric in columns if any(map(metric.text, table.entries))]
-    scripts = [
-        Markup(_vega_script()),
-        *(Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS),
-    ]
+    scripts = [Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS]
+    vega, packed_vega = _vega_script()
     templates = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -71,14 +70,15 @@ def html_text(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    data = {"cases": _cases(table)} | {
+    data: dict[str, Any] = {"cases": _cases(table)} | {
         f"figure-{figure.id}": _drawn(table, figure) for figure in figures if figure.panels
     }
+    data["vega"] = packed_vega
     return templates.get_template("report.html.j2").render(
         name=name,
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,
-        hashes=[_hash(script) for script in scripts],
+        hashes=[_hash(script) for script in (vega, *scripts)],
         data={name: _json(values) for name, values in data.items()},
         header=header(table, missing),
         answer=report_answer(table),
@@ -146,17 +146,18 @@ def _workloads(table: Table) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _vega_script() -> str:
-    """Returns Vega, Vega-Lite and Vega-Embed as `window.vegaEmbed`. Bundling takes two seconds, so
-    the result is cached in a file."""
+def _vega_script() -> tuple[str, str]:
+    """Returns Vega, Vega-Lite and Vega-Embed as a script that defines `window.vegaEmbed`, and the
+    same compressed: base64 of gzip. Bundling takes two seconds, so the script is cached in a
+    file."""
     cached = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     try:
-        return cached.read_text(encoding="utf-8")
+        script = cached.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         script = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub asks for a snippet
-    with suppress(OSError):  # then the next report takes two seconds more
-        write_atomically(cached, script)
-    return script
+        with suppress(OSError):  # then the next report takes two seconds more
+            write_atomically(cached, script)
+    return script, base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()
 
 
 def _hash(script: str) -> str:
