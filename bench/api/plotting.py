@@ -46,7 +46,7 @@ def plot(
     table = results_in(results).table
     all_figures = figures_to_plot(table)
     choice = Choice(*(tuple(values) for values, _ in known.values()))
-    missing = [sentence.removeprefix("--figure ") for sentence in choice.empty(all_figures)]
+    missing = [sentence.removeprefix("--only ") for sentence in choice.empty(all_figures)]
     return Plots(dict(drawn(table, all_figures, choice)), missing)
 
 

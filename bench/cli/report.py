@@ -68,7 +68,7 @@ def report(
         str,
         typer.Option(
             help=f"The files to write: some of {','.join(FILES)}. "
-            "Plots are PNG, SVG and PDF in OUT/plots.",
+            "Plots are PNG, SVG and PDF in OUT/plots, with captions.",
             show_default=",".join(REPORT),
         ),
     ] = "",
@@ -79,10 +79,11 @@ def report(
             show_default="the folder, if it is one; of a bundle a folder of its name",
         ),
     ] = None,
-    figure: Annotated[
+    only: Annotated[
         list[str],
         typer.Option(
-            "--figure",
+            "--only",
+            metavar="FIGURE",
             help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}.",
         ),
     ] = [],
@@ -102,7 +103,7 @@ def report(
     """Print the tables of one or more result folders; as a table, write results.csv and report.html
     anew.
 
-    Each figure and phase is plotted under its first conditions; a figure that --figure names is
+    Each figure and phase is plotted under its first conditions; a figure that --only names is
     plotted under all. An option that chooses plots writes them too.
 
     `coverage` is Markdown: which framework was proved to compute which neuron in which precision,
@@ -113,7 +114,7 @@ def report(
             f"report {' '.join(map(str, folders))}: needs --out FOLDER: "
             "the table of several is none of theirs"
         )
-    choice = _choice(figure, phase, plot_format)
+    choice = _choice(only, phase, plot_format)
     files = _files(write) or list(REPORT)
     if choice != Choice() and PLOTS not in files:
         files.append(PLOTS)
@@ -174,7 +175,7 @@ def _files(text: str) -> list[str]:
 
 def _choice(figures: list[str], phases: list[str], formats: list[str]) -> Choice:
     """Raises ConfigError."""
-    _must_be_of("--figure", figures, FIGURES)
+    _must_be_of("--only", figures, FIGURES)
     _must_be_of("--phase", phases, PHASES)
     _must_be_of("--plot-format", formats, FORMATS)
     return Choice(tuple(figures), tuple(phases), tuple(formats))
@@ -196,8 +197,7 @@ def _plot(target: ResultFolder, results: ReadResults, choice: Choice, console: C
         say(sentence)
     if more := choice.left_out(figures):
         console.print(
-            f"Of each figure and phase the first conditions; {more} more panels "
-            f"with --figure {ALL}",
+            f"Of each figure and phase the first conditions; {more} more panels with --only {ALL}",
             highlight=False,
         )
 

@@ -110,9 +110,9 @@ def figures_to_plot(table: Table) -> list[Figure]:
 def write_plots(
     folder: ResultFolder, results: ReadResults, figures: Sequence[Figure], choice: Choice
 ) -> Iterator[int]:
-    """Writes the chosen panels as PNG, SVG and PDF into `plots/` of `folder`. Yields the number of
-    files still to write, first of all files."""
-    remaining = len(choice.panels(figures)) * len(choice.suffixes)
+    """Writes the chosen panels as PNG, SVG and PDF, and their captions, into `plots/` of `folder`.
+    Yields the number of files still to write, first of all files."""
+    remaining = len(choice.panels(figures)) * (len(choice.suffixes) + 1)
     yield remaining
     for name, content in drawn(results.table, figures, choice):
         folder.write(folder.plots / name, content)

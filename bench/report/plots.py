@@ -1,4 +1,5 @@
-"""Figures as PNG, SVG and PDF in the width of a paper's column, from the page's specifications."""
+"""Figures as PNG, SVG and PDF in the width of a paper's column, from the page's specifications,
+each with a text for its caption."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +24,8 @@ MOST_LETTERS, FEWEST_LETTERS = 100, 8
 """Characters of the conditions in a file name, and of a part that is cut."""
 LETTERS = 52
 """Characters of a title in one line."""
-UNBROKEN = "\N{NO-BREAK SPACE}"
-
+CAPTION = ".txt"
+"""Suffix of the file with a plot's caption."""
 
 ALL = "all"
 """Stands for the ids of all figures."""
@@ -47,15 +48,19 @@ class Choice:
         return [suffix for suffix in DRAWING if not self.formats or suffix[1:] in self.formats]
 
     def panels(self, figures: Iterable[Figure]) -> list[tuple[Figure, int, Panel]]:
-        """Returns the chosen panels with their numbers in the figure, from 1."""
+        """Returns the chosen panels with their numbers among those of the figure, from 1."""
         return [
             (figure, number, panel)
             for figure in figures
             if not self.figures or not {figure.id, ALL}.isdisjoint(self.figures)
-            for number, panel in enumerate(figure.panels, start=1)
-            if not self.phases or panel.where.get("phase") in (None, *self.phases)
-            if self.figures or panel is _first(figure, panel)
+            for number, panel in enumerate(self._of(figure), start=1)
         ]
+
+    def _of(self, figure: Figure) -> Iterator[Panel]:
+        for panel in figure.panels:
+            phase_chosen = not self.phases or panel.where.get("phase") in (None, *self.phases)
+            if phase_chosen and (self.figures or panel is _first(figure, panel)):
+                yield panel
 
     def empty(self, figures: Sequence[Figure]) -> Iterator[str]:
         """Yields a sentence for each named figure without a panel: why it is empty."""
@@ -70,7 +75,7 @@ class Choice:
                     if known[name].panels
                     else known[name].missing
                 )
-                yield f"--figure {name}: {why}"
+                yield f"--only {name}: {why}"
 
     def left_out(self, figures: Sequence[Figure]) -> int:
         """Returns how many panels ALL would add."""
@@ -90,11 +95,13 @@ def drawn(
     table: Table, figures: Iterable[Figure], choice: Choice = Choice((ALL,))
 ) -> Iterator[tuple[str, bytes]]:
     """Yields names and contents of the chosen panels as `figure-nn-conditions.png`, `.svg`,
-    `.pdf`."""
+    `.pdf`, and of their captions as `.txt`."""
     for figure, number, panel in choice.panels(figures):
         spec = paper_spec(figure, panel, table)
+        name = f"{figure.id}-{number:02}{_slug(panel.title)}"
         for suffix in choice.suffixes:
-            yield f"{figure.id}-{number:02}{_slug(panel.title)}{suffix}", DRAWING[suffix](spec)
+            yield name + suffix, DRAWING[suffix](spec)
+        yield name + CAPTION, caption(figure, panel, table).encode()
 
 
 DRAWING: dict[str, Callable[[Spec], bytes]] = {
@@ -106,8 +113,8 @@ DRAWING: dict[str, Callable[[Spec], bytes]] = {
 
 
 def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
-    """Returns a specification for print: data, title, common conditions, notes, small type,
-    light."""
+    """Returns a specification for print: data, title, the panel's conditions, small type, light.
+    `caption` has the rest."""
     variants = panel.names.get("variants", [])
     values = {
         **named("light"),
@@ -119,17 +126,20 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
     if variants and all(variant in table.variants for variant in variants):
         values |= looks(variants, styles(table.variants), "light")
     spec = substituted(figure.spec, values)
-    machines = [machine_label(machine) for machine in table.conditions.machines.values()]
-    together = [text.replace(" ", UNBROKEN) for text in table.conditions.fixed]
-    common = " · ".join([*together, *(machines if len(machines) == 1 else [])])
-    subtitle = [
-        line
-        for text in (panel.title, common, *panel.notes, figure.key)
-        for line in wrap(text, LETTERS + 8)
-    ]
     frame = "group" if "autosize" in spec else "bounds"
+    subtitle = wrap(panel.title or " · ".join(table.conditions.fixed), LETTERS + 8)
     title = {"text": wrap(figure.title, LETTERS), "subtitle": subtitle, "frame": frame}
     return {**spec, "title": title, "config": config("light", TEXT_SIZE)}
+
+
+def caption(figure: Figure, panel: Panel, table: Table) -> str:
+    """Returns a plot's caption: title and conditions, the conditions that all cases share, the
+    machine, the meaning of its marks and its notes; a paragraph each."""
+    machines = [machine_label(machine) for machine in table.conditions.machines.values()]
+    common = [*table.conditions.fixed, *(machines if len(machines) == 1 else [])]
+    first = ": ".join(filter(None, (figure.title, panel.title)))
+    texts = (first, " · ".join(common), figure.key or figure.text, *panel.notes)
+    return "".join(f"{text}\n" for text in texts if text)
 
 
 def _slug(title: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from snnbench.kernels.spec import NEURONS
+
 from ..core.result import Array
 from ..records.contrasts import LogRatio, compared
 from ..records.pairing import contrasts, levels, rough_ratios
@@ -23,6 +25,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 STEP = re.compile(r"\bstep\b")
 OF_RANKS = ("rank_low", "ratio", "roofline")
 """Columns that are of the phase by which a case is ranked."""
+DEFAULT_NEURON = next(iter(NEURONS))
 MOST_TOGETHER = 100
 """Approximate number of cases with living processes at once."""
 
@@ -126,8 +129,10 @@ class Table:
         self, without: tuple[str, ...] = (), native: bool = False
     ) -> list[tuple[dict[str, str], list[Entry]]]:
         """Returns groups of cases that differ only in the framework and the axes in `without`, with
-        their conditions. Tutorials' networks are in groups only if `native`, and then alone."""
+        their conditions; those of the default neuron come first. Tutorials' networks are in groups
+        only if `native`, and then alone."""
         entries = [entry for entry in self.entries if entry.native == native]
+        entries.sort(key=lambda entry: entry.row.case.neuron_label != DEFAULT_NEURON)
         groups = grouped(
             entries,
             lambda entry: tuple(part for part in entry.parts.items() if part[0] not in without),

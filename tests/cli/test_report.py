@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_plots_are_written_beside_the_report(report, folder, tmp_path, monkeypat
     done = report(folder, "--out", tmp_path / "out", "--write", "plots", "--baseline", "torch")
     assert done.exit_code == 0, done.stderr
     suffixes = {path.suffix for path in (tmp_path / "out" / "plots").iterdir()}
-    assert suffixes == {".png", ".svg", ".pdf"}
+    assert suffixes == {".png", ".svg", ".pdf", ".txt"}
     names = {path.name.split("-0")[0] for path in (tmp_path / "out" / "plots").iterdir()}
     assert {"coverage", "times", "winners", "memory", "cold-start", "proof", "slots"} <= names
     assert (
@@ -93,7 +94,7 @@ def test_plots_are_chosen(report, folder, tmp_path):
         folder,
         "--out",
         tmp_path / "out",
-        "--figure",
+        "--only",
         "times",
         "--phase",
         "step",
@@ -101,17 +102,20 @@ def test_plots_are_chosen(report, folder, tmp_path):
         "svg",
     )
     assert done.exit_code == 0, done.stderr
-    (plot,) = (tmp_path / "out" / "plots").iterdir()
-    assert plot.name.startswith("times-") and plot.suffix == ".svg" and "(1 file)" in done.stdout
+    plot, caption = sorted((tmp_path / "out" / "plots").iterdir())
+    assert (
+        plot.name.startswith("times-01-") and plot.suffix == ".svg" and "(2 files)" in done.stdout
+    )
+    assert caption == plot.with_suffix(".txt") and "95 % interval" in caption.read_text()
 
 
 def test_a_figure_that_is_empty_says_why(report, folder, tmp_path):
-    chosen = ["--figure", "ranks", "--figure", "times", "--phase", "optimizer"]
+    chosen = ["--only", "ranks", "--only", "times", "--phase", "optimizer"]
     done = report(folder, "--out", tmp_path / "out", *chosen, "--plot-format", "svg")
     assert done.exit_code == 0 and "(0 files)" in done.stdout
     ranks, times = done.stderr.splitlines()
-    assert ranks.startswith("snnbench: --figure ranks: ") and len(ranks) > 40
-    assert times == "snnbench: --figure times: it has nothing of optimizer"
+    assert ranks.startswith("snnbench: --only ranks: ") and len(ranks) > 40
+    assert times == "snnbench: --only times: it has nothing of optimizer"
 
 
 def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypatch):
@@ -119,14 +123,18 @@ def test_plots_that_are_left_out_are_counted(report, folder, tmp_path, monkeypat
         ResultFolder(folder).write_record(record)
     monkeypatch.setitem(DRAWING, ".svg", lambda spec: b"")
     few = report(folder, "--out", tmp_path / "few", "--plot-format", "svg")
-    every = report(folder, "--out", tmp_path / "every", "--plot-format", "svg", "--figure", "all")
+    every = report(folder, "--out", tmp_path / "every", "--plot-format", "svg", "--only", "all")
     names = [
-        {path.name for path in (tmp_path / name / "plots").iterdir()} for name in ("few", "every")
+        {
+            re.sub(r"-\d\d", "", path.name, count=1)
+            for path in (tmp_path / name / "plots").glob("*.svg")
+        }
+        for name in ("few", "every")
     ]
     assert names[0] < names[1]
     left = len(names[1]) - len(names[0])
     assert (
-        f"Of each figure and phase the first conditions; {left} more panels with --figure all"
+        f"Of each figure and phase the first conditions; {left} more panels with --only all"
         in few.stdout
     )
     assert "first conditions" not in every.stdout
@@ -157,7 +165,7 @@ def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["--figure", "time"], "natives, slots, all; did you mean 'times'?"),
+        (["--only", "time"], "natives, slots, all; did you mean 'times'?"),
         (
             ["--phase", "stp"],
             "--phase stp: must be one of forward, backward, optimizer, step, inference; did you mean 'step'?",

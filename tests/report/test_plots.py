@@ -10,11 +10,12 @@ from snnbench.report.figures import FIGURES, NAMES, coverage_map, figures_of
 from snnbench.report.files import read_results
 from snnbench.report.plots import (
     ALL,
+    CAPTION,
     COLUMN_WIDTH,
     DRAWING,
     TWO_COLUMNS,
-    UNBROKEN,
     Choice,
+    caption,
     drawn,
     paper_spec,
 )
@@ -24,6 +25,10 @@ from snnbench.report.plots import (
 def coarse(monkeypatch):
     """Draws few pixels, to be fast."""
     monkeypatch.setattr("snnbench.report.plots.PIXELS_PER_INCH", 72)
+
+
+def unnumbered(name: str) -> str:
+    return re.sub(r"-\d\d", "", name, count=1)
 
 
 def test_the_printed_coverage_map_has_every_case(examples):
@@ -78,14 +83,17 @@ def test_figures_are_chosen_by_name_phase_and_format(examples):
     panels = chosen.panels(figures)
     assert {figure.id for figure, _, _ in panels} == {"times", "proof"}
     assert {panel.where["phase"] for figure, _, panel in panels if figure.id == "times"} == {"step"}
-    names = {
+    names = [
         name for name, _ in drawn(examples, figures, Choice(("times",), ("backward",), ("svg",)))
-    }
-    assert names and all(
-        name.startswith("times-") and "backward" in name and name.endswith(".svg") for name in names
-    )
-    every = {name for name, _ in drawn(examples, figures, Choice(("times",), formats=("svg",)))}
-    assert names < every
+    ]
+    pictures = [name for name in names if name.endswith(".svg")]
+    assert [name[: len("times-00")] for name in pictures] == [
+        f"times-{number:02}" for number in range(1, len(pictures) + 1)
+    ]
+    assert all("backward" in name for name in names)
+    assert [*names] == [name for each in pictures for name in (each, each[:-4] + CAPTION)]
+    every = drawn(examples, figures, Choice(("times",), formats=("svg",)))
+    assert {unnumbered(name) for name in names} < {unnumbered(name) for name, _ in every}
 
 
 def test_names_of_files_tell_panels_apart_without_their_numbers():
@@ -98,12 +106,12 @@ def test_names_of_files_tell_panels_apart_without_their_numbers():
         for name, _ in drawn(
             results.table, figures, Choice(("roofline", "winners"), formats=("svg",))
         )
+        if not name.endswith(CAPTION)
     ]
     assert len(names) > 8 and all(
         re.fullmatch(r"[a-z-]+-\d\d[a-z0-9-]*\.svg", name) for name in names
     ), names
-    unnumbered = [re.sub(r"-\d\d", "", name, count=1) for name in names]
-    assert len({*unnumbered}) == len(names)
+    assert len({*map(unnumbered, names)}) == len(names)
 
 
 def test_maps_are_at_most_as_wide_as_two_columns(examples):
@@ -134,18 +142,18 @@ def test_a_plot_that_stands_alone_says_what_its_marks_are(examples):
     }
     for each in figures_of(examples):
         if each.id in keys:
-            subtitle = " ".join(paper_spec(each, each.panels[0], examples)["title"]["subtitle"])
-            assert keys[each.id] in subtitle, subtitle
+            assert keys[each.id] in caption(each, each.panels[0], examples)
 
 
 def test_a_plot_that_stands_alone_says_what_was_measured_and_where():
     table = read_results([committed("quickstart")]).table
     times = next(each for each in figures_of(table) if each.id == "times")
-    subtitle = " ".join(paper_spec(times, times.panels[0], table)["title"]["subtitle"]).replace(
-        UNBROKEN, " "
-    )
+    title = paper_spec(times, times.panels[0], table)["title"]
+    assert (title["text"], title["subtitle"]) == (["Time per call"], ["neuron soft · step"])
+    first, common, *marks = caption(times, times.panels[0], table).splitlines()
+    assert first == "Time per call: neuron soft · step" and "95 % interval" in marks[0]
     assert all(
-        text in subtitle for text in ("N = 256", "T = 50", "B = 16", "fp32", "1 core", "threads), ")
+        text in common for text in ("N = 256", "T = 50", "B = 16", "fp32", "1 core", "threads), ")
     )
 
 

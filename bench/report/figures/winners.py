@@ -30,6 +30,7 @@ TEXT = (
     "ground, means that it and two more are not shown to be slower. Filters on frameworks and on "
     "the axes do not change this map."
 )
+KEY = "“tie: name + 2”, with a pale ground: it and two more are not shown to be slower."
 CELL_HEIGHT, LINE = 90, 13
 """Least height of a cell, and of a line of text; the cell's width `$cell` follows from the page's.
 """
@@ -57,7 +58,13 @@ def winners(table: Table) -> Figure:
             if alike := [entry for entry in group if entry.network == is_network]:
                 panels.append(panel(table, phase, where, alike))
     return Figure(
-        "winners", "Fastest framework", TEXT, _spec(), panels, "No network was proved and timed."
+        "winners",
+        "Fastest framework",
+        TEXT,
+        _spec(),
+        panels,
+        "No network was proved and timed.",
+        key=KEY,
     )
 
 
