@@ -43,6 +43,7 @@ def test_a_built_in_adapter_is_its_file_and_what_drives_it(name):
         for other in registry.FRAMEWORKS
     }
     bases = {
+        "brainevent": "jax_scan.py",
         "sinabs-exodus": "sinabs.py",
         "spikingjelly-cupy": "spikingjelly.py",
         "rockpool-exodus": "rockpool.py",

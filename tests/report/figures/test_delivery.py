@@ -53,7 +53,7 @@ def test_an_epoch_is_taken_apart(table):
 
 def test_every_stage_of_every_strategy_can_be_read(table):
     """Training takes 0.1 or 0.2 s here, waiting up to 6.8 s; both stand apart, and once each."""
-    ((_, svg),) = drawn(table, [figure(table, "epoch-stages")], Choice(formats=("svg",)))
+    (_, svg), _ = drawn(table, [figure(table, "epoch-stages")], Choice(formats=("svg",)))
     texts = re.findall(r">([^<>]+ m?s · [^<>]+ m?s)<", svg.decode())
     assert texts == ["400 ms · 100 ms", "1.9 s · 100 ms", "5.9 s · 100 ms", "6.8 s · 200 ms"]
     training = re.findall(
