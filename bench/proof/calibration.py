@@ -9,7 +9,7 @@ The gradient of a recurrent neuron may grow from step to step: by 1.056 with a h
 neurons, which float32 cannot hold after 1,650 steps. Its recurrent weights are then halved.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,14 @@ from ..core.case import Case
 from ..core.network import INPUT, Network, Node
 from . import oracle
 from .layers import LAYERS
-from .problem import ONE_INPUT, draw_input, draw_parameters, halvings_of, scaled_nodes
+from .problem import (
+    ONE_INPUT,
+    draw_input,
+    draw_parameters,
+    halvings_of,
+    lowered_nodes,
+    scaled_nodes,
+)
 from .recurrence import growth, run, spec_of
 
 TARGET_RATE = 0.15
@@ -57,10 +64,11 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
             oracle.compute(result, node, parameters_of_node)
             result.pulls.clear()  # which hold the weights in float64
             continue
-        scaled = scaled_nodes(soft, node.name) - settled
-        settled |= scaled
+        names = scaled_nodes(soft, node.name) - settled
+        settled |= names
+        scaled = {**dict.fromkeys(names, 0.0), **lowered_nodes(network, node.name, names)}
         rate = partial(_rate, soft, node, parameters_of_node, result, scaled)
-        keeps = keep and scaled <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
+        keeps = keep and names <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
         gains[node.name] = 1.0 if keeps else _gain(rate)
         if node.options["recurrent"] and node.name not in network.given:
             spec, halvings = network.node(node.name).options["neuron"], 0
@@ -118,7 +126,7 @@ def _rate(
     neuron: Node,
     own: oracle.Arrays,
     result: oracle.Run,
-    scaled: set[str],
+    scaled: Mapping[str, float],
     gain: float,
 ) -> float:
     currents = _scaled_values(network, neuron, result, scaled, gain)[neuron.inputs[0]]
@@ -129,10 +137,10 @@ def _rate(
 
 
 def _scaled_values(
-    network: Network, neuron: Node, result: oracle.Run, scaled: set[str], gain: float
+    network: Network, neuron: Node, result: oracle.Run, scaled: Mapping[str, float], gain: float
 ) -> dict[str, np.ndarray]:
     """Returns the values on the way to a neuron, with those of the nodes `scaled` multiplied by
-    the gain."""
+    the gain and lowered by their amounts."""
     values: dict[str, np.ndarray] = {}
     _settle(values, network, neuron.inputs[0], result, scaled, gain)
     return values
@@ -143,11 +151,11 @@ def _settle(
     network: Network,
     name: str,
     result: oracle.Run,
-    scaled: set[str],
+    scaled: Mapping[str, float],
     gain: float,
 ) -> np.ndarray:
     if name in scaled:
-        values[name] = gain * result.values[name]
+        values[name] = gain * result.values[name] - scaled[name]
     elif _is_given(network, name):
         values[name] = result.values[name]
     else:

@@ -5,6 +5,7 @@ Weights are `z/√inputs` and biases `0.05·z'`, z standard normal, times a gain
 behind them fire at 15 % (see `calibration.py`). The mean is zero on purpose: with a positive mean
 hardly a potential passes twice the threshold, and neurons that fire several spikes a step could not
 be told apart. A norm's weight is `1 + 0.2·z` and its bias `0.1·z'`, likewise scaled.
+Beside a shortcut biases are lowered, see `lowered_nodes`.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ from ..core.network import INPUT, Network
 from ..core.rolling import all_rolled, rolled
 from ..measure.phases import Draw
 from ..workloads import workload_of
+from .recurrence import spec_of
 from .rounding import round_to
 
 NUMBERS = 2
@@ -158,16 +160,22 @@ def problem_id(case: Case) -> str:
         "neuron": (NEURONS["soft"] if case.native else case.spec).as_dict(),
         "numbers": NUMBERS,
     }
-    if workload_of(case).network(case).has_norms:
+    network = workload_of(case).network(case).bare()
+    if network.has_norms:
         values["statistics"] = "running"
+    if any(lowered_nodes(network, name, scaled_nodes(network, name)) for name in network.neurons):
+        values["beside shortcuts"] = "lowered"
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     """Returns the problem of `case` with the gains by neuron from `calibrate`."""
     precision, scales = case.precision, dict[str, float]()  # by node, and for INPUT
+    lowered = dict[str, float]()
     for neuron in network.neurons:
-        scales |= dict.fromkeys(scaled_nodes(network, neuron) - scales.keys(), gains[neuron])
+        scaled = scaled_nodes(network, neuron) - scales.keys()
+        scales |= dict.fromkeys(scaled, gains[neuron])
+        lowered |= lowered_nodes(network, neuron, scaled)
     inputs = [
         np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream)
         for stream in (ONE_INPUT, OTHER_INPUT)
@@ -175,8 +183,12 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     parameters: Parameters = {}
     for name in network.parameters:
         by_key = {"recurrent": np.float32(0.5 ** gains.get(halvings_of(name), 0))}
+        less = {"bias": np.float32(lowered.get(name, 0.0))}
         parameters[name] = {
-            key: round_to(array * np.float32(scales.get(name, 1.0)) * by_key.get(key, 1), precision)
+            key: round_to(
+                array * np.float32(scales.get(name, 1.0)) * by_key.get(key, 1) - less.get(key, 0),
+                precision,
+            )
             for key, array in draw_parameters(case, network, name).items()
         }
     output = network.output.name
@@ -212,17 +224,40 @@ def scaled_nodes(network: Network, neuron: str) -> set[str]:
     between."""
     node = network.node(neuron)
     scaled = {neuron} if node.options["recurrent"] else set()
-    ways = list(node.inputs)
-    if ways == [INPUT]:
+    if node.inputs == (INPUT,):
         return scaled | {INPUT}
+    return scaled | ({*_sources(network, neuron)} & network.parameters.keys() - {*network.neurons})
+
+
+def lowered_nodes(network: Network, neuron: str, scaled: set[str]) -> dict[str, float]:
+    """Returns the nodes of `scaled` with a seeded bias, each with the amount by which it is lowered
+    so that a spike which reaches the neuron past all weights, as on a shortcut, brings it half-way
+    to its threshold. Nothing where such a spike does not pass the threshold by itself: neurons that
+    only repeat their shortcut would hide what the weights do."""
+    node, threshold = network.node, spec_of(network.node(neuron).options["neuron"]).threshold
+    spikes = sum(
+        name in network.neurons and not node(name).options["potentials"]
+        for name in _sources(network, neuron)
+    )
+    biased = [
+        name for name in scaled - network.given.keys() if "bias" in network.parameters.get(name, {})
+    ]
+    if spikes <= threshold or not biased:
+        return {}
+    return dict.fromkeys(biased, (spikes - threshold / 2) / len(biased))
+
+
+def _sources(network: Network, neuron: str) -> list[str]:
+    """Returns, for every way to a neuron, the last node that is the input, a neuron or has
+    parameters."""
+    sources, ways = list[str](), list(network.node(neuron).inputs)
     while ways:
-        if (name := ways.pop()) == INPUT or network.node(name).kind == "neuron":
-            continue
-        if name in network.parameters:
-            scaled.add(name)
+        name = ways.pop()
+        if name == INPUT or name in network.parameters or network.node(name).kind == "neuron":
+            sources.append(name)
         else:
             ways += network.node(name).inputs
-    return scaled
+    return sources
 
 
 def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.ndarray]:

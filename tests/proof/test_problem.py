@@ -4,14 +4,22 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from support.networks import TINY, network_of
+from support.networks import FUSION, LIANG, TINY, network_of, sized
 from support.proofs import gains_of, problem_of
 
 from snnbench.core.case import NATIVE, Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
-from snnbench.proof import oracle
+from snnbench.proof import oracle, problem
 from snnbench.proof.calibration import calibrate
-from snnbench.proof.problem import alone, is_chain, places, problem_id, scaled_nodes
+from snnbench.proof.free_run import FreeRun, free_run
+from snnbench.proof.problem import (
+    alone,
+    is_chain,
+    lowered_nodes,
+    places,
+    problem_id,
+    scaled_nodes,
+)
 from snnbench.proof.rounding import round_to
 
 CASE = Case("any", neurons=97, time_steps=37, batch=3)
@@ -22,12 +30,12 @@ def arrays(problem):
     return [*parameters, problem.input, problem.other_input, problem.upstream]
 
 
-def free(problem):
+def run_of(problem):
     return oracle.forward(problem.network, problem.parameters, problem.input)
 
 
 def rates(problem):
-    return {name: spikes.mean() for name, spikes in free(problem).spikes.items()}
+    return {name: spikes.mean() for name, spikes in run_of(problem).spikes.items()}
 
 
 def test_it_is_reproducible_and_another_seed_is_another_problem():
@@ -99,7 +107,7 @@ def test_other_resets_fire_between_one_and_sixty_percent(neuron):
 @pytest.mark.parametrize("neuron", ["soft", "hard", "none"])
 def test_several_potentials_pass_twice_the_threshold(neuron, seed):
     problem = problem_of(replace(CASE, neuron=NEURONS[neuron], seed=seed))
-    assert np.count_nonzero(free(problem).potentials["neuron1"] >= 2) >= 20
+    assert np.count_nonzero(run_of(problem).potentials["neuron1"] >= 2) >= 20
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16", "amp-bf16"])
@@ -219,6 +227,51 @@ def test_a_gain_scales_the_last_parameters_on_every_way_to_its_neuron():
         "neuron1",
     }
     assert scaled_nodes(network_of(replace(CASE, workload="lif")), "neuron1") == {"input"}
+
+
+@pytest.mark.parametrize("neuron", [FUSION, LIANG, NeuronSpec("soft", decay=1.0, threshold=0.3)])
+def test_neurons_behind_a_shortcut_fire_because_of_their_weights(neuron):
+    """A shortcut's spike of 1 passes their thresholds: they repeated it, whatever the weights."""
+    case = replace(sized("spiking-resnet18"), neuron=neuron)
+    free = free_run(case, network_of(case))
+    assert free.unsuitable is None
+    assert all(0.1 < rate < 0.3 for rate in free.rates.values())
+    assert all(1 / 8 < gain < 4 for gain in free.gains.values())
+
+
+@pytest.mark.parametrize(
+    ("threshold", "lowered"),
+    [(0.3, {"neuron3": {"norm3": 0.85}, "neuron5": {"norm5": 0.85}}), (1.0, {})],
+)
+def test_only_biases_beside_a_shortcut_that_passes_the_threshold_are_lowered(threshold, lowered):
+    case = replace(sized("spiking-resnet18"), neuron=replace(FUSION, threshold=threshold))
+    network = network_of(case)
+    for neuron in network.neurons[:7]:
+        scaled = scaled_nodes(network, neuron)
+        assert lowered_nodes(network, neuron, scaled) == lowered.get(neuron, {})
+
+
+def test_gains_of_a_problem_without_lowered_biases_are_not_used_for_it(monkeypatch):
+    cases = [replace(sized("spiking-resnet18"), neuron=neuron) for neuron in (FUSION, NeuronSpec())]
+    ids = [problem_id(case) for case in cases]
+    monkeypatch.setattr(problem, "lowered_nodes", lambda *arguments: {})
+    assert [problem_id(case) == known for case, known in zip(cases, ids, strict=True)] == [
+        False,
+        True,
+    ]
+
+
+def test_a_network_keeps_its_own_biases():
+    network = network_of(replace(sized("spiking-resnet18"), neuron=FUSION))
+    shapes = network.parameters["norm3"]
+    given = {"norm3": {name: np.ones(shape, np.float32) for name, shape in shapes.items()}}
+    assert not lowered_nodes(replace(network, given=given), "neuron3", {"norm3"})
+
+
+def test_a_network_that_fires_nearly_always_or_never_is_no_problem_for_a_proof():
+    for rate in (0.005, 0.65, 1.0):
+        free = FreeRun({}, {"neuron1": 0.15, "neuron2": rate}, np.zeros(1))
+        assert f"the oracle fires at {rate:.1%}, outside 1% to 60%" in free.unsuitable
 
 
 def test_a_node_behind_the_last_neuron_has_no_gain():

@@ -1,9 +1,10 @@
 """Wrong networks are rejected, with words that name the node and the fault."""
 
 import tomllib
+from dataclasses import replace
 
 import pytest
-from support.networks import TINY, sized
+from support.networks import FUSION, TINY, sized
 from support.paths import WRONG
 from support.proofs import proof_of
 from support.slow import COVERED, representatives
@@ -50,5 +51,28 @@ def test_of_the_contract(network, fault, words):
 )
 def test_of_the_papers(network, fault, words):
     proof = proof_of(registry.load(f"{WRONG}/{fault}"), sized(network))
+    assert not proof.passed
+    assert words in proof.reason
+
+
+BEHIND_SHORTCUTS = {"rewired.py:NeuronWithoutShortcut", "networks.py:NormWithoutShift"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    representatives(
+        TABLE["real"]["spiking-resnet18"].items(),
+        {
+            i
+            for i, fault in enumerate(TABLE["real"]["spiking-resnet18"])
+            if fault in BEHIND_SHORTCUTS
+        },
+    ),
+    ids=lambda value: value,
+)
+def test_of_a_residual_network_with_the_neuron_of_its_paper(fault, words):
+    """A shortcut's spike passes its threshold, so that its problem has lower biases."""
+    case = replace(sized("spiking-resnet18"), neuron=FUSION)
+    proof = proof_of(registry.load(f"{WRONG}/{fault}"), case)
     assert not proof.passed
     assert words in proof.reason

@@ -9,6 +9,10 @@ from snnbench.workloads import WORKLOADS, Workload
 TINY = {"time_steps": 5, "batch": 3}
 WIDEST = NeuronSpec("hard", detach_reset=True, decay=0.5)
 """The neuron that most frameworks have."""
+LIANG = NeuronSpec("hard", decay=0.25, threshold=0.25, surrogate="rectangle")
+"""Liang et al.'s neuron (DATE 2022, Tab. I): its surrogate is 1 from −0.25 to 0.75."""
+FUSION = NeuronSpec("hard", decay=0.2, threshold=0.3, surrogate="rectangle")
+"""Temporal fusion's neuron (ICANN 2024); the surrogate is unpublished."""
 
 
 def contract(case: Case) -> Network:

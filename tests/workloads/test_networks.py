@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.expected import HERE, adapter_of, case_of, on_jax, representatives
-from support.networks import WIDEST, network_of, sized
+from support.networks import FUSION, LIANG, WIDEST, network_of, sized
 from support.proofs import proof_of, refusal_of
 from support.slow import without
 
@@ -112,6 +112,27 @@ def test_a_named_network_is_proved(name, workload):
         return
     assert reason is None
     proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("neuron", [FUSION, LIANG], ids=["fusion", "liang"])
+@pytest.mark.parametrize(
+    ("name", "workload"),
+    [
+        pytest.param(
+            name,
+            f"spiking-resnet{depth}",
+            marks=() if (name, depth) == ("fused", 18) else pytest.mark.slow,
+        )
+        for name in ("torch", "jax", "spikingjelly", "fused")
+        for depth in (18, 34)
+    ],
+)
+def test_a_residual_network_is_proved_with_the_neurons_of_the_papers(name, workload, neuron):
+    """A spike of a shortcut passes their thresholds."""
+    case = replace(case_for(name, workload, WIDEST), neuron=neuron)
+    proof = proof_of(adapter_of(name), case)
     assert proof.passed, proof.reason
 
 
