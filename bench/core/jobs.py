@@ -18,7 +18,8 @@ class Task:
     weighed. `version` is `NAME@VERSION` for a version of a framework: what it lacks is no failure.
     `timeout` bounds all that the case computes, in seconds. `free_run` is the file with the
     oracle's free run of the case, which measuring needs. A case that delivers data has instead the
-    folders `recordings` and `cache`, which outlives its worker."""
+    folders `recordings` and `cache`, which outlives its worker; `behind` names the adapter of the
+    network behind it."""
 
     case: Case
     reference: str
@@ -31,6 +32,7 @@ class Task:
     cache: Path = Path()
     version: str | None = None
     timeout: float = 600.0
+    behind: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the JSON of the worker's job."""

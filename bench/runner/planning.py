@@ -65,6 +65,8 @@ class PlannedCase:
     reason: str | None = None
     recordings: str | None = None
     """The content of the recordings that the case reads; None for a network."""
+    behind: str | None = None
+    """The reference of the adapter of the network behind a delivery."""
 
     @property
     def id(self) -> str:
@@ -92,6 +94,7 @@ class PlannedCase:
             cache=cache,
             version=self.adapter.name if self.adapter.pattern.version else None,
             timeout=how.timeout,
+            behind=self.behind,
             **{"recordings" if case.delivers_data else "free_run": material},
         )
 
@@ -167,7 +170,7 @@ def load_plan(
             f"--executor docker: no worker runs in image {experiment.container.image!r}: {error}"
         ) from None
     left_out = inventory.left_out(inquiry.points) if VariantPattern(ALL) in grid.framework else []
-    named = {pattern.adapter for pattern in grid.framework}
+    named = {pattern.adapter for pattern in (*grid.framework, *behind)}
     # An adapter named on the command line runs, whatever the grid names.
     grid.framework = grid.framework + [
         each.pattern
@@ -279,12 +282,18 @@ def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
     return replace(planned, status="unsupported", reason=reason)
 
 
-def _lacking_behind(case: Case, inventory: Inventory) -> tuple[str, str] | None:
-    """Returns status and reason if the network behind a case cannot run in its environment."""
+def _behind(case: Case, inventory: Inventory) -> AdapterInfo | None:
+    """Returns the adapter of the network behind a case, or None."""
     if case.behind in (None, NO_NETWORK):
         return None
-    behind = inventory.adapters[VariantPattern.parse(case.behind).adapter]
-    here = inventory.adapters[case.framework].environment
+    return inventory.adapters[VariantPattern.parse(case.behind).adapter]
+
+
+def _lacking_behind(
+    case: Case, behind: AdapterInfo, adapter: AdapterInfo
+) -> tuple[str, str] | None:
+    """Returns status and reason if the network behind a case cannot run in its environment."""
+    here = adapter.environment
     if behind.devices and case.device_type not in behind.devices:
         return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
     if behind.environment != here:
@@ -302,11 +311,12 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
     planned = []
     for case in cases:
         adapter, status, reason = inventory.adapters[case.framework], None, None
+        behind = _behind(case, inventory)
         if adapter.lacking:
             status, reason = "env_error", adapter.lacking
         elif case.device_type not in inventory.default.devices:
             status, reason = "env_error", f"this environment reaches no {case.device} device"
-        elif lacking := _lacking_behind(case, inventory):
+        elif behind and (lacking := _lacking_behind(case, behind, adapter)):
             status, reason = lacking
         elif (
             refusal := adapter.refusal
@@ -314,7 +324,7 @@ def plan_cases(cases: list[Case], inventory: Inventory) -> list[PlannedCase]:
             or too_large(case)
         ):
             status, reason = "unsupported", refusal
-        planned.append(
-            PlannedCase(case, adapter, inventory.environment_of(adapter), status, reason)
-        )
+        environment = inventory.environment_of(adapter)
+        reference = behind.reference if behind else None
+        planned.append(PlannedCase(case, adapter, environment, status, reason, behind=reference))
     return planned

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from snnbench.adapters import registry
 
-from ..core.case import NO_NETWORK, Case
+from ..core.case import Case
 from ..core.complete import whole
 from ..core.contract import Program, Unsupported
 from ..core.cuda_queue import CudaQueue
@@ -28,9 +28,11 @@ from ..measure.epochs import Delivered, Epochs, batches_of, plain
 from ..measure.memory import host_peak_bytes
 from ..measure.slots import Sampler
 from ..proof.problem import draw_parameters
+from ..workloads import workload_of
 from ..workloads.perceptrons import trained_on
 from .measured import Measured
 from .parts import CaseEnded
+from .serving import ProvedAdapter
 
 if TYPE_CHECKING:
     from ..data.strategies.base import Strategy
@@ -126,7 +128,9 @@ class DataWorker(Measured):
             with explained_faults(self.case, self.task.recordings):
                 strategy.build()
             network = (
-                NetworkBehind(self.case, self.threads) if self.case.behind != NO_NETWORK else None
+                NetworkBehind(self.case, self.threads, self.task.behind)
+                if self.task.behind
+                else None
             )
         kept_bytes = {
             name: getattr(strategy, name)() for name in ("disk_bytes", "host_bytes", "device_bytes")
@@ -137,9 +141,14 @@ class DataWorker(Measured):
         return Delivery(strategy, self.case.device, network)
 
     def _prove(self, delivery: Delivery) -> None:
-        """Serves the judge's calls; ends the case unless the frames are right."""
+        """Serves the judge's calls; ends the case unless the frames and the network are right."""
         self.emit({"part": "proof"})
-        if not self.serving.until_judged({"prove": {}}, delivery=delivery):
+        request: dict[str, Any] = {"prove": {}}
+        objects: dict[str, Any] = {"delivery": delivery}
+        if network := delivery.network:
+            request["prove"] = {"variant": [network.case.construction, network.case.mode]}
+            objects["adapter"] = ProvedAdapter(network.adapter, self.threads)
+        if not self.serving.until_judged(request, **objects):
             self.emit({"part": "proof", "traceback": self.serving.traceback})
             raise CaseEnded
 
@@ -200,13 +209,15 @@ def _arrays(result: Delivered) -> dict[str, Any]:
 
 
 class NetworkBehind:
-    """The network that a case's `behind` names, on the case's device. Raises Unsupported."""
+    """The network that a case's `behind` names, by its adapter's `reference`, on the case's
+    device. Raises Unsupported."""
 
-    def __init__(self, case: Case, threads: int) -> None:
+    def __init__(self, case: Case, threads: int, reference: str) -> None:
+        adapter = self.adapter = registry.load(reference)
         pattern = VariantPattern.parse(case.behind)
-        adapter = registry.load(registry.references()[pattern.framework])
         (variant,) = pattern.select(adapter.constructions, adapter.modes)
-        behind, network = trained_on(case, variant)
+        behind = self.case = trained_on(case, variant.construction, variant.mode)
+        network = workload_of(behind).network(behind)
         if reason := _not_of_torch(adapter) or adapter.refuses(behind, network):
             raise Unsupported(f"{case.behind} behind: {reason}")
         adapter.prepare(behind, threads)

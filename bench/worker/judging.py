@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from ..core.case import Case
+from ..core.case import NO_NETWORK, Case
 from ..core.contract import (
     CONTRACT_ERRORS,
     Adapter,
@@ -20,6 +20,7 @@ from ..core.contract import (
 from ..core.network import Network
 from ..core.status import in_words, status_of
 from ..measure.phases import Draw, Phases
+from ..proof.calibration import calibrate
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import on_stronger_input
@@ -27,6 +28,7 @@ from ..proof.problem import Problem
 from ..proof.recheck import Timed, recheck
 from ..proof.stages import problem_of, prove
 from ..workloads import workload_of
+from ..workloads.perceptrons import trained_on
 from .channel import Channel
 from .handover import Reference, decode, encode
 from .judging_data import prove_data, recheck_data
@@ -173,7 +175,22 @@ def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
 
 
 def _prove_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
-    return prove_data(Remote(link, "delivery"), case, Path(order["recordings"]))
+    """Returns events on the frames and then on the network that trains on them."""
+    (event,) = prove_data(Remote(link, "delivery"), case, Path(order["recordings"]))
+    if event["status"] != "ok" or case.behind == NO_NETWORK:
+        return [event]
+    behind = trained_on(case, *order["prove"]["variant"])
+    workload = workload_of(behind)
+    gains = calibrate(behind, workload.network(behind))
+    proof = prove(RemoteAdapter(link), behind, workload, gains)
+    reason = proof.reason and f"the network behind, {proof.reason}"
+    event["proof"] |= {
+        "passed": proof.passed,
+        "reason": reason,
+        "loosened": proof.loosened,
+        "stages": [*event["proof"]["stages"], *proof.as_dict()["stages"]],
+    }
+    return [{**event, "status": "ok" if proof.passed else "check_failed", "reason": reason}]
 
 
 def _recheck_data(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:

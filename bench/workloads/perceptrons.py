@@ -6,12 +6,14 @@ IPUs, which has batches of 128 and 25 steps. `frames-mlp` is 100-128-128-128-35 
 the network of the known comparison of caches for event data.
 """
 
+from dataclasses import replace
+
 from snnbench.kernels.spec import NeuronSpec
 
 from ..core.case import CASE_FIELDS, DATA, Case
 from ..core.datasets import SOUND_FRAMES, form_of
 from ..core.network import INPUT, Network, Node
-from ..core.variant import VARIANT_FIELDS, Variant
+from ..core.variant import VARIANT_FIELDS, VariantPattern
 from .base import workload
 from .builder import Builder
 
@@ -62,12 +64,11 @@ INTEGRATE = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0)
 )
 def frames_mlp(case: Case) -> Network:
     """Three layers of a linear map and neurons behind 100 channels of sound, and a linear map to
-    the classes."""
-    return _layers(case, *SOUND_FRAMES)
+    the classes.
 
-
-def _layers(case: Case, channels: int) -> Network:
-    net = Builder(case, (channels,))
+    Behind a delivery the channels are those of its recordings, in `inputs`.
+    """
+    net = Builder(case, (case.inputs or SOUND_FRAMES[0],))
     for _ in range(3):
         net.linear(case.neurons)
         net.neuron()
@@ -75,15 +76,15 @@ def _layers(case: Case, channels: int) -> Network:
     return net.network
 
 
-def trained_on(case: Case, variant: Variant) -> tuple[Case, Network]:
-    """Returns the case and the network that train on the batches of `case`: the same network, for
-    the channels of its frames."""
+def trained_on(case: Case, construction: str, mode: str) -> Case:
+    """Returns the case of `frames-mlp` that trains on the batches of `case`, with as many inputs as
+    its frames have channels."""
     recordings = form_of(case.dataset)
     training_case = frames_mlp.canonical(
         Case(
-            variant.adapter,
-            variant.construction,
-            variant.mode,
+            VariantPattern.parse(case.behind).adapter,
+            construction,
+            mode,
             case.device,
             frames_mlp.name,
             INTEGRATE,
@@ -97,7 +98,7 @@ def trained_on(case: Case, variant: Variant) -> tuple[Case, Network]:
             loss="cross-entropy",
         )
     )
-    return training_case, _layers(training_case, recordings.channels)
+    return replace(training_case, inputs=recordings.channels)
 
 
 DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")

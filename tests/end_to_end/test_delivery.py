@@ -9,6 +9,8 @@ from support.deliveries import STRATEGIES, configured
 from support.paths import WRONG
 from support.slow import representatives
 
+from snnbench.adapters import registry
+
 TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
 
 
@@ -186,6 +188,35 @@ def test_a_network_trains_on_the_batches(snnbench, behind, dataset):
         ended.stdout + ended.stderr
     )
     assert 0 < float(row["waiting_share"]) < 1 and float(row["epoch_train_s"]) > 0
+
+
+@pytest.fixture(scope="module")
+def behind_deliveries(snnbench_module):
+    """Records by the network behind: wrong ones, given on the command line, and a right one."""
+    references = [f"{WRONG}/{fault}" for fault in TABLE["behind_deliveries"]]
+    behind = ["torch", *(registry.load(reference).name for reference in references)]
+    config = configured(snnbench_module, ["frames:packed"], behind=behind)
+    given = [part for reference in references for part in ("--adapter", reference)]
+    ended = snnbench_module.run(config, *given)
+    records = {record["case"]["behind"]: record for record in ended.records}
+    assert records.keys() >= {*behind}, ended.stdout + ended.stderr
+    return records
+
+
+@pytest.mark.parametrize("fault", TABLE["behind_deliveries"])
+def test_a_wrong_network_behind_a_delivery_is_named(behind_deliveries, fault):
+    record = behind_deliveries[registry.load(f"{WRONG}/{fault}").name]
+    assert record["status"] == "check_failed", record["reason"]
+    assert record["reason"].startswith("the network behind, ")
+    assert TABLE["behind_deliveries"][fault] in record["reason"]
+
+
+def test_a_right_network_behind_a_delivery_is_proved_after_its_frames(behind_deliveries):
+    record = behind_deliveries["torch"]
+    assert record["status"] == "ok", record["reason"]
+    names = [stage["name"] for stage in record["proof"]["stages"]]
+    assert names[0] == "frames of 26 recordings" and "one layer, fp32, spikes" in names
+    assert names[-1].startswith("own size")
 
 
 def test_what_cannot_stand_behind_is_a_sentence(snnbench):
