@@ -26,6 +26,8 @@ SHARED = ("adapter", "environment", "machine", "measure")
 MOST_SHARED_BYTES = 20_000_000
 """Most bytes of shared values, counted once for each record that has them: without a limit a small
 file fills the memory. 5,000 records may share 4 kB each."""
+MOST_NAMED = 20
+"""Most lines that are refused with a sentence each."""
 LONGEST_HEADER = 1 << 20
 """Bytes of a first line."""
 
@@ -76,7 +78,8 @@ class BundleFile:
         must_be_among(name_of(header), names, self)
 
     def read_records(self) -> tuple[list[Record], list[str]]:
-        """Returns the records, and a sentence for each line that is refused."""
+        """Returns the records, and a sentence for each of the first MOST_NAMED lines that are
+        refused, with one on the number of the others."""
         return self._contents.records, self._contents.unreadable
 
     def text_of(self, record: Record) -> bytes:
@@ -115,14 +118,20 @@ class BundleFile:
         except (OSError, ValueError) as error:
             contents.refuse(f"{self.path} cannot be read: {in_words(error)}")
             return contents
+        refused = 0
         with uncollected():
             for number, line in enumerate(body.splitlines(), start=2):
                 try:
                     contents.take(parsed(line))
                 except ValueError as error:
-                    contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
+                    refused += 1
+                    if refused <= MOST_NAMED:
+                        contents.refuse(f"{self.path}, line {number}, cannot be read: {error}")
                     if isinstance(error, TooLarge):
                         break
+        if (more := refused - MOST_NAMED) > 0:
+            lines = "line" if more == 1 else "lines"
+            contents.refuse(f"{self.path}: {more} more {lines} cannot be read")
         stated, count = header.get("records"), len(contents.records)
         if not contents.unreadable and stated != count:
             contents.refuse(f"{self.path}: line 1 says {shown(stated)} records, and {count} follow")

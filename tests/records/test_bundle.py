@@ -72,6 +72,14 @@ def test_a_line_that_is_refused_is_named_and_the_others_are_read(spoil, lost, se
     assert len(records) == 15 - lost
 
 
+def test_a_file_of_refused_lines_gets_a_bounded_number_of_sentences(tmp_path):
+    path = tmp_path / "spoilt.bundle.jsonl"
+    path.write_text("\n".join([*committed("memory").read_text().splitlines(), *["{}"] * 97]))
+    records, refused = BundleFile(path).read_records()
+    assert len(records) == 15 and len(refused) == bundle.MOST_NAMED + 1
+    assert refused[-1] == f"{path}: {97 - bundle.MOST_NAMED} more lines cannot be read"
+
+
 def test_work_and_memory_are_bounded_by_a_limit_on_repeated_values(tmp_path, monkeypatch):
     """97 records of 2 kB share a value of 115 kB: of 11 MB less than a tenth is looked at."""
     lines = committed("memory").read_text().splitlines()
