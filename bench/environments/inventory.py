@@ -92,7 +92,7 @@ class Inventory:
 def default_environment() -> WorkerEnvironment:
     """Returns the default environment. Raises RuntimeError if its worker gives no answer."""
     executor = LocalExecutor()
-    return _environment_in(_describe(Inquiry(), executor), executor)
+    return _environment_in(_describe_default(Inquiry(), executor), executor)
 
 
 def take_inventory(
@@ -111,11 +111,12 @@ def take_inventory(
     that gives no answer is listed with its `error`: its cases run, and end with the status of that
     error.
 
-    Raises RuntimeError if the default environment gives no answer, and ConfigError if an entry of
-    `files` is no adapter, two have the same name, or a third-party adapter that of a built-in one.
+    Raises RuntimeError if the default environment gives no answer, and ConfigError if it takes too
+    long, if an entry of `files` is no adapter, two have the same name, or a third-party adapter
+    that of a built-in one.
     """
     asked = tuple(reference for name, reference in BUILT_IN.items() if inquiry.is_about(name))
-    answer = _describe(replace(inquiry, references=asked), executor)
+    answer = _describe_default(replace(inquiry, references=asked), executor)
     inventory = Inventory(
         _environment_in(answer, executor),
         {name: AdapterInfo(reference, name) for name, reference in BUILT_IN.items()},
@@ -203,7 +204,7 @@ def _missing_of_built_in(inventory: Inventory) -> dict[str, Sequence[str]]:
     if not any(map(_is_homeless, inventory.adapters.values())):
         return {}
     inquiry = _inquiry_about(Inquiry(frameworks=()), *BUILT_IN.values())
-    entries = _describe(inquiry, inventory.default.executor)["adapters"]
+    entries = _describe_default(inquiry, inventory.default.executor)["adapters"]
     return {entry["name"]: entry["missing"] for entry in entries if entry.get("missing")}
 
 
@@ -294,6 +295,16 @@ def declared_name(reference: str) -> str:
 
 def _environment_in(answer: dict[str, Any], executor: Executor) -> WorkerEnvironment:
     return WorkerEnvironment({**answer["environment"], **executor.facts()}, executor)
+
+
+def _describe_default(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:
+    """Returns the answer of the default environment. Raises ConfigError if it takes too long."""
+    try:
+        return _describe(inquiry, executor)
+    except NoAnswerInTime as error:
+        raise ConfigError(
+            f"the default environment: {error}; try again when the machine is less busy"
+        ) from None
 
 
 def _describe(inquiry: Inquiry, executor: Executor) -> dict[str, Any]:

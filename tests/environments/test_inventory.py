@@ -10,6 +10,7 @@ from snnbench.core.jobs import Inquiry
 from snnbench.core.variant import VariantPattern, parse_variants
 from snnbench.environments import inventory
 from snnbench.environments.inventory import take_inventory
+from snnbench.executors.launch import Outcome
 from snnbench.experiment.grid import resolve_variants
 from snnbench.kernels.spec import NEURONS
 from snnbench.runner.planning import load_plan
@@ -178,3 +179,10 @@ def patient(answer):
         return answer(inquiry, executor)
 
     return asked
+
+
+def test_a_default_environment_that_takes_too_long_is_one_sentence(monkeypatch):
+    late = Outcome(timed_out=True, duration_s=60.0)
+    monkeypatch.setattr(inventory, "launch_apart", lambda *job: late)
+    with pytest.raises(ConfigError, match="gave no answer within 60 s; try again when the machine"):
+        take_inventory([])
