@@ -216,7 +216,8 @@ def _neuron(
     )
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
-        slope = slope_of(spec, v, result.wider.get(node.name, 0.0))
+        above = v if arithmetic is EXACT else arithmetic.step(v - spec.threshold) + spec.threshold
+        slope = slope_of(spec, above, result.wider.get(node.name, 0.0))
         slope = arithmetic.slope(spec, slope)
         gradient = run_backward(
             spec,

@@ -12,6 +12,8 @@ from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.judge import judge
 
 PLAIN = {name: registry.load(registry.FRAMEWORKS[name]) for name in ("torch", "jax")}
+AT_REST = NeuronSpec("hard", decay=0.1, surrogate="rectangle", slope=0.5)
+"""Its window ends at the potential 0: bf16 rounds small ones less the threshold onto its edge."""
 ODD = {"time_steps": 37, "batch": 3}
 
 
@@ -26,6 +28,7 @@ def fault_of(name, case):
         ("torch", "bf16", "lif", 97, NeuronSpec("none", decay=0.99)),
         ("torch", "bf16", "linear-lif", 97, NeuronSpec("soft", surrogate="rectangle", slope=5.0)),
         ("torch", "bf16", "linear-lif", 1, NeuronSpec("hard", surrogate="sigmoid", slope=100.0)),
+        ("torch", "bf16", "lif", 2, AT_REST),
         ("torch", "fp16", "linear-lif", 16, NeuronSpec("soft", decay=0.5, slope=100.0)),
         ("jax", "bf16", "linear-lif", 16, NeuronSpec("soft", slope=25.0)),
     ],
