@@ -107,7 +107,7 @@ def take_inventory(
     crash or exit. Adapters in `files` take precedence over installed ones of the same name.
     Built-in adapters that the inquiry does not name are listed by name only. An adapter runs in the
     default environment if its framework is installed there, else in the one made for it, a
-    third-party adapter in the one whose own adapters need the modules that it lacks. An adapter
+    third-party adapter in the one with adapters that need the modules that it lacks. An adapter
     that gives no answer is listed with its `error`: its cases run, and end with the status of that
     error.
 

@@ -52,12 +52,14 @@ class FreeRun:
         """Describes the origin of the weights, for a network with its own."""
         if self.seeded:
             return "seeded: its own do not make its neurons fire"
-        scaled = ", ".join(f"{gain:.3g}" for gain in self.gains.values())
-        return (
-            "its own"
-            if all(gain == 1 for gain in self.gains.values())
-            else f"its own times {scaled}"
-        )
+        gains = self._gains_of_neurons
+        scaled = ", ".join(f"{gain:.3g}" for gain in gains)
+        return "its own" if all(gain == 1 for gain in gains) else f"its own times {scaled}"
+
+    @property
+    def _gains_of_neurons(self) -> list[float]:
+        """From the first neuron to the last, without halvings of recurrent weights."""
+        return [self.gains[neuron] for neuron in self.rates]
 
     @property
     def overflows(self) -> bool:
@@ -89,8 +91,7 @@ class FreeRun:
         """Facts for the record: gains and rates from the first neuron to the last, the work, and
         the origin of a network's own weights."""
         weights = {"weights": self.weights} if network.given else {}
-        gains = [self.gains[neuron] for neuron in self.rates]
-        rates = {"gains": gains, "oracle_rates": list(self.rates.values())}
+        rates = {"gains": self._gains_of_neurons, "oracle_rates": list(self.rates.values())}
         return {**rates, **({"work": self.work} if self.work else {}), **weights}
 
 

@@ -138,7 +138,7 @@ def _slack_of_decays(result: oracle.Run, call: JudgedCall, limits: LimitsByNode)
 
 def _slack_at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Slack:
     """Returns the slack of a call and that at the edges of surrogates that end abruptly; nothing
-    without such a surrogate, and in short formats, whose noise has it. If a potential is as near to
+    without such a surrogate, and in short formats: their noise has it. If a potential is as near to
     an edge as wrong decisions may be to a threshold, rounding decides whether the gradient passes:
     the slack is the difference between gradients with wider and with narrower windows."""
     network, ways = problem.network, []

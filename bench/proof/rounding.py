@@ -107,7 +107,7 @@ class RandomShort(RandomFloat32):
     step = array
 
     def slope(self, spec: NeuronSpec, slope: np.ndarray) -> np.ndarray:
-        """Rounds derivatives of the neuron's spikes, whose exponents were rounded before, and
+        """Rounds derivatives of the neuron's spikes, with exponents that were rounded before, and
         differences of two numbers as these. In fp16 the square under a small one overflows."""
         heights = {"sigmoid": spec.slope / 4, "exponential": spec.slope / 2}
         peak = heights.get(spec.surrogate, 1.0)
