@@ -17,9 +17,17 @@ NAME = r"[A-Za-z0-9_.-]+"
 """Names of adapters, constructions and modes, so that a config can name them."""
 LISTS = ("requires", "modes", "devices")
 CAN_BE_LEFT_OUT = (
-    *BY_HARNESS, "features", "prepare_inference", "evaluate", "optimize", "breakdown", "release",
-    "memory_probe", "facts", "compile_facts",
-)  # fmt: skip
+    *BY_HARNESS,
+    "features",
+    "prepare_inference",
+    "evaluate",
+    "optimize",
+    "breakdown",
+    "release",
+    "memory_probe",
+    "facts",
+    "compile_facts",
+)
 """Methods of Program that have a usable default."""
 CONTRACT = "snnbench.core.contract.Program"
 

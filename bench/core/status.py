@@ -28,9 +28,11 @@ RETRIED = ("env_error", "import_error", "build_error", "crash", "error", "interr
 """Statuses that a resumed run tries again."""
 
 _GPU_MEMORY = (
-    "CUDA out of memory", "out of memory on device", "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDA out of memory",
+    "out of memory on device",
+    "CUBLAS_STATUS_ALLOC_FAILED",
     "cudaErrorMemoryAllocation",
-)  # fmt: skip
+)
 _HOST_MEMORY = (
     "can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc",
     "Unable to allocate", "Memory allocation still failed", "LLVM ERROR: out of memory",

@@ -21,15 +21,34 @@ from .handover import Reference, decode, encode
 from .sandbox import HarnessDiskFull
 
 WITHOUT_RESULT = {
-    "start", "prepare", "load", "wait", "release", "roll_parameters", "prepare_inference",
-}  # fmt: skip
+    "start",
+    "prepare",
+    "load",
+    "wait",
+    "release",
+    "roll_parameters",
+    "prepare_inference",
+}
 RESULT_STAYS = {
-    "program", "put_input", "put_upstream", "forward", "backward", "step", "inference", "evaluate",
+    "program",
+    "put_input",
+    "put_upstream",
+    "forward",
+    "backward",
+    "step",
+    "inference",
+    "evaluate",
     "put",
-}  # fmt: skip
+}
 RESULT_JUDGED = {
-    "next_batch", "fixed_point", "spikes", "output", "gradients", "statistics", "features",
-}  # fmt: skip
+    "next_batch",
+    "fixed_point",
+    "spikes",
+    "output",
+    "gradients",
+    "statistics",
+    "features",
+}
 """Methods that the judge may call: without a result, with a result that stays in the worker, and
 with a result that is judged."""
 

@@ -6,9 +6,19 @@ from ..network import NetworkFault
 from .file import NirGraph, NirNode
 
 KNOWN = (
-    "Input", "Output", "Linear", "Affine", "Conv2d", "SumPool2d", "AvgPool2d", "Flatten", "Scale",
-    "LIF", "IF", "CubaLIF",
-)  # fmt: skip
+    "Input",
+    "Output",
+    "Linear",
+    "Affine",
+    "Conv2d",
+    "SumPool2d",
+    "AvgPool2d",
+    "Flatten",
+    "Scale",
+    "LIF",
+    "IF",
+    "CubaLIF",
+)
 """Types of nodes that can be imported."""
 WHY_NOT = {
     "NIRGraph": "a graph within the graph, such as a recurrent layer, is not imported",
