@@ -204,7 +204,7 @@ def test_all_means_what_can_run_here_and_a_name_means_that_name(snnbench):
     planned = snnbench("plan", "--config", config, "--json")
     assert planned.exit_code == 0
     assert (
-        "cannot run here, so left out: 10 adapters (snnbench adapters says why)" in planned.stderr
+        "cannot run here, so left out: 11 adapters (snnbench adapters says why)" in planned.stderr
     )
     frameworks = {case["case"]["framework"] for case in json.loads(planned.stdout)["cases"]}
     assert "torch" in frameworks and frameworks.isdisjoint(["lava-dl", "snntorch-ipu"])
