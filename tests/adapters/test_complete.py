@@ -60,7 +60,7 @@ def test_those_of_our_base_classes_are_whole():
         assert whole(one.__new__(one))
 
 
-def test_what_is_the_harnesss_own_is_nobody_elses_wherever_it_comes_from():
+def test_what_is_the_harnesss_own_is_of_no_framework_wherever_it_comes_from():
     from snnbench.adapters.base.torch_program import TorchProgram
 
     class Computes:

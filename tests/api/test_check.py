@@ -55,7 +55,7 @@ def test_a_wrong_network_is_false_and_its_fault_is_named():
     assert not verdict and "check_failed" in repr(verdict) and sentence in repr(verdict)
 
 
-def test_a_framework_that_is_not_installed_is_a_fault_for_who_names_it_and_nothing_proved_is_no_proof():
+def test_a_framework_that_is_not_installed_is_a_fault_if_it_is_named_and_nothing_proved_is_no_proof():
     missing = own.check(f"{FAULTY / 'raising.py'}:NotInstalled", neuron="soft", **SMALL)
     assert not missing and "not installed" in repr(missing)
     refused = own.check(NUMPY, neuron="hard-straight", **SMALL)

@@ -151,6 +151,6 @@ def test_an_unknown_name_is_told_with_the_nearest_one(snnbench_module):
 
 
 @pytest.mark.slow
-def test_who_loads_data_has_strategies(snnbench_module):
+def test_an_adapter_that_loads_data_has_strategies(snnbench_module):
     told = snnbench_module("adapters", "tonic").stdout
     assert "tonic:naive, tonic:disk, tonic:memory, tonic:coo" in told and "0 variants" not in told

@@ -40,7 +40,7 @@ NUMPY = ["--adapter", f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"]
 
 @pytest.fixture(scope="module")
 def quick(snnbench_module):
-    """A run beside somebody slow, on a machine on which nothing disturbs."""
+    """A run beside a slow framework, on a machine on which nothing disturbs."""
     (snnbench_module.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
     patch = pytest.MonkeyPatch()
     patch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms"})
@@ -70,7 +70,7 @@ def test_it_names_the_fastest_the_memory_and_how_sure_that_is(quick):
     )
 
 
-def test_who_is_slow_is_proved_leaves_after_the_first_pass_and_has_that_bound(quick):
+def test_a_slow_framework_is_proved_leaves_after_the_first_pass_and_has_that_bound(quick):
     _, first = quick
     slow, fast = (
         [one for one in first.records if one["case"]["framework"] == name]
@@ -108,7 +108,7 @@ def test_the_command_for_more_certainty_goes_on_from_there(quick):
     words[words.index("--blocks") + 1] = "3"
     again = snnbench(*words[1:])
     assert again.exit_code == 0 and again.stderr.count("kept, ok") == 3, again.stderr
-    assert len(again.records) == 4, "one more block of who is left"
+    assert len(again.records) == 4, "one more block of those that are left"
 
 
 def test_one_json_document_has_the_answer(quick):
@@ -220,7 +220,7 @@ def test_a_mistake_is_one_sentence(snnbench, options, sentence):
     )
 
 
-def test_in_its_bundle_nobody_who_left_lacks_a_block(quick):
+def test_in_its_bundle_no_case_that_left_lacks_a_block(quick):
     snnbench, _ = quick
     assert snnbench("bundle", "out", "--out", "quick.bundle.jsonl").exit_code == 0
     ended = snnbench("verify", "quick.bundle.jsonl", "--json")
@@ -229,7 +229,7 @@ def test_in_its_bundle_nobody_who_left_lacks_a_block(quick):
     }, ended.stdout
 
 
-def test_of_others_in_the_folder_nobody_is_told_who_did_not_ask(quick):
+def test_other_cases_in_the_folder_are_not_told(quick):
     snnbench, _ = quick
     ended = snnbench("quick", "numpy", *SIZES, *NUMPY, "--out", "out", "--json")
     document = json.loads(ended.stdout)
@@ -254,7 +254,7 @@ def test_interrupted_it_says_only_that_the_same_command_goes_on(quick, monkeypat
 
 
 @pytest.mark.slow
-def test_who_is_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh(snnbench):
+def test_a_framework_out_of_time_is_named_and_gets_another_chance_by_timeout_or_fresh(snnbench):
     given = ["held", *SIZES, "--adapter", FAULTY / "held.py:Held", "--out", "out"]
     (snnbench.notes / "hold-97").touch()
     late = snnbench("quick", *given, "--timeout", "0.5s")

@@ -1,4 +1,4 @@
-"""Texts from outside steer no terminal and name nobody."""
+"""Texts from outside steer no terminal and name no person."""
 
 import unicodedata
 from pathlib import Path

@@ -72,7 +72,7 @@ def test_another_experiment_is_refused_and_leaves_all_as_it_was(snnbench_module,
     assert tree(ended.folder) == before
 
 
-def test_an_experiment_that_cannot_be_read_refuses_nobody(tmp_path):
+def test_an_experiment_that_cannot_be_read_refuses_no_run(tmp_path):
     folder = ResultFolder(tmp_path)
     for text in ("{", "[1]", '{"name": 3}', "{}"):
         folder.experiment.write_text(text)

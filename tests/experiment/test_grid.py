@@ -314,7 +314,7 @@ def test_an_estimate_grows_with_blocks_and_slots():
     assert estimate_seconds(compiled, 3, 1.0) > 100 + estimate_seconds(case, 3, 1.0)
 
 
-def test_a_firing_rate_belongs_to_spikes_and_the_usual_one_to_nobody():
+def test_a_firing_rate_belongs_to_spikes_and_the_usual_one_to_no_case():
     usual, few = Case("torch"), Case("torch", firing=0.02)
     assert workload_of(few).canonical(few) == few
     for input in ("dense", "images", "rate", "events"):
@@ -325,6 +325,7 @@ def test_a_firing_rate_belongs_to_spikes_and_the_usual_one_to_nobody():
     assert workload_of(few).small_case(few).firing is None, "of few neurons hardly any would fire"
 
 
+@pytest.mark.slow  # 384,000 combinations
 def test_on_a_gpu_each_network_has_the_sizes_of_its_own_paper_alone():
     found = points(load_config(ROOT / "configs" / "networks-gpu.toml"), ["cuda"])
     assert {f"{case.workload} {sizes(case)} {case.precision} {case.input}" for case in found} == {

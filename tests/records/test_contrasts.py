@@ -163,7 +163,7 @@ def test_blocks_that_were_lost_are_made_up_for_where_nothing_can_be_tested():
     assert blocks_to_decide([decided], 10) == 0
     assert blocks_to_decide([decided, lost], 10) == 3 and blocks_to_decide([decided, lost], 2) == 2
     assert blocks_to_decide([decided, np.full(2, np.nan)], 10) == 4
-    assert blocks_to_decide([np.array([0.3])], 10) == 0, "whoever asks for one block has one"
+    assert blocks_to_decide([np.array([0.3])], 10) == 0, "a run of one block has one"
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))

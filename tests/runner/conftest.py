@@ -1,4 +1,4 @@
-"""A clock that workers move, and a machine on which nobody else computes."""
+"""A clock that workers move, and a machine on which nothing else computes."""
 
 import pytest
 from support.workers import Clock

@@ -1,4 +1,4 @@
-"""Who is started, timed with whom, started again and ended in a block of a comparison group."""
+"""Workers of a comparison group in a block: started, timed together, started again and ended."""
 
 from random import Random
 
@@ -106,10 +106,10 @@ def test_workers_that_failed_before_they_were_timed_are_no_strangers(measure):
     )
     assert ended["a"].monitor["workers"] == 4.0
     _, ended = measure("ab", "", Worker("a"), Worker("b", phases=None, events=[{"part": "import"}]))
-    assert ended["a"].monitor["workers"] is None, "nobody knows what a killed one used"
+    assert ended["a"].monitor["workers"] is None, "what a killed one used is not known"
 
 
-def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):
+def test_a_case_with_times_is_measured_again_only_if_a_new_one_is_timed(measure):
     _, ended = measure("ab", "c", Missing("a"), Worker("b"), Worker("c"))
     assert list(ended) == ["a", "b", "c"]
     assert (ended["a"].folded["status"], ended["a"].folded["reason"]) == (
@@ -120,7 +120,7 @@ def test_who_has_times_is_measured_again_only_if_somebody_new_is_timed(measure):
     assert list(ended) == ["a"] and ended["a"].folded["status"] == "unsupported"
 
 
-def test_who_does_not_fit_is_timed_later_beside_the_fastest(measure):
+def test_a_case_that_does_not_fit_is_timed_later_beside_the_fastest(measure):
     launcher, ended = measure(
         "abcd",
         "",
@@ -137,20 +137,20 @@ def test_who_does_not_fit_is_timed_later_beside_the_fastest(measure):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_who_stayed_in_the_first_block_leaves_no_later_one(measure, number):
+def test_a_case_that_stayed_in_the_first_block_leaves_no_later_one(measure, number):
     workers = Worker("a"), Worker("b", step=0.009)
     _, ended = measure("ab", "", *workers, number=number, leave_beyond=2.0)
     timing = ended["b"].folded["parts"]["step"]["timing"]
     assert (len(timing["slots"]), timing.get("beyond")) == ((2, None) if number else (1, 2.0))
 
 
-def test_who_ran_out_of_memory_beside_others_is_started_again_alone(measure):
+def test_a_case_that_ran_out_of_memory_beside_others_is_started_again_alone(measure):
     first, second = Worker("b", phases=None, events=died("oom_gpu")), Worker("b")
     launcher, ended = measure("ab", "", Worker("a"), first, second)
     assert launcher.alive_at_start["b"] == [["a"], []]
     assert ended["b"].folded["status"] == "ok" and ended["b"].live_set is None
     _, ended = measure("b", "", Worker("b", phases=None, events=died("oom_gpu")))
-    assert ended["b"].folded["status"] == "oom_gpu", "nobody else was there"
+    assert ended["b"].folded["status"] == "oom_gpu", "it was alone"
 
 
 def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatch):

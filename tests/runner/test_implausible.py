@@ -56,7 +56,7 @@ def test_honest_times_of_a_device_are_below_those_of_the_host_and_above_the_floo
 
 @pytest.mark.parametrize("clock", ["device", "device_warm"])
 def test_a_device_that_ends_before_it_can_is_refused(refused, clock):
-    """As of work on a stream that nobody waited for."""
+    """As of work on a stream that was not waited for."""
     reason = refused(
         folded_of(
             *[

@@ -1,5 +1,5 @@
-"""What the harness does between a worker and the judge: it relays calls, and answers for whoever of
-them fails."""
+"""What the harness does between a worker and the judge: it relays calls, and answers for the one that
+fails."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_calls_go_to_the_worker_and_what_it_gives_to_the_judge():
 def test_one_process_judges_all_and_ends_with_its_owner():
     started = []
     judge = Judge(lambda: started.append(JudgeWorker()) or started[-1])
-    assert judge.close() == 0.0, "nobody was asked"
+    assert judge.close() == 0.0, "no judge was asked"
     for _ in range(3):
         proved(judge, Worker())
     judge.close()
@@ -113,7 +113,7 @@ def test_a_judge_without_time_leaves_the_case_without_time():
     assert worker.timed_out and worker.seconds_left == 0.0
 
 
-def test_who_comes_to_its_end_without_a_proof_is_rejected():
+def test_a_worker_that_comes_to_its_end_without_a_proof_is_rejected():
     events = [
         {"part": "proof", "status": "ok", "proof": {"passed": True}},
         {"part": "end", "cpu_seconds": 0.0},

@@ -29,7 +29,7 @@ class Shown:
         return line.split()[0], line.partition(" · ")[2]
 
 
-def test_who_is_not_measured_is_in_no_estimate():
+def test_a_case_that_is_not_measured_is_in_no_estimate():
     run = Shown({"lava": 0, "missing": 0, "pruned": 0, "torch": 2, "jax": 2}, 2)
     guessed = "about 20 s left"
     assert run.ends("lava", "unsupported", leaves=True) == ("[2/10]", guessed)

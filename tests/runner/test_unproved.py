@@ -1,5 +1,5 @@
-"""How a case ends whose worker is gone before the judge has proved it: refused is only who says
-itself that it is through."""
+"""How a case ends whose worker is gone before the judge has proved it: it is refused only if the
+worker itself said that it has ended."""
 
 import select
 from types import SimpleNamespace
@@ -78,7 +78,9 @@ started = []
         ),
     ],
 )
-def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, status, reason):
+def test_a_worker_that_is_gone_before_it_was_proved(
+    tmp_path, monkeypatch, text, judge, status, reason
+):
     def start(verb, *_):
         surroundings = Surroundings(tmp_path, 30.0, executor=Scripted(text=ASKS + text))
         started.append(Launched(verb, {}, surroundings))
@@ -95,7 +97,7 @@ def test_who_is_gone_before_it_was_proved(tmp_path, monkeypatch, text, judge, st
     assert (checked.status, checked.reason) == (status, reason)
 
 
-def test_who_says_that_it_is_through_when_its_time_is_over_is_out_of_time():
+def test_a_worker_that_ends_when_its_time_is_over_is_out_of_time():
     events = [{"part": "import", "status": "ok"}, {"part": "end", "cpu_seconds": 0.0}]
     folded = verdict(
         Outcome(exit_code=0, timed_out=True, events=events, duration_s=30.0), "cpu", proof_due=True
