@@ -1,6 +1,6 @@
 """The neurons' definition (`spec`) and fused kernels. The package works without the harness.
 
-    from snnbench.kernels import LIF, BatchNormLIF, ConvLIF, LinearLIF, NeuronSpec
+    from snnbench.kernels import LIF, BatchNormLIF, ConvLIF, LinearLIF, NeuronSpec, RecurrentLIF
     from snnbench.kernels.lif import lif  # the neuron as a function
     from snnbench.kernels import PackedFrames  # recordings of events in few bytes
 
@@ -20,6 +20,7 @@ _MODULES = {
     "BatchNormLIF": ".batch_norm_lif.module",
     "ConvLIF": ".conv_lif.module",
     "PackedFrames": ".events.packed",
+    "RecurrentLIF": ".recurrent.module",
 }
 """Modules of the names that need torch."""
 
@@ -32,6 +33,7 @@ __all__ = [
     "LinearLIF",
     "NeuronSpec",
     "PackedFrames",
+    "RecurrentLIF",
 ]
 
 

@@ -1,0 +1,53 @@
+"""The backend "reference": the recurrent layer in torch, on any device; tests compare the others
+with it."""
+
+import torch
+from torch import Tensor
+
+from ..bits import pack, packed_like, unpack
+from ..lif.contract import state_dtype
+from ..lif.reference import after_spike, reset_slope, spikes_of
+from ..surrogates import derivative
+from .contract import Backward, Forward
+
+
+def unavailable(device: torch.device, dtype: torch.dtype) -> str | None:
+    return None
+
+
+def bits_like(currents: Tensor) -> Tensor:
+    """Returns an unwritten uint8 tensor (T, B, ⌈N/8⌉) of `bits.pack`."""
+    return packed_like(currents, 1)
+
+
+def forward(call: Forward) -> None:
+    spec, compute = call.spec, state_dtype(call.currents.dtype)
+    state = call.final_state.zero_() if call.state is None else call.state
+    p, s = state[0], (state[1] != 0).to(compute)
+    weight, bias = call.weight.to(compute), 0 if call.bias is None else call.bias
+    for t, x in enumerate(call.currents.unbind(0)):
+        call.bits[t] = pack(s, 1)
+        v = spec.decay * p + (x.to(compute) + (s @ weight.t() + bias))
+        s = spikes_of(spec, v)
+        p = after_spike(spec, v, s)
+        call.spikes[t] = s
+        if call.potentials is not None:
+            call.potentials[t] = v
+    torch.stack([p, s], out=call.final_state)
+
+
+def backward(call: Backward) -> None:
+    spec, v, compute = call.spec, call.potentials, call.potentials.dtype
+    weight = call.weight.to(compute)
+    gp, fed_back = v.new_zeros(2, *v.shape[1:]) if call.grad_final is None else call.grad_final
+    errors = torch.empty_like(v)
+    for t in range(len(v) - 1, -1, -1):
+        slope = derivative(spec, torch)(v[t] - spec.threshold)
+        passed = reset_slope(spec, v[t], spikes_of(spec, v[t]), slope)
+        errors[t] = (call.grad_spikes[t].to(compute) + fed_back) * slope + gp * passed
+        gp, fed_back = spec.decay * errors[t], errors[t] @ weight
+    call.errors.copy_(errors)
+    if call.grad_weight is not None:
+        unpack(call.bits, 1, before := torch.empty_like(v))
+        by_weight = errors.flatten(0, 1).t() @ before.flatten(0, 1)
+        call.grad_weight.copy_(call.grad_weight + by_weight if call.adds else by_weight)
