@@ -142,7 +142,9 @@ class Table:
     def compared(self, phase: str, base: Entry, others: Sequence[Entry]) -> list[LogRatio]:
         """Returns the times of `others` relative to `base`, as one family. A ratio has no interval
         if too few slots were clean or no block has both."""
-        comparisons = []
+        comparisons = list[LogRatio]()
+        if not others:
+            return comparisons
         for other, comparison in zip(others, self._family(phase, base, others), strict=True):
             if np.isnan(comparison.estimate):
                 ratio = float(rough_ratios([other.row.records, base.row.records], phase)[0, 1])

@@ -1,22 +1,21 @@
 """A step's time by stage and its memory by kind: one bar for each case that was taken apart."""
 
+from functools import partial
 from typing import Any
 
 from ...core.breakdown import KINDS, STAGES
 from ..columns.metric import Entry, part_column
 from ..table import Table
-from .figure import Figure, Panel, panel_of
+from .figure import Figure, Panel, least_first, panel_of
 from .spec import (
-    APART,
     MEBIBYTES,
     SECONDS,
     THERE,
     Spec,
     calculated,
     hint,
-    layer,
-    nominal,
     rows_of_dots,
+    stacked_bars,
     text_of,
 )
 
@@ -53,14 +52,7 @@ def taken_apart(table: Table, fields: dict[str, str], size: float = 1.0) -> list
     """Returns panels of proved cases with values in the columns `fields`, the least sum first."""
     panels = []
     for where, group in table.groups():
-        sums = {
-            entry.index: total
-            for entry in group
-            if entry.row.proved and (total := _total(entry, fields))
-        }
-        ordered = sorted(
-            (entry for entry in group if entry.index in sums), key=lambda entry: sums[entry.index]
-        )
+        ordered = [entry for entry, _ in least_first(group, partial(_total, fields=fields))]
         if ordered:
             points = [_point(entry, fields, size) for entry in ordered]
             there = [part for part in fields if any(point.get(part) for point in points)]
@@ -68,8 +60,10 @@ def taken_apart(table: Table, fields: dict[str, str], size: float = 1.0) -> list
     return panels
 
 
-def _total(entry: Entry, fields: dict[str, str]) -> float:
-    return float(sum(entry.values[column] or 0 for column in fields.values()))
+def _total(entry: Entry, fields: dict[str, str]) -> float | None:
+    """Returns the sum of the columns; None for 0 and for a network that was not proved."""
+    total = sum(entry.values[column] or 0 for column in fields.values())
+    return total if entry.row.proved and total else None
 
 
 def _point(entry: Entry, fields: dict[str, str], size: float) -> dict[str, Any]:
@@ -86,22 +80,7 @@ def _spec(parts: list[str], words: str) -> Spec:
         {"filter": "isValid(datum.amount)"},
         *calculated(place=f"indexof({parts}, datum.part)", words=text_of("amount", words)),
     ]
-    axis = {
-        "title": "seconds" if words == SECONDS else "memory",
-        "tickCount": 5,
-        "labelExpr": words,
-        **APART,
-    }
-    encoding = {
-        "x": {"field": "amount", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal(
-            "part",
-            scale={"domain": parts, "range": "$parts"},
-            legend={**THERE, "symbolType": "square"},
-        ),
-        "order": {"field": "place", "type": "quantitative"},
-        "tooltip": hint(framework="variant", part="part", amount="words"),
-    }
-    return rows_of_dots(
-        [layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)], transform
-    )
+    title = "seconds" if words == SECONDS else "memory"
+    tooltip = hint(framework="variant", part="part", amount="words")
+    bars = stacked_bars("amount", title, words, parts, "$parts", THERE, tooltip)
+    return rows_of_dots([bars], transform)

@@ -5,9 +5,8 @@ from typing import Any
 
 from ..columns.metric import Entry
 from ..table import Table
-from .figure import Figure, paid_off_after, panel_of
+from .figure import Figure, least_first, paid_off_after, panel_of
 from .spec import (
-    APART,
     LEGEND,
     SECONDS,
     TIME,
@@ -15,9 +14,8 @@ from .spec import (
     beside,
     calculated,
     hint,
-    layer,
-    nominal,
     rows_of_dots,
+    stacked_bars,
     text_of,
 )
 
@@ -36,30 +34,18 @@ def cold_start(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
         phase = group[0].row.ranked
-        totals = {
-            entry.index: total
-            for entry in group
-            if entry.shows(phase) and (total := _total(entry)) is not None
-        }
-        started = sorted(
-            (entry for entry in group if entry.index in totals),
-            key=lambda entry: totals[entry.index],
-        )
+        started = least_first([entry for entry in group if entry.shows(phase)], _total)
         if started:
-            quickest, *others = started
-            pays = ["starts first"]
-            for entry, comparison in zip(
-                others, table.compared(phase, quickest, others), strict=True
+            (quickest, least), *others = started
+            seconds, slower = quickest.values[f"{phase}_s"], [entry for entry, _ in others]
+            points = [_point(quickest, least, "starts first")]
+            for (entry, total), comparison in zip(
+                others, table.compared(phase, quickest, slower), strict=True
             ):
-                later = totals[entry.index] - totals[quickest.index]
-                seconds = quickest.values[f"{phase}_s"]
-                pays.append(_in_words(paid_off_after(later, seconds, comparison)))
-            points = [
-                _point(entry, totals[entry.index], after)
-                for entry, after in zip(started, pays, strict=True)
-            ]
+                after = paid_off_after(total - least, seconds, comparison)
+                points.append(_point(entry, total, _in_words(after)))
             fields = FIELDS | {"step": f"{phase}_s"}
-            panels.append(panel_of(table, where, started, fields, points))
+            panels.append(panel_of(table, where, [quickest, *slower], fields, points))
     return Figure(
         "cold-start", "Cold start", TEXT, _spec(), panels, "No first call was timed.", key=KEY
     )
@@ -95,16 +81,6 @@ def _spec() -> Spec:
         *calculated(after=text_of("total", SECONDS) + " + ', ' + datum.pays"),
         {"filter": "isValid(datum.seconds)"},
     ]
-    axis = {"title": "seconds", "tickCount": 5, "labelExpr": SECONDS, **APART}
-    encoding = {
-        "x": {"field": "seconds", "type": "quantitative", "stack": "zero", "axis": axis},
-        "color": nominal(
-            "part",
-            scale={"domain": list(PARTS), "range": "$ramp"},
-            legend={**LEGEND, "symbolType": "square"},
-        ),
-        "order": {"field": "place", "type": "quantitative"},
-        "tooltip": hint(framework="variant", part="part", time="time", steps="pays"),
-    }
-    bars = layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)
+    tooltip = hint(framework="variant", part="part", time="time", steps="pays")
+    bars = stacked_bars("seconds", "seconds", SECONDS, list(PARTS), "$ramp", LEGEND, tooltip)
     return rows_of_dots([bars, beside("after", "datum.place === 0")], transform)

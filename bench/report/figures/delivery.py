@@ -9,11 +9,9 @@ from ..columns.metric import Entry
 from ..table import Table
 from .breakdown import taken_apart
 from .figure import Figure, Panel, paid_off_after, panel_of, short
-from .labels import along, column, labelled
+from .labels import along, column, labelled, labelled_lines
 from .spec import (
-    COLOUR,
     COLOUR_AND_SHAPE,
-    DASHES,
     MEBIBYTES,
     SECONDS,
     THERE,
@@ -23,13 +21,13 @@ from .spec import (
     calculated,
     dots,
     hint,
-    layer,
     log_axis,
     mebibytes,
     nominal,
     plane,
     rows_of_dots,
     text_of,
+    ticked,
 )
 
 STAGES = {"waiting for batches": "epoch_wait_s", "training on them": "epoch_train_s"}
@@ -59,15 +57,8 @@ NONE = "No case delivers data."
 
 def epoch_stages(table: Table) -> Figure:
     panels = taken_apart(table, STAGES)
-    return Figure(
-        "epoch-stages",
-        "Where an epoch goes",
-        STAGES_TEXT,
-        _stages_spec(),
-        panels,
-        NONE,
-        key=STAGES_KEY,
-    )
+    title, spec = "Where an epoch goes", _stages_spec()
+    return Figure("epoch-stages", title, STAGES_TEXT, spec, panels, NONE, key=STAGES_KEY)
 
 
 def _stages_spec() -> Spec:
@@ -140,19 +131,10 @@ def _kept(table: Table, where: dict[str, str], group: list[Entry]) -> Panel:
     points: list[dict[str, Any]] = []
     for entry in group:
         places, rate = " and ".join(_bytes(entry)), f"{_count(entry.values['batches_per_s'])}/s"
-        texts = {
-            "brief": f"{entry.variant} · {rate}",
-            "text": f"{entry.variant} · {rate} · {places}",
-            "places": places,
-        }
-        points.append(
-            {
-                "row": entry.index,
-                "bytes": sums[entry.variant],
-                "place": labels.places[entry.variant],
-                **texts,
-            }
-        )
+        brief = f"{entry.variant} · {rate}"
+        place = {"bytes": sums[entry.variant], "place": labels.places[entry.variant]}
+        texts = {"brief": brief, "text": f"{brief} · {places}", "places": places}
+        points.append({"row": entry.index, **place, **texts})
     return panel_of(table, where, group, {"rate": "batches_per_s"}, points, **labels.names)
 
 
@@ -222,14 +204,8 @@ def _paid_off(entry: Entry, comparison: LogRatio, first: Entry) -> str:
 
 
 def _pays_spec() -> Spec:
-    x = log_axis("epochs", "epochs", "format(datum.value, 'd')")
-    x["axis"] |= {"values": "$epochs", "gridOpacity": 1, "labelBound": False}
+    x = ticked(log_axis("epochs", "epochs", "format(datum.value, 'd')"), "$epochs")
     y = along("seconds", "seconds with the build", SECONDS)
-    place = {"x": x, "y": y}
     tooltip = hint(framework="variant", epochs="epochs", time="time")
-    layers = [
-        layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),
-        *labelled(x, y),
-        dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=50),
-    ]
+    layers = labelled_lines(x, y, tooltip, size=50, intervals=False)
     return plane(layers, calculated(time=TIME), "$tall")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from ...records.contrasts import LogRatio
@@ -83,6 +84,19 @@ def by_phase(
         for phase in table.phases
         if (having := [entry for entry in group if has(entry, phase)])
     ]
+
+
+def timed_columns(phase: str) -> dict[str, str]:
+    """Returns the columns of a phase's time and the ends of its interval."""
+    return {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
+
+
+def least_first(
+    group: Iterable[Entry], amount: Callable[[Entry], float | None]
+) -> list[tuple[Entry, float]]:
+    """Returns the entries with a known amount and that amount, the least first."""
+    known = [(entry, total) for entry in group if (total := amount(entry)) is not None]
+    return sorted(known, key=itemgetter(1))
 
 
 def paid_off_after(later: float, seconds: float, comparison: LogRatio) -> float | None:

@@ -6,21 +6,17 @@ from ...common import units
 from ...core.case import SPIKE_SHARE
 from ..columns.metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase, panel_of
-from .labels import along, column, labelled
+from .figure import Figure, Panel, by_phase, panel_of, timed_columns
+from .labels import along, column, labelled_lines
 from .spec import (
-    COLOUR,
-    COLOUR_AND_SHAPE,
-    DASHES,
     SECONDS,
     TIMED,
     Spec,
     calculated,
-    dots,
     hint,
-    layer,
     log_axis,
     plane,
+    ticked,
 )
 
 TEXT = (
@@ -61,12 +57,9 @@ def _panel(table: Table, where: dict[str, str], phase: str, group: list[Entry]) 
         entry.variant: (entry.values[f"{phase}_s"], point)
         for entry, point in zip(entries, points, strict=True)
     }
-    drawn = [
-        entry.values[name]
-        for entry in group
-        for name in (f"{phase}_s", f"{phase}_lo_s", f"{phase}_hi_s")
-    ]
-    labels = column({name: seconds for name, (seconds, _) in ends.items()}, filter(None, drawn))
+    times = timed_columns(phase)
+    drawn = [entry.values[name] for entry in group for name in times.values()]
+    labels = column({name: seconds for name, (seconds, _) in ends.items()}, drawn)
     for name, (seconds, point) in ends.items():
         text = f"{name} · {units.seconds(seconds)}"
         point |= {"place": labels.places[name], "brief": text, "text": text}
@@ -78,43 +71,17 @@ def _panel(table: Table, where: dict[str, str], phase: str, group: list[Entry]) 
         f"{variant} took the product {took} at {', '.join(at)}."
         for (variant, took), at in products.items()
     ]
-    fields = {
-        "seconds": f"{phase}_s",
-        "low": f"{phase}_lo_s",
-        "high": f"{phase}_hi_s",
-        "product": "product",
-    }
-    return panel_of(
-        table,
-        where,
-        entries,
-        fields,
-        points,
-        notes=notes,
-        sizes=sorted({*rates.values()}),
-        **labels.names,
-    )
+    fields = times | {"product": "product"}
+    names = {"sizes": sorted({*rates.values()}), **labels.names}
+    return panel_of(table, where, entries, fields, points, notes=notes, **names)
 
 
 def _spec() -> Spec:
-    x = log_axis("rate", "firing rate of the input", "")
-    x["axis"] |= {
-        "values": "$sizes",
-        "labelExpr": "format(datum.value, '.3~%')",
-        "gridOpacity": 1,
-        "labelBound": False,
-    }
+    share = "format(datum.value, '.3~%')"
+    x = ticked(log_axis("rate", "firing rate of the input", ""), "$sizes", labelExpr=share)
     y = along("seconds", "time per call", SECONDS)
-    place = {"x": x, "y": y}
     transform = [*TIMED, *calculated(fires="format(datum.rate, '.3~%')")]
     tooltip = hint(
         framework="variant", firing="fires", time="time", interval="interval", product="product"
     )
-    span = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    layers = [
-        layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),
-        layer("rule", {"x": x, **span, **COLOUR}, "isValid(datum.low)", strokeWidth=1),
-        *labelled(x, y),
-        dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=60),
-    ]
-    return plane(layers, transform, "$tall")
+    return plane(labelled_lines(x, y, tooltip), transform, "$tall")

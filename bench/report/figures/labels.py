@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .figure import short
-from .spec import COLOUR, COLOUR_AND_SHAPE, Spec, layer, log_axis
+from .spec import COLOUR, COLOUR_AND_SHAPE, DASHES, Spec, dots, layer, log_axis
 
 LINE = 14
 """Height of a label, and the least distance of two."""
@@ -37,15 +37,16 @@ class Column:
         return {"domain": list(self.domain), "tall": self.height}
 
 
-def column(heights: Mapping[str, float], drawn: Iterable[float]) -> Column:
-    """Returns label places near the `heights` of points, on an axis that shows all of `drawn`.
+def column(heights: Mapping[str, float], drawn: Iterable[float | None]) -> Column:
+    """Returns label places near the `heights` of points, on an axis that shows all of `drawn`
+    but unknown values.
 
     >>> column({"a": 1.0, "b": 1.0}, [1.0, 10.0]).height
     300
     """
     from scipy.optimize import isotonic_regression  # half a second that only reports need
 
-    logs = [log(value) for value in drawn]
+    logs = [log(value) for value in drawn if value]
     low, high = min(logs), max(logs)
     margin = max(MARGIN * (high - low), (SHORTEST - (high - low)) / 2)
     low, high = low - margin, high + margin
@@ -64,6 +65,21 @@ def along(field: str, title: str, labels: str, base: int = 10) -> Spec:
     """Returns the y axis of a plot with labels, exactly as long as `column` computed it."""
     axis = log_axis(field, title, labels, base, domain="$domain", channel="y")
     return {**axis, "scale": {**axis["scale"], "padding": 0}}
+
+
+def labelled_lines(
+    x: Spec, y: Spec, tooltip: list[Spec], size: int = 60, intervals: bool = True
+) -> list[Spec]:
+    """Returns layers of each variant's line, the intervals from `low` to `high`, labels, and dots
+    of `size`."""
+    place = {"x": x, "y": y}
+    span = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **COLOUR}
+    return [
+        layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),
+        *([layer("rule", span, "isValid(datum.low)", strokeWidth=1)] if intervals else []),
+        *labelled(x, y),
+        dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=size),
+    ]
 
 
 def labelled(x: Spec, y: Spec) -> list[Spec]:

@@ -79,7 +79,7 @@ def _point(entry: Entry, line: list[Entry], ratios: dict[int, Share], phase: str
 
 def _ratios(table: Table, line: list[Entry], phase: str) -> dict[int, Share]:
     others = line[1:]
-    comparisons = table.compared(phase, line[0], others) if others else []
+    comparisons = table.compared(phase, line[0], others)
     return {
         entry.index: comparison.ratio for entry, comparison in zip(others, comparisons, strict=True)
     }
@@ -125,14 +125,8 @@ def _spec() -> Spec:
         shares="[datum.bound, datum.until_return]",
     )
     fill = {"field": "filled", "type": "quantitative", "scale": None}
-    tooltip = hint(
-        framework="variant",
-        neurons="neurons",
-        launch_bound="word",
-        least="at_least",
-        most="at_most",
-    )
-    tooltip += hint(until_the_return="until_return")
+    tooltip = hint(framework="variant", neurons="neurons", launch_bound="word")
+    tooltip += hint(least="at_least", most="at_most", until_the_return="until_return")
     x = {
         "field": "neurons",
         "type": "ordinal",

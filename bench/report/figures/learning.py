@@ -23,14 +23,8 @@ def learning(table: Table) -> Figure:
         trained = [entry for entry in group if entry.row.proved and entry.row.first.learning]
         if trained:
             panels.append(_panel(table, where, trained))
-    return Figure(
-        "learning",
-        "Learning curves",
-        TEXT,
-        _spec(),
-        panels,
-        "Nothing was trained: no case has a loss.",
-    )
+    missing = "Nothing was trained: no case has a loss."
+    return Figure("learning", "Learning curves", TEXT, _spec(), panels, missing)
 
 
 def _panel(table: Table, where: dict[str, str], entries: list[Entry]) -> Panel:
@@ -40,15 +34,8 @@ def _panel(table: Table, where: dict[str, str], entries: list[Entry]) -> Panel:
         for index, curve in curves.items()
         for step, loss in enumerate(curve, start=1)
     ]
-    fields = {"accuracy": "accuracy"}
-    return panel_of(
-        table,
-        where,
-        entries,
-        fields,
-        points,
-        notes=[*_agreement([*curves.values()]), *_rightness(entries)],
-    )
+    notes = [*_agreement([*curves.values()]), *_rightness(entries)]
+    return panel_of(table, where, entries, {"accuracy": "accuracy"}, points, notes=notes)
 
 
 def _curve(entry: Entry) -> list[float]:
@@ -101,9 +88,6 @@ def _spec() -> Spec:
     place = {"x": x, "y": y}
     layers = [
         layer("line", {**place, "color": LEGENDED["color"]}, strokeWidth=1.5),
-        dots(
-            {**place, "color": LEGENDED["color"], "shape": LEGENDED["shape"], "tooltip": tooltip},
-            size=22,
-        ),
+        dots({**place, **LEGENDED, "tooltip": tooltip}, size=22),
     ]
     return plane(layers, transform)

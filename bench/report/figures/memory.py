@@ -50,12 +50,8 @@ def _spec() -> Spec:
         *calculated(most=text_of("peak", MEBIBYTES), beyond=beyond),
     ]
     x = log_axis("peak", "$meaning", MEBIBYTES, base=2)
-    both = {
-        **COLOUR,
-        "tooltip": hint(
-            framework="variant", most_in_use="most", beyond_arguments_and_results="beyond"
-        ),
-    }
+    tooltip = hint(framework="variant", most_in_use="most", beyond_arguments_and_results="beyond")
+    both = {**COLOUR, "tooltip": tooltip}
     known = "datum.extra > 0"
     layers = [
         layer("rule", {**span(x, "extra", "peak"), **COLOUR}, known, strokeDash=[2, 2]),

@@ -3,7 +3,7 @@ network."""
 
 from ..table import Table
 from ..words import per_call
-from .figure import Figure, panel_of
+from .figure import Figure, panel_of, timed_columns
 from .spec import (
     SECONDS,
     TIME,
@@ -32,12 +32,7 @@ def natives(table: Table) -> Figure:
         )
         if group:
             phase = group[0].row.ranked
-            fields = {
-                "seconds": f"{phase}_s",
-                "low": f"{phase}_lo_s",
-                "high": f"{phase}_hi_s",
-                "rate": "firing_rate",
-            }
+            fields = timed_columns(phase) | {"rate": "firing_rate"}
             notes = [
                 f"{entry.variant}: {entry.values['native']}"
                 for entry in group

@@ -82,11 +82,9 @@ def _panel(
     points: list[dict[str, Any]] = []
     for entry in group:
         seconds, weighs = units.seconds(entry.values[time]), units.size(entry.values[weight])
-        texts = {
-            "brief": f"{entry.variant} · {seconds}",
-            "text": f"{entry.variant} · {seconds} · {weighs}",
-        }
+        brief = f"{entry.variant} · {seconds}"
         place = {"front": entry.index in front, "place": labels.places[entry.variant]}
+        texts = {"brief": brief, "text": f"{brief} · {weighs}"}
         points.append({"row": entry.index, **place, **texts})
     fields = {"seconds": time, "bytes": weight}
     names = {"behind": f"memory: {meaning}", "meaning": f"memory ({meaning})"}
@@ -97,12 +95,8 @@ def _spec(time: str = "time per call") -> Spec:
     x, y = log_axis("seconds", time, SECONDS), along("bytes", "$meaning", MEBIBYTES, base=2)
     place = {"x": x, "y": y}
     texts = calculated(time=TIME, memory=text_of("bytes", MEBIBYTES))
-    line = {
-        "interpolate": "step-after",
-        "color": "$muted",
-        "strokeDash": [4, 3],
-        "strokeWidth": 1.2,
-    }
+    dashed = {"color": "$muted", "strokeDash": [4, 3], "strokeWidth": 1.2}
+    line = {"interpolate": "step-after", **dashed}
     tooltip = hint(framework="variant", time="time", memory="memory")
     marks = dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=90)
     layers = [layer("line", place, "datum.front", **line), *labelled(x, y), marks]

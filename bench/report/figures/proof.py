@@ -7,7 +7,7 @@ from ...workloads import WORKLOADS, workload_of
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, panel_of
-from .spec import COLOUR, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots
+from .spec import COLOUR, CROSS, Spec, calculated, hint, layer, limit, log_axis, rows_of_dots
 
 TEXT = (
     "Each dot is a case at its own size. Spike mismatch compares with a free-running oracle, in "
@@ -22,19 +22,9 @@ MEASURES = {
     "firing_rate": "firing rate",
 }
 SIZES = (
-    *(
-        "neurons",
-        "time_steps",
-        "batch",
-        "layers",
-        "input",
-        "bias",
-        "input_grad",
-        "seed",
-        "workload",
-        "threads",
-    ),
-    *("width", "image", "inputs", "outputs", "classes", "norm", "loss", "optimizer"),
+    *("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed"),
+    *("workload", "threads", "width", "image", "inputs", "outputs", "classes", "norm"),
+    *("loss", "optimizer"),
 )
 """Axes in which the cases of a panel may differ; a panel has one neuron and one precision."""
 OF_DATA = (
@@ -117,15 +107,9 @@ def _spec() -> Spec:
         "'.2~e')"
     )
     x = log_axis("value", "$measure", number, domain="$domain")
-    shape = {
-        "condition": {"test": "datum.right", "value": "circle"},
-        "value": "M-1,-1L1,1M-1,1L1,-1",
-    }
-    seen = {
-        "shape": shape,
-        **COLOUR,
-        "tooltip": hint(framework="variant", value="said", case="sizes"),
-    }
+    shape = {"condition": {"test": "datum.right", "value": "circle"}, "value": CROSS}
+    tooltip = hint(framework="variant", value="said", case="sizes")
+    seen = {"shape": shape, **COLOUR, "tooltip": tooltip}
     look = {"filled": False, "size": 60, "strokeWidth": 2, "opacity": 0.9}
     zero = layer(
         "text", {"x": {"value": 16}}, "datum.value === 0", text="0", align="left", fontWeight="bold"

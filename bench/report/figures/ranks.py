@@ -23,14 +23,8 @@ def ranks(table: Table) -> Figure:
         for title, scalings in by_title(table).items()
         if (panel := _panel(title, scalings)).points
     ]
-    return Figure(
-        "ranks",
-        "How ranks scale",
-        TEXT,
-        _spec(),
-        panels,
-        "No case was timed on one rank and on several.",
-    )
+    missing = "No case was timed on one rank and on several."
+    return Figure("ranks", "How ranks scale", TEXT, _spec(), panels, missing)
 
 
 def _panel(title: str, scalings: list[Scaling]) -> Panel:
@@ -44,26 +38,14 @@ def _panel(title: str, scalings: list[Scaling]) -> Panel:
         for count in ends
     ]
     variants = list(dict.fromkeys(scaling.alone.variant for scaling in scalings))
-    return Panel(
-        title,
-        {},
-        points,
-        {},
-        {"variants": variants},
-        [note for scaling in scalings for note in notes_of(scaling)],
-    )
+    notes = [note for scaling in scalings for note in notes_of(scaling)]
+    return Panel(title, {}, points, {}, {"variants": variants}, notes)
 
 
 def _measured(scaling: Scaling) -> Iterator[dict[str, Any]]:
     for entry in (scaling.alone, *scaling.together):
         if (speed := scaling.speed_up(entry)) is not None:
-            point = {
-                "kind": "measured",
-                "ranks": ranks_of(entry),
-                "speed": short(speed),
-                "said": units.ratio(speed),
-            }
-            yield {"row": entry.index, **point}
+            yield {"row": entry.index, **_point("measured", ranks_of(entry), speed)}
 
 
 def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
@@ -73,14 +55,13 @@ def _predicted(scaling: Scaling) -> Iterator[dict[str, Any]]:
         return
     alone = prediction.middle.seconds(1)
     for count in range(1, FARTHEST + 1):
-        speed = alone / prediction.middle.seconds(count)
-        point = {
-            "kind": "predicted",
-            "ranks": count,
-            "speed": short(speed),
-            "said": f"{units.ratio(speed)}, predicted",
-        }
+        point = _point("predicted", count, alone / prediction.middle.seconds(count), ", predicted")
         yield {"variant": scaling.alone.variant, **point}
+
+
+def _point(kind: str, count: int, speed: float, said: str = "") -> dict[str, Any]:
+    speed_in_words = f"{units.ratio(speed)}{said}"
+    return {"kind": kind, "ranks": count, "speed": short(speed), "said": speed_in_words}
 
 
 def _spec() -> Spec:
@@ -93,27 +74,16 @@ def _spec() -> Spec:
     y = log_axis(
         "speed", "speed-up over one rank", "format(datum.value, '~r') + '×'", channel="y", base=2
     )
-    place, colour = {"x": x, "y": y}, {"color": LEGENDED["color"]}
-    looks = {**colour, "shape": LEGENDED["shape"]}
-    measured = "datum.kind == 'measured'"
+    ideal, predicted, measured = (
+        f"datum.kind == '{kind}'" for kind in ("ideal", "predicted", "measured")
+    )
+    place = {"x": x, "y": y}
+    coloured = {**place, "color": LEGENDED["color"]}
+    tooltip = hint(framework="variant", ranks="ranks", speed_up="said")
     layers = [
-        layer("line", place, "datum.kind == 'ideal'", strokeWidth=1, stroke="$muted"),
-        layer(
-            "line",
-            {**place, **colour},
-            "datum.kind == 'predicted'",
-            strokeWidth=1.5,
-            strokeDash=[4, 4],
-        ),
-        layer("line", {**place, **colour}, measured, strokeWidth=1.5),
-        dots(
-            {
-                **place,
-                **looks,
-                "tooltip": hint(framework="variant", ranks="ranks", speed_up="said"),
-            },
-            measured,
-            size=60,
-        ),
+        layer("line", place, ideal, strokeWidth=1, stroke="$muted"),
+        layer("line", coloured, predicted, strokeWidth=1.5, strokeDash=[4, 4]),
+        layer("line", coloured, measured, strokeWidth=1.5),
+        dots({**place, **LEGENDED, "tooltip": tooltip}, measured, size=60),
     ]
-    return plane(layers, [])
+    return plane(layers)

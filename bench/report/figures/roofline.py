@@ -33,20 +33,10 @@ def roofline(table: Table) -> Figure:
         group = [entry for entry in group if entry.values[f"{phase}_floor_s"]]
         group.sort(key=lambda entry: entry.values[f"{phase}_s"])
         if group:
-            panels.append(
-                panel_of(
-                    table, where, group, {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}
-                )
-            )
-    return Figure(
-        "roofline",
-        "Share of the hardware's best",
-        TEXT,
-        _spec(),
-        panels,
-        "No floor was measured.",
-        key=KEY,
-    )
+            fields = {"seconds": f"{phase}_s", "floor": f"{phase}_floor_s"}
+            panels.append(panel_of(table, where, group, fields))
+    title, missing = "Share of the hardware's best", "No floor was measured."
+    return Figure("roofline", title, TEXT, _spec(), panels, missing, key=KEY)
 
 
 def _spec() -> Spec:

@@ -8,20 +8,18 @@ from ...common.stats import crossing, power_law
 from ...core.case import SIZES
 from ..columns.metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase, panel_of, short
-from .labels import along, column, labelled
+from .figure import Figure, Panel, by_phase, panel_of, short, timed_columns
+from .labels import along, column, labelled_lines
 from .spec import (
-    COLOUR,
-    COLOUR_AND_SHAPE,
-    DASHES,
+    CROSS,
     SECONDS,
     TIMED,
     Spec,
-    dots,
     hint,
     layer,
     log_axis,
     plane,
+    ticked,
 )
 
 AXES = ("neurons", "time_steps", "batch")
@@ -53,14 +51,10 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
     lines: dict[str, dict[int, Entry]] = {}
     for entry in sorted(group, key=lambda entry: entry.values[axis]):
         lines.setdefault(entry.variant, {})[entry.values[axis]] = entry
-    seconds = f"{phase}_s"
+    times = timed_columns(phase)
+    seconds = times["seconds"]
     ends = {name: line[max(line)].values[seconds] for name, line in lines.items()}
-    drawn = [
-        entry.values[name]
-        for entry in group
-        for name in (seconds, f"{phase}_lo_s", f"{phase}_hi_s")
-    ]
-    labels = column(ends, filter(None, drawn))
+    labels = column(ends, [entry.values[name] for entry in group for name in times.values()])
     order = sorted(lines, key=ends.__getitem__)
     crosses = _crosses(table, lines, phase, letter)
     entries = [entry for name in order for entry in lines[name].values()]
@@ -82,7 +76,7 @@ def _panel(table: Table, axis: str, phase: str, where: dict[str, str], group: li
         )
         brief, text = name + whole if whole else timed, timed + whole + ends_of_it
         points[-1] |= {"place": labels.places[name], "brief": brief, "text": text}
-    fields = {"x": axis, "seconds": seconds, "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
+    fields = {"x": axis, **times}
     names: dict[str, Any] = {"along": title, "crosses": crosses, **labels.names}
     names["sizes"] = sorted({entry.values[axis] for entry in group})
     notes = [cross["said"] for cross in crosses]
@@ -149,15 +143,8 @@ def _surely(table: Table, phase: str, entries: dict[str, Entry], slower: str, fa
 
 
 def _spec() -> Spec:
-    x = log_axis("x", "$along", "")
-    x["axis"] |= {
-        "values": "$sizes",
-        "labelExpr": "format(datum.value, 'd')",
-        "gridOpacity": 1,
-        "labelBound": False,
-    }
+    x = ticked(log_axis("x", "$along", ""), "$sizes", labelExpr="format(datum.value, 'd')")
     y = along("seconds", "time per call", SECONDS)
-    place = {"x": x, "y": y}
     tooltip = hint(
         framework="variant",
         size="x",
@@ -165,25 +152,7 @@ def _spec() -> Spec:
         interval="interval",
         exponent_from_the_size_before="grows",
     )
-    cross: dict[str, Any] = {
-        "shape": "M-1,-1L1,1M-1,1L1,-1",
-        "size": 140,
-        "stroke": "$ink",
-        "strokeWidth": 2,
-    }
-    layers = [
-        layer("line", {**place, **COLOUR, **DASHES}, strokeWidth=1.5),
-        layer(
-            "rule",
-            {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **COLOUR},
-            "isValid(datum.low)",
-            strokeWidth=1,
-        ),
-        *labelled(x, y),
-        dots({**place, **COLOUR_AND_SHAPE, "tooltip": tooltip}, size=60),
-        {
-            "data": {"values": "$crosses"},
-            **layer("point", {**place, "tooltip": hint(lead="said")}, **cross),
-        },
-    ]
+    cross: Spec = {"shape": CROSS, "size": 140, "stroke": "$ink", "strokeWidth": 2}
+    crosses = layer("point", {"x": x, "y": y, "tooltip": hint(lead="said")}, **cross)
+    layers = [*labelled_lines(x, y, tooltip), {"data": {"values": "$crosses"}, **crosses}]
     return plane(layers, TIMED, "$tall")

@@ -8,7 +8,7 @@ from ...records.record import Record, Slot
 from ..columns.metric import Entry
 from ..table import Table
 from .figure import Figure, Panel, short
-from .spec import APART, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
+from .spec import APART, CROSS, SECONDS, Spec, calculated, dots, hint, layer, plane, text_of
 
 TEXT = (
     "A large dot is the median of a slot of the phase that ranks, the line its middle half; small "
@@ -37,9 +37,8 @@ def slots(table: Table) -> Figure:
         if len(chosen) < len(timed)
         else ""
     )
-    return Figure(
-        "slots", "One case, slot by slot", TEXT + some, _spec(), panels, "There are no slots."
-    )
+    title, missing = "One case, slot by slot", "There are no slots."
+    return Figure("slots", title, TEXT + some, _spec(), panels, missing)
 
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
@@ -60,12 +59,9 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     panels = []
     for words, points, how, notes in kinds:
         if points:
-            names: dict[str, Any] = {
-                "blocks_shown": sorted({point["block"] for point in points}),
-                "of": entry.index,
-            }
-            names |= {"clock": words, "span": _span(points)}
-            panels.append(Panel(f"{title} · {words}", where, points, {}, names | how, notes))
+            names = {"blocks_shown": sorted({point["block"] for point in points}), **how}
+            names |= {"of": entry.index, "clock": words, "span": _span(points)}
+            panels.append(Panel(f"{title} · {words}", where, points, {}, names, notes))
     return panels
 
 
@@ -143,21 +139,14 @@ def _meanwhile(entry: Entry) -> list[str]:
     """Returns notes on the device's state and on other programs during the block."""
     notes = []
     for record in entry.row.records:
-        watched, reasons = (
-            record.monitor.get("watched", {}),
-            slowed(record.monitor.get("throttle_reasons", 0)),
-        )
+        block, watched = f"Block {record.block + 1}", record.monitor.get("watched", {})
         ranges = [f"{_range(watched[key])} {unit}" for key, unit in UNITS.items() if key in watched]
         if ranges:
-            notes.append(f"Block {record.block + 1}, meanwhile: {', '.join(ranges)}.")
-        if reasons:
-            notes.append(
-                f"Block {record.block + 1}: the GPU was slowed down by {' and '.join(reasons)}."
-            )
+            notes.append(f"{block}, meanwhile: {', '.join(ranges)}.")
+        if reasons := slowed(record.monitor.get("throttle_reasons", 0)):
+            notes.append(f"{block}: the GPU was slowed down by {' and '.join(reasons)}.")
         if (foreign := record.monitor.get("foreign_cores")) is not None:
-            notes.append(
-                f"Block {record.block + 1}: other programs used {foreign:.2g} cores meanwhile."
-            )
+            notes.append(f"{block}: other programs used {foreign:.2g} cores meanwhile.")
     return notes
 
 
@@ -196,7 +185,7 @@ def _spec() -> Spec:
     colour = {**kind, "scale": {"domain": "$blocks_shown", "range": "$palette"}}
     shape = {**kind, "scale": {"domain": "$blocks_shown", "range": "$marks"}}
     quartiles = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    cross = {"shape": "M-1,-1L1,1M-1,1L1,-1", "size": 120, "stroke": "$ink", "strokeWidth": 1.5}
+    cross = {"shape": CROSS, "size": 120, "stroke": "$ink", "strokeWidth": 1.5}
     tooltip = hint(block="block", reading="reading", disturbed="disturbed")
     slot = "isValid(datum.value)"
     layers = [

@@ -21,6 +21,8 @@ ROUND = (
 """Ticks of a logarithmic axis with a line and, on a long axis, a label."""
 APART = {"labelFlush": False, "labelOverlap": "greedy", "labelSeparation": 6}
 """Settings of a linear axis: labels stay in place, and those without room are dropped."""
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
+"""A shape."""
 ROW = 30
 """Height of a framework's line."""
 BEYOND = 5
@@ -96,6 +98,12 @@ def log_axis(
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
+def ticked(axis: Spec, values: str, **more: Any) -> Spec:
+    """Returns the axis with a line and a label at each of `values`, and no other."""
+    ticks = {"values": values, "gridOpacity": 1, "labelBound": False, **more}
+    return {**axis, "axis": axis["axis"] | ticks}
+
+
 def span(x: Spec, low: str = "low", high: str = "high") -> Spec:
     """Returns the span between two fields along the axis `x`."""
     return {"x": {**x, "field": low}, "x2": {"field": high}}
@@ -158,6 +166,25 @@ def dots_with_intervals(x: Spec, tooltip: list[Spec]) -> list[Spec]:
     """Returns layers of a variant's dot and its interval, along the axis `x`."""
     whisker = layer("rule", {**span(x), **COLOUR}, "isValid(datum.low)", strokeWidth=2)
     return [whisker, dots({"x": x, **COLOUR_AND_SHAPE, "tooltip": tooltip})]
+
+
+def stacked_bars(
+    field: str, title: str, labels: str, parts: list[str], colours: str, legend: Spec, hints: Any
+) -> Spec:
+    """Returns a bar of the amounts `field` of each variant's `parts`, which have the places
+    `place`."""
+    axis = {"title": title, "tickCount": 5, "labelExpr": labels, **APART}
+    encoding = {
+        "x": {"field": field, "type": "quantitative", "stack": "zero", "axis": axis},
+        "color": nominal(
+            "part",
+            scale={"domain": parts, "range": colours},
+            legend={**legend, "symbolType": "square"},
+        ),
+        "order": {"field": "place", "type": "quantitative"},
+        "tooltip": hints,
+    }
+    return layer("bar", encoding, height={"band": 0.62}, stroke="$page", strokeWidth=1)
 
 
 def limit(x: Spec, data: str | list[Spec], **more: Any) -> Spec:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..columns.metric import Entry
 from ..table import Table
-from .figure import Figure, Panel, by_phase, by_speed, panel_of, short
+from .figure import Figure, Panel, by_phase, by_speed, panel_of, short, timed_columns
 from .spec import (
     SECONDS,
     TIMED,
@@ -34,17 +34,9 @@ KEY = "Line: 95 % interval. Grey ground: not shown to be slower than the fastest
 def times(table: Table) -> Figure:
     panels = [_panel(table, *group) for group in by_phase(table)]
     call = "call" if table.step == "step" else table.step
-    return Figure(
-        "times",
-        f"Time per {call}",
-        TEXT.replace(
-            "a step", {"step": "a step", "epoch": "an epoch"}.get(table.timed, table.timed)
-        ),
-        _spec(call),
-        panels,
-        "No network was proved and timed.",
-        key=KEY,
-    )
+    timed = {"step": "a step", "epoch": "an epoch"}.get(table.timed, table.timed)
+    text, missing = TEXT.replace("a step", timed), "No network was proved and timed."
+    return Figure("times", f"Time per {call}", text, _spec(call), panels, missing, key=KEY)
 
 
 def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
@@ -59,17 +51,8 @@ def _panel(table: Table, phase: str, where: dict[str, str], group: list[Entry]) 
         }
         points.append(point | {"leading": standing is not None and standing.best == 1})
     _add_ratios(table, phase, base, group, points)
-    fields = {"seconds": f"{phase}_s", "low": f"{phase}_lo_s", "high": f"{phase}_hi_s"}
-    return panel_of(
-        table,
-        where,
-        group,
-        fields,
-        points,
-        baseline=table.baseline,
-        against=base.variant,
-        fastest=group[0].variant,
-    )
+    names = {"baseline": table.baseline, "against": base.variant, "fastest": group[0].variant}
+    return panel_of(table, where, group, timed_columns(phase), points, **names)
 
 
 def _add_ratios(
@@ -86,7 +69,7 @@ def _add_ratios(
             for entry, _ in others
         ]
     else:
-        comparisons = table.compared(phase, base, [entry for entry, _ in others]) if others else []
+        comparisons = table.compared(phase, base, [entry for entry, _ in others])
         short_ratios = (tuple(map(short, comparison.ratio)) for comparison in comparisons)
         ratios = [ratio if isfinite(ratio[2]) else (ratio[0], None, None) for ratio in short_ratios]
     for (_, point), (ratio, low, high) in zip(others, ratios, strict=True):

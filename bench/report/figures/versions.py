@@ -76,7 +76,7 @@ def _panel(table: Table, where: dict[str, str], group: list[Entry], same: list[E
     phase = same[0].row.ranked
     timed = [entry for entry in same if entry.shows(phase)]
     control = _control(group, same)
-    comparisons = table.compared(phase, control, timed) if control and timed else []
+    comparisons = table.compared(phase, control, timed) if control else []
     ratios = {
         entry.index: tuple(map(short, comparison.ratio))
         for entry, comparison in zip(timed, comparisons, strict=False)
@@ -165,10 +165,8 @@ def _control(group: list[Entry], same: list[Entry]) -> Entry | None:
 
 def _spec() -> Spec:
     ratio, between = ratio_text("datum.against", "datum.low", "datum.high")
-    ratio_words, interval = (
-        f"isValid(datum.against) ? {ratio} : ''",
-        f"isValid(datum.low) ? ' ' + {between} : ''",
-    )
+    ratio_words = f"isValid(datum.against) ? {ratio} : ''"
+    interval = f"isValid(datum.low) ? ' ' + {between} : ''"
     x: Spec = {
         "field": "against",
         "type": "quantitative",

@@ -57,15 +57,8 @@ def winners(table: Table) -> Figure:
         for phase, where, group in by_phase(table, axes):
             if alike := [entry for entry in group if entry.network == is_network]:
                 panels.append(panel(table, phase, where, alike))
-    return Figure(
-        "winners",
-        "Fastest framework",
-        TEXT,
-        _spec(),
-        panels,
-        "No network was proved and timed.",
-        key=KEY,
-    )
+    missing = "No network was proved and timed."
+    return Figure("winners", "Fastest framework", TEXT, _spec(), panels, missing, key=KEY)
 
 
 def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
@@ -79,16 +72,8 @@ def _of_layers(table: Table, phase: str, where: dict[str, str], group: list[Entr
     of_neurons = NEURONS if neurons != {ONE_SIZE} else (NEURONS[0], None)
     across, down = (TIME_STEPS, of_neurons) if turned else (of_neurons, TIME_STEPS)
     axes = {"across": across[0], "across_title": across[1], "down": down[0], "down_title": down[1]}
-    return _panel(
-        table,
-        phase,
-        where,
-        group,
-        places,
-        columns_sort="ascending",
-        lines_sort="descending",
-        **axes,
-    )
+    sorts = {"columns_sort": "ascending", "lines_sort": "descending"}
+    return _panel(table, phase, where, group, places, **sorts, **axes)
 
 
 def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[Entry]) -> Panel:
@@ -100,31 +85,21 @@ def _of_networks(table: Table, phase: str, where: dict[str, str], group: list[En
     columns: dict[str, int] = {}
     lines: dict[str, list[Any]] = {}
     for entry in group:
-        (size, *more), name = (
-            [entry.parts.get(axis, "") for axis in sizes] or [""],
-            entry.values["workload"],
-        )
-        column, line = (
-            size or (f"no {axis_of(sizes[0]).head}" if sizes else ONE_SIZE),
-            " · ".join([name, *filter(None, more)]),
-        )
+        size, *more = [entry.parts.get(axis, "") for axis in sizes] or [""]
+        name = entry.values["workload"]
+        column = size or (f"no {axis_of(sizes[0]).head}" if sizes else ONE_SIZE)
+        line = " · ".join([name, *filter(None, more)])
         places[entry.index] = (column, line)
         columns[column] = (entry.values[sizes[0]] or 0) if sizes else 0
         lines[line] = [
             known.index(name) if name in known else len(known),
             *(entry.values[axis] or 0 for axis in sizes[1:]),
         ]
-    axes: dict[str, Any] = {
-        "across": "size",
-        "across_title": None,
-        "down": "network",
-        "down_title": None,
-    }
-    sorts = {
-        "columns_sort": sorted(columns, key=columns.__getitem__),
-        "lines_sort": sorted(lines, key=lines.__getitem__),
-    }
-    return _panel(table, phase, where, group, places, before="networks", **axes, **sorts)
+    axes: dict[str, Any] = {"across": "size", "down": "network"}
+    axes |= {"across_title": None, "down_title": None}
+    axes["columns_sort"] = sorted(columns, key=columns.__getitem__)
+    axes["lines_sort"] = sorted(lines, key=lines.__getitem__)
+    return _panel(table, phase, where, group, places, before="networks", **axes)
 
 
 def _panel(
@@ -153,23 +128,10 @@ def _panel(
     heights: dict[str, Any] = {"cell_height": max(CELL_HEIGHT, 12 + LINE * (highest + 2 + ties))}
     heights["name_at"] = 6 - heights["cell_height"] // 2
     heights["text_at"] = heights["name_at"] + 1 + LINE * highest
-    fields, variants = (
-        {"seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"},
-        sorted({each.variant for each in fastest}),
-    )
-    wide = len({column for column, _ in places.values()})
-    return panel_of(
-        table,
-        where,
-        fastest,
-        fields,
-        points,
-        variants=variants,
-        whole=True,
-        cells=wide,
-        **heights,
-        **names,
-    )
+    fields = {"seconds": f"{phase}_s", "bytes": f"{phase}_peak_memory_bytes"}
+    names |= {"variants": sorted({each.variant for each in fastest}), "whole": True}
+    names["cells"] = len({column for column, _ in places.values()})
+    return panel_of(table, where, fastest, fields, points, **heights, **names)
 
 
 def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
@@ -180,7 +142,7 @@ def _tie(table: Table, ordered: list[Entry], phase: str) -> str:
             entry.variant for entry in others if entry.row.standing and entry.row.standing.best == 1
         ]
     else:
-        comparisons = table.compared(phase, fastest, others) if others else []
+        comparisons = table.compared(phase, fastest, others)
         also = [
             entry.variant
             for entry, comparison in zip(others, comparisons, strict=True)
@@ -236,22 +198,12 @@ def _spec() -> Spec:
         compared="of",
     )
     ground = {"field": "ground", "type": "quantitative", "scale": None, "legend": None}
-    text: dict[str, Any] = {
-        "align": "center",
-        "lineHeight": LINE,
-        "limit": "$cell",
-        "baseline": "top",
-    }
+    text: Spec = {"align": "center", "lineHeight": LINE, "limit": "$cell", "baseline": "top"}
     layers = [
         layer("rect", {**COLOUR, "stroke": COLOUR["color"], "fillOpacity": ground}, strokeWidth=2),
         layer("text", {"text": {"field": "name"}}, **text, fontWeight="bold", dy="$name_at"),
         layer("text", {"text": {"field": "lines"}}, **text, dy="$text_at"),
     ]
     encoding = {"x": x, "y": y, "tooltip": tooltip}
-    return drawing(
-        layers,
-        transform,
-        encoding=encoding,
-        width={"step": "$cell"},
-        height={"step": "$cell_height"},
-    )
+    size = {"width": {"step": "$cell"}, "height": {"step": "$cell_height"}}
+    return drawing(layers, transform, encoding=encoding, **size)
