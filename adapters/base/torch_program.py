@@ -84,7 +84,8 @@ class TorchProgram(Program):
     # -- data
 
     def _put(self, array: Array, dtype: torch.dtype) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype)
+        # Without a copy torch would share the memory of the harness's array on the CPU.
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, dtype, copy=True)
 
     def _scaled(self, array: Array, name: str) -> Array:
         """Returns `array` times the factor that is folded into node `name`."""

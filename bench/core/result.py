@@ -11,7 +11,7 @@ import numpy as np
 from .cuda_queue import CudaQueue
 from .network import INPUT
 from .rolling import rolled
-from .sharded import Gathered
+from .sharded import Gathered, Spread
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Named = dict[str, dict[str, Any]]
@@ -54,12 +54,14 @@ class Gradients:
 
 @dataclass
 class Answer:
-    """A result as read, in float32. `statistics` are running ones."""
+    """A result as read, in float32. `statistics` are running ones; `input` is the input after the
+    call, None if it lies on several ranks."""
 
     spikes: dict[str, Array]
     output: Array
     gradients: Gradients | None
     statistics: dict[str, dict[str, Array]]
+    input: Array | None = None
 
 
 _DICT = vars(Result)["__dict__"]
@@ -115,7 +117,10 @@ def settled(result: Any) -> None:
         torch.cuda.synchronize(getattr(getattr(result, "output", None), "device", None))
 
 
-BY_HARNESS = ("wait", "spikes", "output", "gradients", "statistics", "roll_input", "device_queue")
+BY_HARNESS = (
+    *("wait", "spikes", "output", "gradients", "statistics"),
+    *("input_after", "roll_input", "device_queue"),
+)
 READ_BY_HARNESS = "the harness reads the arrays of a Result and changes inputs by itself"
 POWERS = {"first": 1, "second": 2}
 """Powers of a parameter's scale that its optimizer's states are divided by."""
@@ -170,6 +175,13 @@ class ReadByHarness(Protocol):
     def statistics(self, result: Any) -> dict[str, dict[str, Array]]:
         """Returns running `mean` and `variance` (C,) of every norm as new arrays, by node."""
         return dict(held(result, "running"))
+
+    def input_after(self, x: Any) -> Array | None:
+        """Returns an input from `put_input`, as calls on it left it, as a new float32 array (T, B,
+        *features), its scale factor undone; None if it lies on several ranks."""
+        if type(x) is Spread or (array := _array(x)) is None:
+            return None
+        return array / np.float32(self.scales.get(INPUT, 1.0))
 
     def gradients(self, result: Any) -> Gradients:
         """Returns gradients of `backward` or `step` as new arrays, scale factors undone."""

@@ -38,7 +38,8 @@ AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 class JudgedCall:
     """Results of a framework for the input x (T, B, *features): spikes by neuron and, if they are
     judged, the others. `statistics` are the running statistics before and after the call; `slack`
-    is that of gradients which were read from rounded parameters or depend on rounding."""
+    is that of gradients which were read from rounded parameters or depend on rounding; `left` is
+    the input after the call."""
 
     x: np.ndarray
     spikes: dict[str, np.ndarray]
@@ -46,6 +47,7 @@ class JudgedCall:
     gradients: Gradients | None = None
     statistics: tuple[Statistics, Statistics] | None = None
     slack: Slack = field(default_factory=dict)
+    left: np.ndarray | None = None
 
 
 @dataclass
@@ -175,8 +177,11 @@ def _wrong_loss(
 
 
 def form_findings(problem: Problem, call: JudgedCall) -> Iterator[str]:
-    """Yields reasons why spikes or output cannot be judged: missing, of another shape, or no counts
-    of spikes. A native neuron may fire any number of spikes in a step."""
+    """Yields reasons why spikes or output cannot be judged: missing, of another shape, no counts
+    of spikes, or from an input that has changed. A native neuron may fire any number of spikes in
+    a step."""
+    if wrote_over(call.x, call.left):
+        yield WROTE_OVER
     network, names = problem.network, places(problem.network)
     for neuron in network.neurons:
         suffix = f" of {names[neuron]}" if names[neuron] else ""
@@ -194,6 +199,14 @@ def form_findings(problem: Problem, call: JudgedCall) -> Iterator[str]:
     ):
         suffix = f", of {network.output.name}," if names[network.output.name] else ""
         yield f"the output{suffix} has shape {call.output.shape}, not {AXES[len(shape)]} = {shape}"
+
+
+WROTE_OVER = "the call writes over its input, which a later call may need"
+
+
+def wrote_over(x: np.ndarray, left: np.ndarray | None) -> bool:
+    """Tells if a call on the input x has left another one; a scale factor is undone inexactly."""
+    return left is not None and not np.allclose(left, x, rtol=1e-5, atol=1e-6)
 
 
 def _not_spikes(values: np.ndarray, most: float) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.contract import Program, Unsupported
 from ..core.result import Gradients
 from ..core.status import declared, lacks_room
-from .judge import CallVerdict, JudgedCall, form_findings
+from .judge import WROTE_OVER, CallVerdict, JudgedCall, form_findings, wrote_over
 from .problem import Problem, places
 
 LEAST_RATE, MOST_DOUBLINGS = 0.02, 8
@@ -70,7 +70,10 @@ def judge_native(
             verdict.findings = [failed or "no gradients"]
             return verdict
         seen.append(gradients)
-    verdict.findings = list(_faults(problem, seen[0], seen[2], half, tolerance))
+    if wrote_over(problem.input, program.input_after(x)):
+        verdict.findings.append(WROTE_OVER)
+    else:
+        verdict.findings = list(_faults(problem, seen[0], seen[2], half, tolerance))
     return verdict
 
 

@@ -63,7 +63,8 @@ def recheck(
         _gradients(timed, last.answer.gradients, last.precision) if graded else (None, {})
     )
     statistics = before, last.answer.statistics
-    call = JudgedCall(timed.input, given, last.answer.output, gradients, statistics, slack)
+    output, left = last.answer.output, last.answer.input
+    call = JudgedCall(timed.input, given, output, gradients, statistics, slack, left)
     native = isinstance(problem.network.node(problem.last).options["neuron"], Native)
     if native or (name == "inference" and set(problem.network.neurons) - given.keys()):
         untimed = _untimed(program, phases, timed, last, backward=gradients is not None)
@@ -174,7 +175,8 @@ def unlike_unweighed(
 
     def call(answer: Answer) -> JudgedCall:
         gradients, _ = _gradients(timed, answer.gradients, weighed.precision)
-        return JudgedCall(timed.input, hidden | answer.spikes, answer.output, gradients)
+        spikes = hidden | answer.spikes
+        return JudgedCall(timed.input, spikes, answer.output, gradients, left=answer.input)
 
     return [*_unlike_untimed(timed, call(weighed.answer), call(unweighed), limits)]
 
@@ -221,6 +223,8 @@ def judge_inference(
     compiled for a short format."""
     if findings := judge(problem, evaluated, limits).findings:
         return [f"an untimed inference on the same values: {'; '.join(findings)}"]
+    if findings := [*form_findings(problem, call)]:
+        return findings
     if not judge(problem, call, limits).findings:
         return []
     findings = judge(problem, call, _after_other_decisions(problem, limits)).findings

@@ -312,7 +312,8 @@ def judge_served(
             if findings := [*moved_in_inference(exact, given.statistics, after)]:
                 return CallVerdict(findings)
             hidden |= spikes
-            call = JudgedCall(given.input, hidden, program.output(result))
+            left = program.input_after(x)
+            call = JudgedCall(given.input, hidden, program.output(result), left=left)
             verdict = judge(exact, call, limits)
             if not verdict.passed:
                 changed = unsettled(program, result, spikes, sleep)
@@ -337,11 +338,12 @@ def judge_program(
     failed = ask_gradients(program, first, upstream)[1] if backward else None
     program.release()
     before = program.statistics(first)
-    result = program.forward(program.put_input(problem.input))
+    result = program.forward(x := program.put_input(problem.input))
     program.wait(result)
     call = JudgedCall(problem.input, program.spikes(result), program.output(result))
     if backward and not failed:
         call.gradients, failed = ask_gradients(program, result, upstream)
+    call.left = program.input_after(x)
     call.statistics = before, program.statistics(result)  # a recomputation may move them again
     verdict = judge(problem, call, limits)
     if verdict.passed and failed:

@@ -136,10 +136,11 @@ def _inputs(problem: Problem) -> Iterator[np.ndarray]:
 def _stepped(program: Program, x: np.ndarray, upstream: Any) -> tuple[JudgedCall, Gradients]:
     """Returns the call of a step, with running statistics as if it was the first, and its
     gradients."""
-    result = program.step(program.put_input(x), upstream)
+    result = program.step(given := program.put_input(x), upstream)
     program.wait(result)
     statistics = AT_REST, program.statistics(result)
     call = JudgedCall(x, program.spikes(result), program.output(result), statistics=statistics)
+    call.left = program.input_after(given)
     return call, program.gradients(result)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..core.case import Native
 from ..core.contract import Program
 from . import oracle
-from .judge import CallVerdict
+from .judge import WROTE_OVER, CallVerdict, wrote_over
 from .problem import Problem, in_inference
 
 LEAST_CHANGED = 3
@@ -37,9 +37,11 @@ def time_axis(
     half, future, past = len(x) // 2, _changed_late(problem, 0)[0], _changed_early(problem, 0)[0]
 
     def call(array: np.ndarray) -> np.ndarray:
-        result = program.inference(program.put_input(array))
+        result = program.inference(given := program.put_input(array))
         program.wait(result)
         results.append(result)
+        if WROTE_OVER not in verdict.findings and wrote_over(array, program.input_after(given)):
+            verdict.findings.append(WROTE_OVER)
         return program.spikes(result)[problem.last]
 
     program.prepare_inference(problem.statistics)

@@ -198,7 +198,7 @@ class Worker(Measured):
 
             def keep(number: int, result: Any, name: str = name, kept: Any = weighed) -> None:
                 with outside_host_peak():
-                    answer = encode(answer_of(program, result, name), self.arrays)
+                    answer = encode(answer_of(program, result, name, phases), self.arrays)
                 kept.update(number=number, answer=answer)
 
             # A phase may not fit into memory where others do.
@@ -238,7 +238,7 @@ class Worker(Measured):
         try:
             result = phases.by_name[name].call(phases.by_name[name].prepare(number))
             program.wait(result)
-            unweighed = answer_of(program, result, name)
+            unweighed = answer_of(program, result, name, phases)
         except Exception:  # it will be timed, and then named
             return []
         finally:
@@ -299,7 +299,7 @@ class Worker(Measured):
             for sampler in samplers.values():
                 sampler.result = None  # frees its memory for the next calls
             phases.seed = order["seed"]
-            read = partial(answer_of, program, phase=name)
+            read = partial(answer_of, program, phase=name, phases=phases)
             work = partial(self._slot, samplers[name], name, seen[name], read)
             if "burst" in order:
                 work = partial(self._burst, samplers[name], order["burst"])

@@ -14,6 +14,7 @@ from ..core.complete import whole
 from ..core.contract import CONTRACT_ERRORS, Adapter, FixedPoint, Program
 from ..core.result import BY_HARNESS, Answer
 from ..core.text_limits import LONGEST_FOR_JUDGE
+from ..measure.phases import Phases
 from ..workloads import workload_of
 from .channel import Channel
 from .failures import from_author, lack
@@ -47,6 +48,7 @@ RESULT_JUDGED = {
     "output",
     "gradients",
     "statistics",
+    "input_after",
     "features",
 }
 """Methods that the judge may call: without a result, with a result that stays in the worker, and
@@ -144,8 +146,9 @@ class Serving:
             return {"raised": self._raised(error)}
 
 
-def answer_of(program: Program, result: Any, phase: str) -> Answer:
-    """Reads the result of a phase, with its gradients if the phase has a backward pass.
+def answer_of(program: Program, result: Any, phase: str, phases: Phases) -> Answer:
+    """Reads the result of a phase, with its gradients if the phase has a backward pass, and the
+    input of the last prepared call.
 
     No method of the adapter runs before all arrays are read.
     """
@@ -153,6 +156,6 @@ def answer_of(program: Program, result: Any, phase: str) -> Answer:
     spikes, output, statistics = (
         getattr(Program, name)(program, result) for name in ("spikes", "output", "statistics")
     )
-    return Answer(
-        spikes, output, Program.gradients(program, result) if backward else None, statistics
-    )
+    gradients = Program.gradients(program, result) if backward else None
+    x = Program.input_after(program, phases.buffer)
+    return Answer(spikes, output, gradients, statistics, x)

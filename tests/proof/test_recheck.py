@@ -45,7 +45,7 @@ def rechecked(adapter, case, name, calls=41):
     taken = []
     sampler.slot(
         lambda: next(left, None) is None,
-        lambda result: taken.append(answer_of(program, result, name)),
+        lambda result: taken.append(answer_of(program, result, name, phases)),
     )
     draw = draw_of(5, sampler.last, name)
     last = Timed(name, case.precision, draw, sampler.result, *taken)
@@ -68,7 +68,8 @@ def test_a_call_like_the_weighed_one_is_right_whatever_hidden_spikes_a_phase_han
 
     def answer(holds_borders):
         program.holds_borders = holds_borders
-        return answer_of(program, phases.by_name[name].call(phases.by_name[name].prepare(3)), name)
+        result = phases.by_name[name].call(phases.by_name[name].prepare(3))
+        return answer_of(program, result, name, phases)
 
     weighed = Timed(name, case.precision, draw_of(5, 3, name), None, answer(False))
     limits = limits_of(case, network_of(case))

@@ -92,7 +92,7 @@ def test_a_recheck_from_afar_sees_what_was_timed(tmp_path, phase, stale):
     phases = Phases(program, inputs, problem.upstream, 1)
     timed = phases.by_name[phase]
     result = timed.call(timed.prepare(0))
-    answer = answer_of(program, result, phase)
+    answer = answer_of(program, result, phase, phases)
     if stale:
         timed.call(timed.prepare(1))
     told = {"answer": encode(answer, tmp_path / "arrays"), "input_scale": 1.0}

@@ -20,7 +20,7 @@ from snnbench.kernels.spec import decay_of, within_domain
 from ...core.network import Network, Node
 from ...core.result import Gradients
 from .. import oracle
-from ..judge import JudgedCall, upstream_of
+from ..judge import JudgedCall, upstream_of, wrote_over
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem, alone, is_chain, places
 from ..recurrence import from_threshold, run, spec_of
@@ -64,7 +64,7 @@ BY_CHANCE = 1e-4
 def name_fault(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
     """Returns `diagnose`, or None if a strange output makes it fail or a run is too large: the
     verdict stands without a name."""
-    if oracle.is_lean(problem.network, *call.x.shape[:2]):
+    if oracle.is_lean(problem.network, *call.x.shape[:2]) or wrote_over(call.x, call.left):
         return None
     with suppress(ArithmeticError, LookupError, ValueError, TypeError):
         return loss_fault(problem, call, limits) or diagnose(
