@@ -83,9 +83,10 @@ class SpikingJelly(TorchAdapter):
     def program(self, case: Case, network: Network):
         self.time_steps = case.time_steps  # the order of SlidingPSN
         # Whether the layers of construction memopt, linears and neurons, read spikes only.
-        self.of_spikes = case.input in SPIKES and not {"avg_pool", "add"} & {
-            node.kind for node in network.nodes
-        }
+        self.of_spikes = case.input in SPIKES and not (
+            {"avg_pool", "add", "integrator", "softmax_sum", "vote"}
+            & {node.kind for node in network.nodes}
+        )
         if case.construction in PROVIDERS and case.device != "cpu":
             force_provider(case.construction)
         return super().program(case, network)

@@ -266,6 +266,27 @@ def _avg_pool(options: Any) -> Callable[..., Any]:
     return lambda arrays, x: _merged(pool, x) / count
 
 
+def _integrator(options: Any) -> Callable[..., Any]:
+    decay = options["decay"]
+    gain = 1 - decay if options["normal"] else 1.0
+
+    def step(v: Value, current: Value) -> tuple[Value, Value]:
+        v = decay * v + gain * current
+        return v, v
+
+    return lambda arrays, x: jax.lax.scan(step, jnp.zeros_like(x[0]), x)[1]
+
+
+def _max_time(arrays: NodeArrays, x: Value) -> Value:
+    """Takes the maximum at its first step: JAX's own gives equal values equal parts of the
+    gradient."""
+    return jnp.take_along_axis(x, x.argmax(0, keepdims=True), 0)
+
+
+def _vote(options: Any) -> Callable[..., Any]:
+    return lambda arrays, x: x.reshape(*x.shape[:-1], -1, options["group"]).mean(-1)
+
+
 OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "linear": lambda options: lambda arrays, x: linear((arrays["weight"], arrays.get("bias")), x),
     "conv": _conv,
@@ -274,7 +295,12 @@ OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "avg_pool": _avg_pool,
     "flatten": lambda options: lambda arrays, x: x.reshape(*x.shape[:2], -1),
     "add": lambda options: lambda arrays, left, right: left + right,
+    "integrator": _integrator,
     "mean_time": lambda options: lambda arrays, x: x.mean(0, keepdims=True),
+    "max_time": lambda options: _max_time,
+    "softmax_sum": lambda options: lambda arrays, x: jax.nn.softmax(x).sum(0, keepdims=True),
+    "last_time": lambda options: lambda arrays, x: x[-1:],
+    "vote": _vote,
 }
 """By kind of node: a function from its options to a pure function (parameters, input values) →
 value."""

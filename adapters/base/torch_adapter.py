@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import Case
 from snnbench.core.contract import Adapter, Program, Trait, Unsupported
-from snnbench.core.network import LAYERS, Network
+from snnbench.core.network import LAYERS, OVER_TIME, Network
 from snnbench.core.variant import COMPILE_MODES
 from snnbench.kernels.spec import NeuronSpec
 
@@ -24,6 +24,15 @@ CXX = "clang++" if sys.platform == "darwin" else "g++"
 """The compiler that torch.compile starts unless the environment variable CXX names another."""
 PYTHON_HEADER = Path(sysconfig.get_path("include")) / "Python.h"
 """A header that all C++ code of torch.compile includes."""
+
+
+def _first_before_a_neuron(network: Network) -> str | None:
+    """Returns the kind of the first integrator, vote or node over time that has a neuron behind it,
+    or None."""
+    kinds = [node.kind for node in network.nodes]
+    heads = ("integrator", "vote", *OVER_TIME)
+    first = next((index for index, kind in enumerate(kinds) if kind in heads), len(kinds))
+    return kinds[first] if "neuron" in kinds[first:] else None
 
 
 def torch_constructions(*traits: Trait) -> dict[str, Set[Trait]]:
@@ -181,6 +190,8 @@ class TorchAdapter(Adapter):
                     f"{self.name}'s neuron hands out no state: no recurrent linear fits into its "
                     "loop"
                 )
+        if case.construction == "layers" and (kind := _first_before_a_neuron(network)):
+            return f"{self.name}'s own layers are offered here without neurons behind a {kind}"
         if not self.has_trait("chain", case):
             return None
         kinds = {node.kind for node in network.nodes}

@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import takewhile
 
 import torch
 from torch import Tensor, nn
 
 from snnbench.core.network import Network, Node
 
-from .torch_network import NodeContainer, layer_of
+from .torch_network import ITEMWISE, NodeContainer, layer_of
 
 
 def modules_by_node(
     network: Network, spelled: Mapping[str, Callable[[Node], nn.Module]]
 ) -> dict[str, nn.Module]:
-    """Returns a module by name for every node before the mean over time: the one that `spelled`
-    makes of its kind, else torch's layer."""
-    in_time = [node for node in network.nodes if network.steps(node.name, 2) == 2]
+    """Returns a module by name for the first nodes, up to one of another kind, as a mean over time:
+    the module that `spelled` makes of its kind, else torch's layer."""
+    nodes = takewhile(lambda node: node.kind in spelled or node.kind in ITEMWISE, network.nodes)
     return {
-        n.name: spelled[n.kind](n) if n.kind in spelled else layer_of(n, network) for n in in_time
+        n.name: spelled[n.kind](n) if n.kind in spelled else layer_of(n, network) for n in nodes
     }
 
 

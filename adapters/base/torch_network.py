@@ -47,6 +47,19 @@ class Recurrent(TimeLoop):
         return spikes, (spikes, inner)
 
 
+class Integrator(TimeLoop):
+    """v[t] = decay · v[t−1] + gain · x[t] from 0: a `TimeLoop` that hands out v."""
+
+    def __init__(self, decay: float, gain: float) -> None:
+        super().__init__()
+        self.decay, self.gain = decay, gain
+
+    def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
+        current = current if self.gain == 1 else self.gain * current
+        v = current if state is None else self.decay * state + current
+        return v, v
+
+
 class Merged(nn.Module):
     """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features)
     → (T, B, *features')."""
@@ -108,12 +121,17 @@ def layer_of(node: Node, network: Network, library: Any = nn) -> nn.Module:
     return ITEMWISE[node.kind](library, node.options, network.shapes[node.inputs[0]])
 
 
-OPERATIONS: dict[str, Callable[..., Tensor]] = {
-    "flatten": lambda x: x.flatten(2),
-    "add": lambda left, right: left + right,
-    "mean_time": lambda x: x.mean(0, keepdim=True),
+OPERATIONS: dict[str, Callable[[Mapping[str, Any]], Callable[..., Tensor]]] = {
+    "flatten": lambda options: lambda x: x.flatten(2),
+    "add": lambda options: lambda left, right: left + right,
+    "mean_time": lambda options: lambda x: x.mean(0, keepdim=True),
+    "max_time": lambda options: lambda x: x.max(0, keepdim=True).values,
+    "softmax_sum": lambda options: lambda x: x.softmax(-1).sum(0, keepdim=True),
+    "last_time": lambda options: lambda x: x[-1:],
+    "vote": lambda options: lambda x: x.unflatten(-1, (-1, options["group"])).mean(-1),
 }
-"""By kind of node: a function of values (T, B, *features), without parameters."""
+"""By kind of node: a function from its options to a function of values (T, B, *features), without
+parameters."""
 
 
 class NodeContainer(nn.Module):
@@ -129,7 +147,10 @@ class NodeContainer(nn.Module):
 def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Module:
     """Returns the module (T, B, *features) → (T, B, *features') of a node that is no neuron."""
     if node.kind in OPERATIONS:
-        return Operation(OPERATIONS[node.kind])
+        return Operation(OPERATIONS[node.kind](node.options))
+    if node.kind == "integrator":
+        decay = node.options["decay"]
+        return Integrator(decay, 1 - decay if node.options["normal"] else 1.0)
     layer = layer_of(node, network)
     if each_step and node.kind in LAYERS:
         return EachStep(layer)

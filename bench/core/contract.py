@@ -261,6 +261,16 @@ class Adapter(ABC):
             )
         if network.has_neuron("potentials") and type(self).potentials is Adapter.potentials:
             return f"{self.name} is not offered here with neurons that hand out potentials"
+        if (
+            case.spec.reset == "none"
+            and case.spec.learned_decay is None
+            and any(
+                node.options["potentials"]
+                for node in map(network.node, network.neurons)
+                if node.options["neuron"] == case.spec
+            )
+        ):
+            return "potentials that are never reset are those of a node integrator: use that kind"
         if network.has_neuron("potentials", "recurrent"):
             return "a recurrent neuron that hands out potentials is not offered"
         if case.spec.current_decay is not None and network.has_neuron("recurrent"):

@@ -18,7 +18,13 @@ max_pool    maximum over square windows; of equal values the first in row-major 
 avg_pool    mean over square windows
 flatten     (C, H, W) → (C·H·W,)
 add         the sum of two nodes
-mean_time   the mean over time: T becomes 1
+integrator  v[t] = decay · v[t-1] + x[t] from 0; with `normal` x counts 1 - decay. Its value is v:
+            it neither spikes nor resets
+mean_time   the mean over time: T becomes 1, here and in the next three
+max_time    the maximum over time; of equal values the first has the gradient
+softmax_sum the sum over time of softmax(x[t]) over the features (Bittar & Garner 2022)
+last_time   the last step
+vote        the mean of each `group` of neighbours: (G·group,) → (G,)
 neuron      spikes s of its currents. With `recurrent`, s[t-1] · recurrentᵀ is added to the
             currents of step t. With `potentials` its value is v, the potentials before the
             spike, in place of the spikes, which still reset it
@@ -53,16 +59,24 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "avg_pool": {"kernel": REQUIRED, "stride": REQUIRED, "padding": 0},
     "flatten": {},
     "add": {},
+    "integrator": {"decay": REQUIRED, "normal": False},
     "mean_time": {},
+    "max_time": {},
+    "softmax_sum": {},
+    "last_time": {},
+    "vote": {"group": REQUIRED},
     "neuron": {"neuron": REQUIRED, "recurrent": False, "potentials": False},
 }
 """The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
 
-LEAST = {"outputs": 1, "kernel": 1, "stride": 1, "padding": 0}
+LEAST = {"outputs": 1, "kernel": 1, "stride": 1, "padding": 0, "group": 1}
 """Least values of options that are whole numbers."""
 
 LAYERS = ("linear", "conv", "max_pool", "avg_pool")
 """Kinds of nodes that compute every time step alike and independently."""
+
+OVER_TIME = ("mean_time", "max_time", "softmax_sum", "last_time")
+"""Kinds of nodes with one step for all that they read."""
 
 Shape = tuple[int, ...]
 
@@ -98,12 +112,20 @@ class Node:
             if option in filled and not _counts(filled[option], least):
                 wanted = f"must be a whole number from {least}"
                 raise self.fault(f"{option} = {filled[option]!r} {wanted}")
+        if self.kind == "integrator":
+            self._check_decay(filled["decay"], filled["normal"])
         if isinstance(self.inputs, str):
             name = self.inputs
             raise self.fault(f"inputs = {name!r} must be a tuple of names, as ({name!r},)")
         if len(self.inputs) != (reads := 2 if self.kind == "add" else 1):
             raise self.fault(f"{self.kind} reads {reads} nodes, not {len(self.inputs)}")
         object.__setattr__(self, "options", filled)
+
+    def _check_decay(self, decay: Any, normal: Any) -> None:
+        if not isinstance(decay, float | int) or isinstance(decay, bool) or not 0 < decay <= 1:
+            raise self.fault(f"decay = {decay!r} must be a number above 0, at most 1")
+        if normal and decay == 1:
+            raise self.fault("with decay = 1 a normal integrator multiplies its input by 0")
 
     def fault(self, text: str) -> ValueError:
         return ValueError(f"node {self.name}: {text}")
@@ -230,11 +252,11 @@ class Network:
         return {name: parameters for name, parameters in shapes.items() if parameters}
 
     def steps(self, name: str, time_steps: int) -> int:
-        """Returns the time steps of a node's value if the input has `time_steps`: 1 behind a mean
+        """Returns the time steps of a node's value if the input has `time_steps`: 1 behind a node
         over time."""
         while name != INPUT:
             node = self.node(name)
-            if node.kind == "mean_time":
+            if node.kind in OVER_TIME:
                 return 1
             name = node.inputs[0]
         return time_steps
@@ -292,6 +314,13 @@ def _shape(node: Node, inputs: list[Shape]) -> Shape:
         raise node.fault(f"cannot add {first} and {others[0]}")
     if node.kind == "neuron" and options["recurrent"] and len(first) != 1:
         raise node.fault(f"a recurrent neuron reads features (N,), not {first}")
+    if node.kind in ("softmax_sum", "vote") and len(first) != 1:
+        raise node.fault(f"{node.kind} reads features (N,), not {first}")
+    if node.kind == "vote":
+        groups, rest = divmod(first[0], options["group"])
+        if rest:
+            raise node.fault(f"{first[0]} features are no groups of {options['group']}")
+        return (groups,)
     return (prod(first),) if node.kind == "flatten" else first
 
 

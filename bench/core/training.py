@@ -1,7 +1,7 @@
 """Losses and optimizers of a training step, the same for every framework.
 
 A loss is the mean cross-entropy of B items with labels y (B,). The network's output is o (T', B, K)
-for K classes, with T' = 1 behind mean_time. The logits are
+for K classes, with T' = 1 behind a node over time. The logits are
 
     cross-entropy    the mean of o over time (Liang et al., temporal fusion)
     spike-count      the sum of spikes o over time (snnTorch's `ce_count_loss`)
@@ -63,7 +63,7 @@ def refused(loss: str | None, network: Network) -> str | None:
     if len(features) != 1:
         return f"a loss is of classes (K,), and this network hands out {features}"
     neuron = output.kind == "neuron"
-    potentials = neuron and bool(output.options["potentials"])
+    potentials = output.kind == "integrator" or (neuron and bool(output.options["potentials"]))
     if loss == "spike-count" and (not neuron or potentials):
         return "loss spike-count counts spikes, and this network does not end with them"
     if loss == "membrane" and not potentials:

@@ -168,11 +168,28 @@ def _reached(network: Network, node: Node) -> bool:
         return True
     for reader in network.readers[node.name]:
         spread = reader.kind in ("linear", "conv", "norm", "avg_pool", "mean_time")
-        if spread and reader.options.get("kernel", 1) >= reader.options.get("stride", 1):
+        if (
+            spread
+            and reader.options.get("kernel", 1) >= reader.options.get("stride", 1)
+            and _at_every_step(network, reader)
+        ):
             return True
-        if reader.kind in ("flatten", "add") and _reached(network, reader):
+        one_by_one = reader.kind in ("flatten", "add", "integrator", "vote")
+        if one_by_one and _reached(network, reader):
             return True
     return False
+
+
+def _at_every_step(network: Network, node: Node) -> bool:
+    """Tells if a node's value has a gradient at every step: behind a maximum or a softmax over
+    time, and a last step, it need not."""
+    if node is network.output or node.kind == "mean_time":
+        return True
+    return any(
+        reader.kind not in ("max_time", "softmax_sum", "last_time")
+        and _at_every_step(network, reader)
+        for reader in network.readers[node.name]
+    )
 
 
 def _surrogate(node: Node) -> str | None:

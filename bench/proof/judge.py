@@ -139,19 +139,22 @@ def _slack_of_decays(result: oracle.Run, call: JudgedCall, limits: LimitsByNode)
 
 
 def _slack_at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Slack:
-    """Returns the slack of a call and that at the edges of surrogates that end abruptly; nothing
-    without such a surrogate, and in short formats: their noise has it. If a potential is as near to
-    an edge as wrong decisions may be to a threshold, rounding decides whether the gradient passes:
-    the slack is the difference between gradients with wider and with narrower windows."""
+    """Returns the slack of a call and that at the edges of surrogates that end abruptly, and of
+    nearly equal maxima over time; nothing without these, and in short formats: their noise has it.
+    If a potential is as near to an edge as wrong decisions may be to a threshold, rounding decides
+    whether the gradient passes, and of nearly equal maxima which has it: the slack is the
+    difference between gradients with wider and with narrower windows."""
     network, ways = problem.network, []
-    abrupt = [
-        name
+    abrupt = {
+        name: limits[name].distance
         for name in network.neurons
-        if problem.precision not in SHORT
-        and spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT
-    ]
-    for side in (1, -1) if abrupt else ():
-        wider = {name: side * limits[name].distance for name in abrupt}
+        if spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT
+    }
+    abrupt |= {
+        node.name: limits[node.name].gradient for node in network.nodes if node.kind == "max_time"
+    }
+    for side in (1, -1) if abrupt and problem.precision not in SHORT else ():
+        wider = {name: side * width for name, width in abrupt.items()}
         result = oracle.forward(network, problem.parameters, call.x, call.spikes, wider=wider)
         by_parameters, by_input = oracle.backward(network, result, upstream_of(problem, result))
         ways.append({**by_parameters, INPUT: {"input": by_input}})

@@ -1,4 +1,4 @@
-"""Nodes without memory in float64, and their gradients. Values are (T, B, *features).
+"""Nodes other than neurons in float64, and their gradients. Values are (T, B, *features).
 
 Each kind is a function of a node's options, its float64 parameters by name and its input values. It
 returns the node's value and the `Pull` of gradients back through it.
@@ -214,6 +214,71 @@ def _mean_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.
     )
 
 
+def _integrator(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    """Rounds potentials by `rounded`, if the options have it."""
+    decay, rounded = options["decay"], options.get("rounded", np.asarray)
+    gain = 1 - decay if options["normal"] else 1.0
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        return {}, gain * integrated(gradient[::-1], decay, rounded)[::-1]
+
+    return integrated(gain * x, decay, rounded), pull
+
+
+def integrated(
+    x: np.ndarray, decay: float, rounded: Callable[[np.ndarray], np.ndarray] = np.asarray
+) -> np.ndarray:
+    """Returns v[t] = decay · v[t−1] + x[t] (T, …) from 0."""
+    v = np.empty_like(x)
+    for t, step in enumerate(x):
+        v[t] = rounded(decay * v[t - 1] + step if t else step)
+    return v
+
+
+def _max_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    """Gives the first maximum the gradient; with `within`, a share of the largest value, the last
+    value that is no further below its maximum."""
+    most, within = x.max(axis=0, keepdims=True), options.get("within", 0.0)
+    if within > 0:
+        near = x >= most - within * np.abs(x).max()
+        at = len(x) - 1 - near[::-1].argmax(axis=0)[None]
+    else:
+        at = x.argmax(axis=0)[None]
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        by_x = np.zeros_like(x)
+        np.put_along_axis(by_x, at, gradient, axis=0)
+        return {}, by_x
+
+    return most, pull
+
+
+def _softmax_sum(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    p = softmax(x)
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        return {}, p * (gradient - (p * gradient).sum(axis=-1, keepdims=True))
+
+    return p.sum(axis=0, keepdims=True), pull
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    """Returns softmax over the last axis."""
+    p = np.exp(x - x.max(axis=-1, keepdims=True))
+    shares: np.ndarray = p / p.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def _last_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    return x[-1:], lambda gradient: ({}, np.concatenate([np.zeros_like(x[:-1]), gradient]))
+
+
+def _vote(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    group = options["group"]
+    value = x.reshape(*x.shape[:2], -1, group).mean(axis=-1)
+    return value, lambda gradient: ({}, np.repeat(gradient / group, group, axis=-1))
+
+
 LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {
     "linear": _linear,
     "conv": _conv,
@@ -222,6 +287,11 @@ LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {
     "avg_pool": _avg_pool,
     "flatten": _flatten,
     "add": _add,
+    "integrator": _integrator,
     "mean_time": _mean_time,
+    "max_time": _max_time,
+    "softmax_sum": _softmax_sum,
+    "last_time": _last_time,
+    "vote": _vote,
 }
 """Every kind of node but the neuron."""

@@ -32,9 +32,9 @@ class Run:
     through it; of neurons, the potentials before the spike and the spikes that they call for; of
     norms in training, mean and unbiased variance. `lean`: most of it is dropped, and computed again
     from `parameters` and the spikes `forced` for gradients. `wider`: the widening, by neuron, of a
-    surrogate's window that ends abruptly. `spread`: by neuron, the L2 norm of the terms of its
-    learned decay's gradient, set by `backward`. `arithmetic`: not exact in a run that shows what
-    a precision can do."""
+    surrogate's window that ends abruptly; by max_time, its `within` (see layers.py). `spread`: by
+    neuron, the L2 norm of the terms of its learned decay's gradient, set by `backward`.
+    `arithmetic`: not exact in a run that shows what a precision can do."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: Parameters = field(default_factory=dict)
@@ -186,7 +186,12 @@ def compute(
     if node.kind == "neuron":
         value, pull = _neuron(result, node, own, inputs[0], spikes, contrary)
     else:
-        value, pull = LAYERS[node.kind](node.options, own, *inputs)
+        options = node.options
+        if node.kind == "max_time":
+            options = {**options, "within": result.wider.get(node.name, 0.0)}
+        elif node.kind == "integrator":
+            options = {**options, "rounded": result.arithmetic.step}
+        value, pull = LAYERS[node.kind](options, own, *inputs)
     result.values[node.name], result.pulls[node.name] = value, pull
 
 

@@ -1,10 +1,12 @@
 """Networks around the neurons: the contract's test networks are proved with every framework."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from support.expected import HERE, PROVED, adapter_of, case_of, on_jax
-from support.networks import network_of
+from support.networks import READOUTS, network_of
 from support.proofs import loaded, proof_of, refusal_of
 from support.slow import without
 
@@ -16,6 +18,7 @@ from snnbench.kernels.spec import NEURONS, NeuronSpec
 SIZES = {"contract": {"time_steps": 5, "batch": 3}, "recurrent": {"time_steps": 37, "batch": 3}}
 SIZES["potentials"] = SIZES["recurrent"]
 KINDS = ("recurrent", "potentials")
+QUICK_READOUTS = {("jax", "votes"), ("fused", "max-time"), ("snntorch:layers", "softmax-sum")}
 
 
 @pytest.mark.frameworks
@@ -54,6 +57,50 @@ def test_other_ways_through_our_convolutions_are_proved(name, loss, norm):
 def test_recurrent_neurons_and_potentials_are_proved(name, kind):
     proof = proof_of(adapter_of(name), case_of(name, workload=kind, **SIZES[kind]))
     assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize(
+    ("name", "readout"),
+    [
+        pytest.param(
+            name,
+            readout,
+            marks=() if (name, readout) in QUICK_READOUTS or name == "torch" else pytest.mark.slow,
+        )
+        for name, neurons in PROVED.items()
+        if neurons
+        for readout in READOUTS
+    ],
+)
+def test_readouts_are_proved_with_every_framework(name, readout):
+    """They have no spikes, so that an adapter knows nothing of them."""
+    case = case_of(name, PROVED[name][0], workload=readout, **SIZES["recurrent"])
+    if refusal := refusal_of(adapter_of(name), case):
+        assert "offered" in refusal or "fits into" in refusal or "about" in refusal, refusal
+        return
+    proof = proof_of(adapter_of(name), case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize("readout", ["max-time", "softmax-sum", "votes"])
+@pytest.mark.parametrize("name", without({"jax"}, ["torch", "jax"]))
+def test_readouts_are_proved_in_a_short_format(name, readout):
+    case = case_of(name, workload=readout, precision="bf16", **SIZES["recurrent"])
+    proof = proof_of(adapter_of(name), case)
+    assert proof.passed, proof.reason
+
+
+def test_ranks_share_the_items_of_a_readout_and_no_time_steps():
+    case = case_of("torch", workload="softmax-sum", ranks=2, **SIZES["recurrent"])
+    assert refusal_of(adapter_of("torch"), replace(case, parallel="data")) is None
+    refusal = refusal_of(adapter_of("torch"), replace(case, parallel="time"))
+    assert refusal == "a node integrator is offered to ranks with all its time steps"
+
+
+def test_potentials_that_are_never_reset_are_refused_in_favour_of_an_integrator():
+    case = case_of("torch", "none", workload="potentials", **SIZES["potentials"])
+    assert "use that kind" in refusal_of(adapter_of("torch"), case)
 
 
 @pytest.mark.frameworks

@@ -139,6 +139,8 @@ def test_padding_is_not_multiplied():
         ("neuron", {"neuron": NeuronSpec()}, True),
         ("flatten", {}, True),
         ("mean_time", {}, False),
+        ("max_time", {}, False),
+        ("integrator", {"decay": 0.5}, False),
         ("avg_pool", {"kernel": 2, "stride": 2}, False),
         ("max_pool", {"kernel": 2, "stride": 2}, False),
     ],
@@ -159,6 +161,30 @@ def test_behind_a_maximum_gradients_are_not_dense():
         mandatory(DENSE, conv(3, 1, 0, (spiking, pool)), "backward", HALF).flops for pool in pools
     )
     assert behind_max == 0 < behind_mean
+
+
+@pytest.mark.parametrize(
+    ("kinds", "dense"),
+    [
+        (["integrator"], True),
+        (["integrator", "mean_time"], True),
+        (["integrator", "max_time"], False),
+        (["softmax_sum"], False),
+        (["last_time"], False),
+    ],
+    ids=str,
+)
+def test_behind_a_node_over_time_gradients_are_dense_only_if_it_is_a_mean(kinds, dense):
+    nodes = [
+        Node("linear1", "linear", (INPUT,), {"outputs": 7}),
+        Node("neuron1", "neuron", ("linear1",), {"neuron": NeuronSpec()}),
+        Node("linear2", "linear", ("neuron1",), {"outputs": 5}),
+    ]
+    for kind in kinds:
+        options = {"decay": 0.5} if kind == "integrator" else {}
+        nodes.append(Node(kind, kind, (nodes[-1].name,), options))
+    network = Network((13,), tuple(nodes))
+    assert (mandatory(DENSE, network, "backward", HALF).flops > 0) == dense
 
 
 def test_of_a_network_only_weights_and_the_outer_borders_are_moved():

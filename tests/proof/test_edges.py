@@ -31,3 +31,28 @@ def test_a_surrogate_that_ends_abruptly_may_end_a_rounding_earlier_or_later(off,
     right.gradients = Gradients({}, by_input.astype(np.float32))
     assert right.verdict().passed is passes
     assert passes or "the gradient of the input is off by" in right.finding()
+
+
+@pytest.mark.parametrize(("allowed", "passes"), [(1.5, True), (0.5, False)])
+def test_either_of_two_nearly_equal_maxima_may_have_the_gradient(allowed, passes):
+    """The framework takes a potential for the largest that is less by as much as rounding may
+    change, times 1/`allowed`."""
+    right = Right(replace(CASE, workload="max-time"))
+    network, parameters, x = right.problem.network, right.problem.parameters, right.problem.input
+    second, first = np.sort(right.run.values["integrator"], axis=0)[-2:]
+    apart = float((first - second).min() / np.abs(right.run.values["integrator"]).max())
+    limit = replace(right.limits["max_time"], gradient=allowed * apart)
+    right.limits = {**right.limits, "max_time": limit}
+    framework = oracle.forward(
+        network, parameters, x, right.run.spikes, wider={"max_time": 1.01 * apart}
+    )
+    by_parameter, by_input = oracle.backward(network, framework, right.problem.upstream)
+    right.gradients = Gradients(
+        {
+            node: {name: oracle.whole(value).astype(np.float32) for name, value in named.items()}
+            for node, named in by_parameter.items()
+        },
+        oracle.whole(by_input).astype(np.float32),
+    )
+    assert right.verdict().passed is passes
+    assert passes or any("gradient" in finding for finding in right.verdict().findings)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from support.autograd import value_of
-from support.networks import TINY
+from support.networks import READOUTS, TINY
 from support.proofs import problem_of
 
 from snnbench.core.case import Case
@@ -65,6 +65,7 @@ def assert_same_as_autograd(network, parameters, x, upstream):
         {"workload": "contract", **TINY},
         {"workload": "recurrent"},
         {"workload": "potentials"},
+        *({"workload": readout} for readout in READOUTS),
     ],
     ids=lambda changes: changes.get("workload", "linear-lif"),
 )

@@ -38,6 +38,25 @@ def loop(spec, currents, recurrent=None, potentials=False):
     return torch.stack(membrane if potentials else spikes)
 
 
+def integrator(options, x):
+    v, values = torch.zeros_like(x[0]), []
+    for current in x:
+        v = options["decay"] * v + (1 - options["decay"] if options["normal"] else 1) * current
+        values.append(v)
+    return torch.stack(values)
+
+
+WHOLE = {
+    "add": lambda options, left, right: left + right,
+    "integrator": integrator,
+    "mean_time": lambda options, x: x.mean(0, keepdim=True),
+    "max_time": lambda options, x: x.max(0, keepdim=True).values,
+    "softmax_sum": lambda options, x: x.softmax(-1).sum(0, keepdim=True),
+    "last_time": lambda options, x: x[-1:],
+    "vote": lambda options, x: torch.stack(x.split(options["group"], -1), -1).mean(-2),
+}
+
+
 def value_of(network, parameters, x):
     """The value of a network's last node; `parameters` are float64 tensors by node and name, x
     is (T, B, *features)."""
@@ -50,12 +69,8 @@ def value_of(network, parameters, x):
                 options["neuron"], before, own.get("recurrent"), options["potentials"]
             )
             continue
-        if node.kind in ("add", "mean_time"):
-            values[node.name] = (
-                before + values[node.inputs[1]]
-                if node.kind == "add"
-                else before.mean(0, keepdim=True)
-            )
+        if node.kind in WHOLE:
+            values[node.name] = WHOLE[node.kind](options, *(values[name] for name in node.inputs))
             continue
         window = [options.get(name) for name in ("kernel", "stride", "padding")]
         value = {

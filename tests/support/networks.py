@@ -74,7 +74,54 @@ def potentials(case: Case) -> Network:
     )
 
 
+def readout(*heads: tuple[str, dict]):
+    """Returns the function of a network linear – neuron – linear – heads, each head a kind and its
+    options, named like its kind."""
+
+    def network(case: Case) -> Network:
+        nodes = [
+            Node("linear1", "linear", (INPUT,), {"outputs": 11}),
+            Node("neuron1", "neuron", ("linear1",), {"neuron": case.neuron}),
+            Node("linear2", "linear", ("neuron1",), {"outputs": 12}),
+        ]
+        for kind, options in heads:
+            nodes.append(Node(kind, kind, (nodes[-1].name,), options))
+        return Network((13,), tuple(nodes))
+
+    return network
+
+
+def votes(case: Case) -> Network:
+    """linear – neuron – vote – max_time: votes of spikes, with many equal maxima."""
+    return Network(
+        (13,),
+        (
+            Node("linear1", "linear", (INPUT,), {"outputs": 12}),
+            Node("neuron1", "neuron", ("linear1",), {"neuron": case.neuron}),
+            Node("vote", "vote", ("neuron1",), {"group": 3}),
+            Node("max_time", "max_time", ("vote",)),
+        ),
+    )
+
+
+LEAKY = ("integrator", {"decay": 0.9})
+NORMAL = ("integrator", {"decay": 0.75, "normal": True})
+READOUTS = {
+    "integrator": readout(LEAKY),
+    "normal": readout(NORMAL),
+    "max-time": readout(LEAKY, ("max_time", {})),
+    "softmax-sum": readout(NORMAL, ("softmax_sum", {})),
+    "last-time": readout(("vote", {"group": 4}), LEAKY, ("last_time", {})),
+    "votes": votes,
+}
+"""Networks with a readout over time, without a neuron behind."""
+
+
 NETWORKS = {
+    **{
+        name: Workload(name, network, axes=(), small={"time_steps": 37, "batch": 3})
+        for name, network in READOUTS.items()
+    },
     "contract": Workload("contract", contract, axes=(), small=TINY),
     "recurrent": Workload("recurrent", recurrent, axes=(), small={"time_steps": 37, "batch": 3}),
     "potentials": Workload("potentials", potentials, axes=(), small={"time_steps": 37, "batch": 3}),

@@ -41,10 +41,16 @@ def of_inputs(problem: Problem, call: JudgedCall, neuron: str, limit: Limits) ->
         for words, change in RECURRENT.items():
             if misfit(right, change(recurrent)) <= 1:
                 return f"{neuron} {words}"
-        late = right.copy()
-        late[2:] += spikes[:-2] @ recurrent.T
-        if misfit(late, 0 * recurrent) <= 1:
-            return f"{neuron} takes its recurrence one step late"
+        back = spikes[:-1] @ recurrent.T
+        late, lost = right.copy(), right.copy()
+        late[2:] += back[:-1]
+        lost[1:] = (lost[1:] + back) * (spikes[:-1] == 0)
+        for words, currents in (
+            ("takes its recurrence one step late", late),
+            ("loses all currents of the step after a spike", lost),
+        ):
+            if misfit(currents, 0 * recurrent) <= 1:
+                return f"{neuron} {words}"
     return best_fault(network, result, neuron, call.statistics and call.statistics[0], misfit)
 
 
@@ -64,8 +70,15 @@ def behind_neurons(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> 
         return float(apart / max(float(np.linalg.norm(value)), 1e-300)) / limit
 
     if given is not None and misfit(right := result.values[output]) > 1:
-        if (words := best_fault(network, result, output, before, misfit)) or right.ndim != 3:
+        if words := best_fault(network, result, output, before, misfit):
             return words
+        if (
+            network.output.kind == "integrator"
+            and misfit(_started(network.output, given, right)) <= 1
+        ):
+            return f"{output} does not start at 0: its state is carried over from the previous call"
+        if right.ndim != 3:
+            return None
         order = np.square(given[..., None] - right[..., None, :]).sum(axis=(0, 1)).argmin(axis=1)
         moved = np.flatnonzero(order != np.arange(len(order)))
         if not len(moved) or misfit(right[..., order]) > 1:
@@ -79,6 +92,14 @@ def behind_neurons(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> 
             ):
                 return words
     return best_pull(problem, call.gradients, result, limits) if call.gradients else None
+
+
+def _started(integrator: Node, given: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Returns the potentials `right` (T, …) of an integrator from the start that fits those given
+    best."""
+    powers = integrator.options["decay"] ** np.arange(1.0, 1 + len(right))
+    start = np.tensordot(powers, given - right, axes=1) / np.square(powers).sum()
+    return right + powers.reshape(-1, *(1,) * start.ndim) * start
 
 
 def _statistics_fault(

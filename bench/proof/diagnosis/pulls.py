@@ -11,7 +11,7 @@ from ...core.contract import Parameters
 from ...core.network import INPUT, Network, Node
 from ...core.result import Gradients
 from .. import oracle
-from ..layers import Gradient, Passed, Pull, summed_windows, windows
+from ..layers import Gradient, Passed, Pull, softmax, summed_windows, windows
 from ..limits import LimitsByNode
 from ..problem import Problem
 from ..recurrence import run_backward, spec_of
@@ -208,8 +208,45 @@ def _of_kind(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tu
             "gives the last step alone the gradient",
             lambda g: ({}, np.concatenate([np.zeros_like(x[:-1]), g])),
         )
+    elif node.kind == "max_time":
+        yield from _of_maximum(x)
+    elif node.kind == "last_time":
+        yield (
+            "gives every step the gradient",
+            lambda g: ({}, np.broadcast_to(g, x.shape)),
+        )
+    elif node.kind == "softmax_sum":
+        yield "lets no gradient pass its normalisation", lambda g: ({}, softmax(x) * g)
+    elif node.kind == "vote":
+        group = node.options["group"]
+        yield (
+            "does not divide the gradient by its group",
+            lambda g: ({}, np.repeat(g, group, axis=-1)),
+        )
+    elif node.kind == "integrator":
+        gain = 1 - node.options["decay"] if node.options["normal"] else 1.0
+        yield "lets no gradient pass from step to step", lambda g: ({}, gain * g)
+        if node.options["normal"]:
+            yield (
+                "does not multiply the gradient by 1 - decay",
+                lambda g: ({}, oracle.whole(right(g)[1]) / gain),  # type: ignore[arg-type]
+            )
     elif node.kind == "neuron":
         yield from _of_neuron(parameters, run, node)
+
+
+def _of_maximum(x: np.ndarray) -> Iterator[tuple[str, Pull]]:
+    """Yields the maximum over time with other shares of its gradient."""
+    most = (x == x.max(axis=0)).astype(x.dtype)
+    last = np.zeros_like(x)
+    np.put_along_axis(last, len(x) - 1 - most[::-1].argmax(axis=0)[None], 1, axis=0)
+    for words, shares in (
+        ("gives the last of equal maxima the gradient", last),
+        ("gives equal maxima equal parts of the gradient", most / most.sum(axis=0)),
+        ("gives all equal maxima the whole gradient", most),
+        ("gives all steps equal parts of the gradient", np.full_like(x, 1 / len(x))),
+    ):
+        yield words, lambda g, shares=shares: ({}, g * shares)  # type: ignore[misc]
 
 
 def _by_window(node: Node, shape: tuple[int, ...], shares: np.ndarray) -> Pull:

@@ -1,6 +1,7 @@
 """Faults of a node's value, or of every node of its kind, tried where a later decision is wrong."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from ...core.contract import Statistics
 from ...core.network import INPUT, Network, Node
 from .. import oracle
-from ..layers import LAYERS, Arrays
+from ..layers import LAYERS, Arrays, integrated, softmax
 from ..recurrence import after_reset, risen, spec_of
 
 Compute = Callable[..., np.ndarray]
@@ -317,13 +318,75 @@ def _of_add(run: oracle.Run, node: Node) -> Faults:
     }
 
 
-def _of_mean(run: oracle.Run, node: Node) -> Faults:
+OVER_TIME: dict[str, tuple[str, Compute]] = {
+    "last_time": ("the last step", lambda x: x[-1:]),
+    "first": ("the first step", lambda x: x[:1]),
+    "mean_time": ("the mean over time", lambda x: x.mean(axis=0, keepdims=True)),
+    "sum": ("the sum", lambda x: x.sum(axis=0, keepdims=True)),
+    "max_time": ("the maximum over time", lambda x: x.max(axis=0, keepdims=True)),
+    "softmax_sum": ("the sum of softmax", lambda x: softmax(x).sum(axis=0, keepdims=True)),
+    "softmax_mean": ("the mean of softmax", lambda x: softmax(x).mean(axis=0, keepdims=True)),
+    "softmax": ("softmax of the sum", lambda x: softmax(x.sum(axis=0, keepdims=True))),
+}
+"""What a node may make of all time steps, in words and as a function: by its kind, and others."""
+
+
+def _of_time(run: oracle.Run, node: Node) -> Faults:
+    right, whole = OVER_TIME[node.kind]
+    faults = {
+        f"takes {words}, not {right}": wrong
+        for kind, (words, wrong) in OVER_TIME.items()
+        if kind != node.kind and ("softmax" not in kind or run.values[node.name].ndim == 3)
+    }
+    if node.kind == "mean_time":
+        faults["divides by T - 1"] = lambda x: x.sum(axis=0, keepdims=True) / max(len(x) - 1, 1)
+    if len(run.values[node.inputs[0]]) > 1:
+        faults["leaves out the first step"] = lambda x: whole(x[1:])
+        faults["leaves out the last step"] = lambda x: whole(x[:-1])
+    return faults
+
+
+def _of_integrator(run: oracle.Run, node: Node) -> Faults:
+    decay, normal = node.options["decay"], node.options["normal"]
+    right, gain = _right(run, node), 1 - decay if normal else 1.0
+    other = "counts its input whole, not times" if normal else "multiplies its input by"
+    faults: Faults = {
+        f"{other} 1 - decay": _right(run, node, {"normal": not normal}),
+        "decays its input too": lambda x: decay * right(x),
+        "hands out spikes, not its potentials": lambda x: (right(x) >= 1).astype(x.dtype),
+        "has no memory": lambda x: gain * x,
+    }
+    if decay < 1:
+        faults["does not leak"] = lambda x: integrated(gain * x, 1.0)
+    for words, after in (
+        ("is reset to 0", lambda v: v * (v < 1)),
+        ("is lowered by 1", lambda v: v - (v >= 1)),
+    ):
+        faults[f"{words} where it reaches 1"] = partial(_reset, decay, gain, after)
+    return faults
+
+
+def _reset(decay: float, gain: float, after: Compute, x: np.ndarray) -> np.ndarray:
+    """Returns the potentials of an integrator that goes on from `after(v)`."""
+    v = np.empty_like(x)
+    for t, current in enumerate(x):
+        v[t] = gain * current + (decay * after(v[t - 1]) if t else 0)
+    return v
+
+
+def _of_vote(run: oracle.Run, node: Node) -> Faults:
+    group = node.options["group"]
+
+    def groups(x: np.ndarray) -> np.ndarray:
+        return x.reshape(*x.shape[:2], -1, group)
+
     return {
-        "takes the last step, not the mean over time": lambda x: x[-1:],
-        "takes the first step, not the mean over time": lambda x: x[:1],
-        "takes the sum, not the mean over time": lambda x: x.sum(axis=0, keepdims=True),
-        "divides by T - 1": lambda x: x.sum(axis=0, keepdims=True) / max(len(x) - 1, 1),
-        "leaves out the first step": lambda x: x[1:].mean(axis=0, keepdims=True),
+        "takes outputs that are a group apart, not neighbours": lambda x: x.reshape(
+            *x.shape[:2], group, -1
+        ).mean(axis=-2),
+        "takes the sum, not the mean of its group": lambda x: groups(x).sum(axis=-1),
+        "takes the maximum, not the mean of its group": lambda x: groups(x).max(axis=-1),
+        "takes the first of its group": lambda x: groups(x)[..., 0],
     }
 
 
@@ -345,5 +408,10 @@ _OF_KIND: dict[str, Callable[[oracle.Run, Node], Faults]] = {
     "avg_pool": _of_pool,
     "flatten": _of_flatten,
     "add": _of_add,
-    "mean_time": _of_mean,
+    "integrator": _of_integrator,
+    "mean_time": _of_time,
+    "max_time": _of_time,
+    "softmax_sum": _of_time,
+    "last_time": _of_time,
+    "vote": _of_vote,
 }

@@ -101,6 +101,26 @@ class RecurrentWithoutItself(Recurrences):
         return functional.linear(spikes, linear.weight - torch.diag(torch.diag(linear.weight)))
 
 
+class RecurrentLosesCurrents(TorchLoop):
+    """All currents of the step after a spike are lost, as with `RLeaky(reset_mechanism="zero")`."""
+
+    name = "wrong-recurrent-loses-currents"
+
+    def program(self, case, network):
+        program = super().program(case, network)
+        for module in program.network.modules():
+            if isinstance(module, Recurrent):
+                module.step = partial(self.step, module)
+        return program
+
+    def step(self, module, current, state):
+        spikes, inner = (None, None) if state is None else state
+        if spikes is not None:
+            current = (current + module.recurrent(spikes)) * (spikes == 0)
+        spikes, inner = module.neuron.step(current, inner)
+        return spikes, (spikes, inner)
+
+
 class RecurrenceLate(Recurrences):
     """The recurrence comes one step late."""
 
