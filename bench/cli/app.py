@@ -13,38 +13,41 @@ from typer.main import get_command, get_group
 from ..common import __version__
 from ..common.texts import SHOWN, clean, cut
 from . import exit_codes
-from .console import say
+from .console import RARER, say
 
 VERBS = {
     "quick": "Say which framework trains one network fastest, by how much, with what memory, and "
     "how sure that is.",
+    "init": "Write a commented config to start from.",
     "run": "Prove and measure every case of an experiment. Run it again to resume: what is done "
     "stays done.",
     "plan": "List the cases of an experiment, which of them are done, and an estimate of the time. "
     "Runs and writes nothing.",
     "check": "Prove that frameworks compute the same network as the float64 oracle, without timing "
     "anything.",
-    "profile": "Take a training step apart: its time by stage and its memory by kind, and a trace "
-    "that ui.perfetto.dev opens.",
-    "adapters": "List the adapters in one line each: version, how many constructions and modes, or "
-    "why it is not here.",
-    "doctor": "Show the machine, its devices, its load, and with --calibrate the measured "
-    "ceilings.",
     "report": "Print the tables of one or more result folders; as a table, write results.csv and "
     "report.html anew.",
-    "merge": "Put the records of several result folders into one, and report on them.",
     "compare": "Compare statuses, proofs, memory and the times of all phases, case by case.",
+    "adapters": "List the adapters in one line each: version, how many constructions and modes, or "
+    "why it is not here.",
+    "env": "Environments of frameworks: the standard one, and those of frameworks that conflict.",
+    "doctor": "Show the machine, its devices, its load, and with --calibrate the measured "
+    "ceilings.",
+    "profile": "Take a training step apart: its time by stage and its memory by kind, and a trace "
+    "that ui.perfetto.dev opens.",
+    "merge": "Put the records of several result folders into one, and report on them.",
     "bundle": "Write the results of a folder as one text file that others can verify and show.",
     "verify": "Recompute what bundles claim: ids, hashes, versions, proofs, statuses, statistics, "
     "ranks, floors, impossible times.",
     "site": "Make a static site that answers which framework is fastest on which machine. It needs "
     "no server and asks for nothing.",
     "badge": "Write a badge with the number of proved neurons of a framework or an adapter.",
-    "init": "Write a commented config to start from.",
-    "env": "Environments of frameworks: the standard one, and those of frameworks that conflict.",
 }
 """The verbs and the first sentence of their help. Each is the function or group of its name in its
 module."""
+
+RARE = ("profile", "merge", "bundle", "verify", "site", "badge")
+"""Verbs that few people need."""
 
 
 def load_verb(arguments: Sequence[str]) -> None:
@@ -86,7 +89,10 @@ class _Group(TyperGroup):
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
-        self.commands = {verb: TyperCommand(verb, help=text) for verb, text in VERBS.items()}
+        self.commands = {
+            verb: TyperCommand(verb, help=text, rich_help_panel=RARER if verb in RARE else None)
+            for verb, text in VERBS.items()
+        }
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Imports the verb, unless only its help is shown in the overview."""

@@ -25,7 +25,7 @@ from ..records.rows import Row
 from ..report.comparison import COLUMNS, junit_text, markdown_text, rows, summary
 from ..report.files import read_results
 from . import exit_codes
-from .console import new_table, output, say
+from .console import RARER, new_table, output, say
 
 
 class ComparisonFormat(StrEnum):
@@ -69,6 +69,7 @@ def compare(
             f"{OTHER_MACHINE.changed:.0f}; of a pair {PAIRED.changed:.2f}). From {NOISE:.0f} on it "
             "counts even where blocks are few or disturbed.",
             show_default=False,
+            rich_help_panel=RARER,
         ),
     ] = None,
     relative: Annotated[
@@ -76,12 +77,15 @@ def compare(
         typer.Option(
             "--relative",
             help="Compare times as if the machines were different: by their ratios in each run.",
+            rich_help_panel=RARER,
         ),
     ] = False,
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="Exit with 7 if it is not known of each time whether it changed."
+            "--strict",
+            help="Exit with 7 if it is not known of each time whether it changed.",
+            rich_help_panel=RARER,
         ),
     ] = False,
     only_changed: Annotated[

@@ -13,6 +13,8 @@ from rich.table import Table
 from ..common.texts import SHOWN, clean, cut
 
 WIDTH_WITHOUT_TERMINAL = 180
+RARER = "For rarer cases"
+"""Heading of the verbs and options that few people need: the last part of a help text."""
 
 
 def output() -> Console:

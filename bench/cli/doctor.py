@@ -17,7 +17,7 @@ from ..machine.cores import usable_cores
 from ..machine.facts import current_load, machine_facts, machine_label, measuring_advice
 from ..machine.lacking import lacks
 from . import exit_codes
-from .console import new_table, output, print_json, say
+from .console import RARER, new_table, output, print_json, say
 from .options import Json
 
 CEILINGS_TIMEOUT_S, KERNELS_TIMEOUT_S = 60.0, 600.0
@@ -32,6 +32,7 @@ def doctor(
         typer.Option(
             "--kernels",
             help="Calibrate a GPU and time our kernels there (minutes: they are compiled first).",
+            rich_help_panel=RARER,
         ),
     ] = False,
     as_json: Json = False,

@@ -15,7 +15,7 @@ from ..experiment.setting import Option, Setting, parse_setting
 from ..experiment.values import parse_duration, parse_neuron_text
 from ..runner.planning import Where, left_out_in_words
 from ..workloads import WORKLOADS
-from .console import messages
+from .console import RARER, messages
 
 Config = Annotated[
     Path,
@@ -38,11 +38,19 @@ Only = Annotated[
     str, typer.Option("--only", help="Run a part of the grid, e.g. 'framework=norse,neurons=1*'.")
 ]
 Adapters = Annotated[
-    list[str], typer.Option("--adapter", "-a", help="One more adapter: path/to/file.py:Class.")
+    list[str],
+    typer.Option(
+        "--adapter", "-a", help="One more adapter: path/to/file.py:Class.", rich_help_panel=RARER
+    ),
 ]
 ShardOption = Annotated[
     str,
-    typer.Option("--shard", metavar="I/N", help="One of N parts of the grid, e.g. 2/3; see merge."),
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="One of N parts of the grid, e.g. 2/3; see merge.",
+        rich_help_panel=RARER,
+    ),
 ]
 Names = Annotated[
     list[str] | None,
@@ -57,7 +65,12 @@ NEURON_HELP = (
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
 WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
 Axes = Annotated[
-    list[str], typer.Option("--set", help="Set an axis of the network, e.g. grid.neurons=64.")
+    list[str],
+    typer.Option(
+        "--set",
+        help="Set an axis of the network, e.g. grid.neurons=64.",
+        rich_help_panel=RARER,
+    ),
 ]
 Size = Annotated[int, typer.Option(min=1)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what is already done.")]
@@ -66,7 +79,11 @@ Json = Annotated[
 ]
 ExecutorOption = Annotated[
     Where,
-    typer.Option("--executor", help="Workers as processes, or in containers; or a job of SLURM."),
+    typer.Option(
+        "--executor",
+        help="Workers as processes, or in containers; or a job of SLURM.",
+        rich_help_panel=RARER,
+    ),
 ]
 
 

@@ -21,7 +21,7 @@ from ..runner.quick import BLOCKS, REPORT_S, network_axes, requested_rows, witho
 from ..workloads import WORKLOADS
 from ..workloads.layers import linear_lif
 from . import exit_codes
-from .console import messages, output, say
+from .console import RARER, messages, output, say
 from .options import (
     NEURON_HELP,
     Adapters,
@@ -77,13 +77,20 @@ def quick(
         ),
     ] = None,
     blocks: Annotated[
-        int, typer.Option(min=1, max=100, help="Sets of fresh processes; more are more certain.")
+        int,
+        typer.Option(
+            min=1,
+            max=100,
+            help="Sets of fresh processes; more are more certain.",
+            rich_help_panel=RARER,
+        ),
     ] = BLOCKS,
     timeout: Annotated[
         str,
         typer.Option(
             help="For all that a framework computes in a block; another one measures anew.",
             show_default="2m",
+            rich_help_panel=RARER,
         ),
     ] = "",
     within: Annotated[

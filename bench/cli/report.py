@@ -31,7 +31,7 @@ from ..report.tables.latex import latex_text
 from ..report.tables.markdown import markdown_text
 from ..report.tables.proved import matrix_text
 from ..report.tables.terminal import print_tables
-from .console import messages, output, say
+from .console import RARER, messages, output, say
 from .exit_codes import FINE, NOTHING, with_refused
 
 
@@ -85,18 +85,31 @@ def report(
             "--only",
             metavar="FIGURE",
             help=f"Of the plots only this, under all conditions: {', '.join(FIGURES)}.",
+            rich_help_panel=RARER,
         ),
     ] = [],
     phase: Annotated[
-        list[str], typer.Option("--phase", help=f"Of the plots only those of {', '.join(PHASES)}.")
+        list[str],
+        typer.Option(
+            "--phase",
+            help=f"Of the plots only those of {', '.join(PHASES)}.",
+            rich_help_panel=RARER,
+        ),
     ] = [],
     plot_format: Annotated[
-        list[str], typer.Option("--plot-format", help=f"Of the plots only {', '.join(FORMATS)}.")
+        list[str],
+        typer.Option(
+            "--plot-format",
+            help=f"Of the plots only {', '.join(FORMATS)}.",
+            rich_help_panel=RARER,
+        ),
     ] = [],
     baseline: Annotated[
         str,
         typer.Option(
-            help="Framework that the figures compare times with.", show_default="the fastest"
+            help="Framework that the figures compare times with.",
+            show_default="the fastest",
+            rich_help_panel=RARER,
         ),
     ] = "",
 ) -> None:

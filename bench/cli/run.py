@@ -13,7 +13,7 @@ from ..experiment.setting import parse_setting
 from ..runner.planning import Where, load_plan
 from ..runner.progress import execute_shown
 from . import exit_codes, options
-from .console import messages, say
+from .console import RARER, messages, say
 from .env import create_shown
 from .results import finished, print_results
 from .slurm import Submission, run_on_slurm
@@ -29,18 +29,27 @@ def run(
     executor: options.ExecutorOption = Where.LOCAL,
     shard: options.ShardOption = "1/1",
     detach: Annotated[
-        bool, typer.Option("--detach", help="With --executor slurm: submit, and do not wait.")
+        bool,
+        typer.Option(
+            "--detach",
+            help="With --executor slurm: submit, and do not wait.",
+            rich_help_panel=RARER,
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="With --executor slurm: only write job.sh, which PBS and LSF can run."
+            "--dry-run",
+            help="With --executor slurm: only write job.sh, which PBS and LSF can run.",
+            rich_help_panel=RARER,
         ),
     ] = False,
     create: Annotated[
         bool,
         typer.Option(
-            "--create", help="First make the environments of versions that are not there."
+            "--create",
+            help="First make the environments of versions that are not there.",
+            rich_help_panel=RARER,
         ),
     ] = False,
     as_json: options.Json = False,

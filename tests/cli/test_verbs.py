@@ -17,6 +17,7 @@ from snnbench import __version__
 from snnbench.cli import doctor, exit_codes
 from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
+from snnbench.cli.console import RARER
 from snnbench.cli.plan import _table
 from snnbench.core.case import Case
 
@@ -215,6 +216,22 @@ def test_no_word_of_a_help_text_is_lost(snnbench, verb):
         default = each.show_default if isinstance(each.show_default, str) else ""
         for text in (each.help or "", default):
             assert re.sub(r"[\s`]+", "", text) in shown, (each.name, text)
+
+
+@pytest.mark.parametrize(
+    ("verb", "first", "rarer"),
+    [
+        ("", "quick init run plan check report compare adapters env doctor", "merge bundle badge"),
+        ("doctor", "--calibrate", "--kernels"),
+        ("quick", "--neurons --inputs --inference --within", "--blocks --timeout --set --adapter"),
+        ("report", "--format --write", "--only --phase --plot-format --baseline"),
+        ("compare", "--pair --only-changed", "--factor --relative --strict"),
+    ],
+)
+def test_what_few_people_need_is_the_last_part_of_a_help_text(snnbench, verb, first, rarer):
+    before, heading, last = snnbench(*verb.split(), "--help").stdout.partition(RARER)
+    assert heading and [word for word in first.split() if f"│ {word} " not in before] == []
+    assert [word for word in rarer.split() if f"│ {word} " not in last] == []
 
 
 @pytest.mark.parametrize("verb", OVERVIEW)
