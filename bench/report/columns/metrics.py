@@ -2,9 +2,9 @@
 heading and views add it to these tables."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 from snnbench.kernels.spec import NeuronSpec
@@ -78,13 +78,9 @@ def _phase_metrics(phase: str, ranked: str = "step") -> list[Metric]:
         ended = entry.row.phase_status(phase)
         if ranks and entry.shows(phase) and entry.row.paired_s:
             return f"≈ {units.seconds(entry.row.paired_s)}"
-        return (
-            units.seconds(entry.values[f"{phase}_s"])
-            if entry.shows(phase)
-            else ended
-            if ended not in (None, "ok")
-            else ""
-        )
+        if entry.shows(phase):
+            return units.seconds(entry.values[f"{phase}_s"])
+        return ended if ended and ended != "ok" else ""
 
     def interval(entry: Entry) -> str:
         low, high = (entry.values[f"{phase}_{end}_s"] for end in ("lo", "hi"))
@@ -97,26 +93,16 @@ def _phase_metrics(phase: str, ranked: str = "step") -> list[Metric]:
         known = entry.shows(phase) and values[f"{phase}_enqueue_s"] is not None
         return units.share(values[f"{phase}_enqueue_s"] / values[f"{phase}_s"]) if known else ""
 
+    estimated = _estimated(phase, "seconds")
     low = Metric(f"{phase}_lo_s", _estimated(phase, "low"), "s")
     enqueue = Metric(f"{phase}_enqueue_s", lambda row: row.median(phase, "enqueue"), "s")
     if ranks:
-        low = Metric(
-            low.name, low.value, "s", "95 % interval", views=views, place=place + 1, format=interval
-        )
-        enqueue = Metric(
-            enqueue.name,
-            enqueue.value,
-            "s",
-            "until return",
-            f"{ranked} time until the call came back: near all of it, Python is the limit",
-            "start",
-            410,
-            until_return,
-        )
+        low = replace(low, head="95 % interval", views=views, place=place + 1, format=interval)
+        hint = f"{ranked} time until the call came back: near all of it, Python is the limit"
+        enqueue = replace(enqueue, head="until return", hint=hint, format=until_return)
+        enqueue = replace(enqueue, views="start", place=410)
     return [
-        Metric(
-            f"{phase}_s", _estimated(phase, "seconds"), "s", phase, "", views, place, format=time
-        ),
+        Metric(f"{phase}_s", estimated, "s", phase, "", views, place, time),
         low,
         Metric(f"{phase}_hi_s", _estimated(phase, "high"), "s"),
         enqueue,
@@ -126,9 +112,9 @@ def _phase_metrics(phase: str, ranked: str = "step") -> list[Metric]:
     ]
 
 
-def _memory_metric(phase: str, kind: str, head: str) -> Metric:
-    """Returns the metric of a phase's bytes: peak, or beyond arguments and outputs; shown if
-    proved."""
+def _memory_metric(phase: str, kind: str, head: str = "") -> Metric:
+    """Returns the metric of a phase's bytes: `peak`, `extra` (beyond arguments and outputs) or
+    `kept` (in use between calls). With a `head` it is shown, if proved."""
     name = f"{phase}_{kind}_memory_bytes"
 
     def weighed(entry: Entry) -> str:
@@ -137,24 +123,26 @@ def _memory_metric(phase: str, kind: str, head: str) -> Metric:
     def value(row: Row) -> int | None:
         return row.first.memory.get(phase, {}).get(f"{kind}_bytes")
 
-    return Metric(
-        name,
-        value,
-        "bytes",
-        f"{phase} {head}",
-        views="memory",
-        place=300 + STEP_FIRST.index(phase),
-        format=weighed,
-    )
+    if not head:
+        return Metric(name, value, "bytes")
+    place = 300 + STEP_FIRST.index(phase)
+    return Metric(name, value, "bytes", f"{phase} {head}", "", "memory", place, weighed)
 
 
-def _kept_memory(phase: str) -> Metric:
-    """Returns the metric of the bytes that stay in use between calls."""
-    return Metric(
-        f"{phase}_kept_memory_bytes",
-        lambda row: row.first.memory.get(phase, {}).get("kept_bytes"),
-        "bytes",
-    )
+def _shown_memory(phase: str) -> list[Metric]:
+    return [_memory_metric(phase, "peak", "peak"), _memory_metric(phase, "extra", "beyond")]
+
+
+def _warm(phase: str) -> Metric:
+    """Returns the metric of the device time with a warm cache; with events `PHASE_device_s` has a
+    cold one."""
+    warm = partial(Row.median, phase=phase, clock="device_warm")
+    return Metric(f"{phase}_device_warm_s", warm, "s")
+
+
+def _of_first(name: str, unit: str = "") -> Metric:
+    """Returns the metric of a field of the first block's record."""
+    return Metric(name, attrgetter(f"first.{name}"), unit)
 
 
 def _of_items(
@@ -172,11 +160,9 @@ def _of_items(
 def _samples_per_s(row: Row) -> float | None:
     """Returns samples per second: of a batch, or of an epoch's batches where data is delivered."""
     batches = row.first.facts.get("batches") if row.case.delivers_data else 1
-    return (
-        batches * row.case.batch / row.estimates["step"].seconds
-        if batches and "step" in row.estimates
-        else None
-    )
+    if not batches or "step" not in row.estimates:
+        return None
+    return batches * row.case.batch / row.estimates["step"].seconds
 
 
 def _epoch_s(row: Row) -> float | None:
@@ -187,11 +173,11 @@ def _epoch_s(row: Row) -> float | None:
 
 def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Metric:
     """Returns the metric of a stage's seconds, or of a memory kind's bytes at the peak."""
-    return Metric(
-        part_column(name, unit),
-        lambda row: row.first.breakdown[what].get(name) if row.first.breakdown else None,
-        unit,
-    )
+
+    def value(row: Row) -> Any:
+        return row.first.breakdown[what].get(name) if row.first.breakdown else None
+
+    return Metric(part_column(name, unit), value, unit)
 
 
 def _learned(name: str, value: Callable[[Any], Any], **options: Any) -> Metric:
@@ -203,13 +189,8 @@ def _learned(name: str, value: Callable[[Any], Any], **options: Any) -> Metric:
 
 def _of_later_phase(phase: str) -> list[Metric]:
     """Returns the columns of a phase that was added to results.csv later."""
-    warm = Metric(
-        f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s"
-    )
-    memory = (
-        _memory_metric(phase, kind, head) for kind, head in (("peak", "peak"), ("extra", "beyond"))
-    )
-    return [*_phase_metrics(phase), *memory, _kept_memory(phase), warm]
+    memory = *_shown_memory(phase), _memory_metric(phase, "kept")
+    return [*_phase_metrics(phase), *memory, _warm(phase)]
 
 
 def _condition(name: str, value: Callable[[Row], Any], place: int) -> Metric:
@@ -256,12 +237,29 @@ def _share_of_floor(entry: Entry) -> str:
     return units.share(entry.values["roofline"]) if entry.shows(entry.row.ranked) else ""
 
 
+def _reason(entry: Entry) -> str:
+    return reason_of(entry.row)
+
+
+def _flags(row: Row) -> str:
+    return " ".join(row.quality)
+
+
+def _remarks(entry: Entry) -> str:
+    return remarks_on(entry.row)
+
+
+def _step_apart(row: Row) -> float | None:
+    return row.first.breakdown["step_s"] if row.first.breakdown else None
+
+
 def _verdict(entry: Entry) -> str:
     row = entry.row
     passed = "right time axis" if row.case.native else "proved"
     return (passed if row.proved else "rejected") if row.first.proof else ""
 
 
+EVERYWHERE = f"{EVERY} {SUMMARY} {NATIVES}"
 NEURON = [field.name for field in fields(NeuronSpec)]
 EVERY_NEURON = NEURON.index("max_spikes") + 1
 """Number of fields that every neuron has; their columns stand in front."""
@@ -269,21 +267,8 @@ EVERY_NEURON = NEURON.index("max_spikes") + 1
 METRICS: tuple[Metric, ...] = (
     *_case_metrics("framework", "seed"),
     *map(_neuron_metric, NEURON[:EVERY_NEURON]),
-    Metric(
-        "status",
-        lambda row: row.status,
-        head="status",
-        views=f"{EVERY} {SUMMARY} {NATIVES}",
-        place=900,
-    ),
-    Metric(
-        "reason",
-        lambda row: row.reason,
-        head="reason",
-        views=EVERY,
-        place=910,
-        format=lambda entry: reason_of(entry.row),
-    ),
+    Metric("status", attrgetter("status"), "", "status", "", EVERYWHERE, 900),
+    Metric("reason", attrgetter("reason"), "", "reason", "", EVERY, 910, _reason),
     Metric(
         "rank_low",
         _standing("best"),
@@ -293,7 +278,7 @@ METRICS: tuple[Metric, ...] = (
         "but the framework; =: not shown to be slower than the best",
         f"{EVERY} {SUMMARY}",
         0,
-        lambda e: rank_of(e.row),
+        lambda entry: rank_of(entry.row),
     ),
     Metric("rank_high", _standing("worst"), "count"),
     Metric(
@@ -320,23 +305,19 @@ METRICS: tuple[Metric, ...] = (
         place=310,
     ),
     Metric("extra_memory_bytes", lambda row: row.most_memory("extra"), "bytes"),
-    *(
-        _memory_metric(phase, kind, head)
-        for phase in USUAL_PHASES
-        for kind, head in (("peak", "peak"), ("extra", "beyond"))
-    ),
-    *(_kept_memory(phase) for phase in USUAL_PHASES),
+    *(metric for phase in USUAL_PHASES for metric in _shown_memory(phase)),
+    *(_memory_metric(phase, "kept") for phase in USUAL_PHASES),
     Metric("reserved_memory_bytes", lambda row: row.most_memory("reserved"), "bytes"),
     Metric(
         "memory_meaning",
-        lambda row: row.first.memory_meaning,
+        attrgetter("first.memory_meaning"),
         "",
         "meaning",
         "figures of different meaning are different quantities",
         "memory",
         320,
     ),
-    Metric("host_peak_bytes", lambda row: row.first.host_peak_bytes, "bytes"),
+    _of_first("host_peak_bytes", "bytes"),
     Metric("proved", proved, head="verdict", views="proof", place=500, format=_verdict),
     # The rules, in words, by which less was asked of the proof.
     Metric("loosened", lambda row: "; ".join(row.loosened) or None),
@@ -411,41 +392,24 @@ METRICS: tuple[Metric, ...] = (
         600,
     ),
     Metric("slots", lambda row: len(row.column(row.ranked, "disturbed"))),
-    Metric("disturbed_share", lambda row: row.disturbed_share, "share"),
-    Metric(
-        "quality",
-        lambda row: " ".join(row.quality),
-        "",
-        REMARKS,
-        "",
-        f"times {SUMMARY} {NATIVES}",
-        610,
-        lambda e: remarks_on(e.row),
-    ),
+    Metric("disturbed_share", attrgetter("disturbed_share"), "share"),
+    Metric("quality", _flags, "", REMARKS, "", f"times {SUMMARY} {NATIVES}", 610, _remarks),
     Metric("warnings", warnings),
     Metric("version", lambda row: row.first.adapter["version"]),
     Metric("environment", lambda row: row.first.environment["hash"]),
-    _condition("machine", lambda row: row.machine, 190),
-    Metric("started_at", lambda row: row.first.started_at),
-    Metric("case_id", lambda row: row.first.case_id),
+    _condition("machine", attrgetter("machine"), 190),
+    _of_first("started_at"),
+    _of_first("case_id"),
     Metric("schema", lambda row: SCHEMA),
     *_case_metrics("width", "firing"),
     # A kernel's choice of the product with spikes, and the share of ones that it counted.
     _fact("product"),
     _fact("product_rate", "share"),
-    # Device time with a warm cache; with events `PHASE_device_s` has a cold one.
-    *(
-        Metric(f"{phase}_device_warm_s", partial(Row.median, phase=phase, clock="device_warm"), "s")
-        for phase in USUAL_PHASES
-    ),
+    *map(_warm, USUAL_PHASES),
     *_case_metrics("loss", "optimizer"),
     *(metric for phase in PHASES if phase not in USUAL_PHASES for metric in _of_later_phase(phase)),
     *(_taken_apart("seconds", stage, "s") for stage in STAGES),
-    Metric(
-        "step_apart_s",
-        lambda row: row.first.breakdown["step_s"] if row.first.breakdown else None,
-        "s",
-    ),
+    Metric("step_apart_s", _step_apart, "s"),
     *(_taken_apart("bytes", kind, "bytes") for kind in KINDS),
     _of_items("samples_per_s", _samples_per_s, "per_s", "samples/s", "of whole steps"),
     _of_items(
@@ -464,14 +428,14 @@ METRICS: tuple[Metric, ...] = (
     *ORIGIN,
     *_case_metrics("dataset", "behind"),
     *DELIVERY,
-    Metric("git_commit", lambda row: row.first.git_commit),
+    _of_first("git_commit"),
     _case_metric(NETWORK),
     *WORK,
     *_case_metrics("parallel", "ranks"),
     *RANKS,
     *_case_metrics("inputs", "outputs"),
-    Metric("recordings", lambda row: row.first.recordings),
-    Metric("ranked_by", lambda row: row.ranked),
+    _of_first("recordings"),
+    Metric("ranked_by", attrgetter("ranked")),
     INFERENCE_ENERGY,
     *LATENCY,
 )

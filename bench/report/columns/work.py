@@ -1,30 +1,33 @@
 """Columns beside times: operations of the network, energy of a step, and prediction for ranks."""
 
-from functools import partial
 from statistics import median
-from typing import Any
 
 from ...measure.pipeline import Prediction
 from ...records.rows import Row
 from .metric import Metric
 
 
-def _counted(name: str) -> Any:
-    """Returns a count of the oracle in a forward; None for a native neuron, which has no oracle."""
+def _counted(name: str, hint: str, place: int) -> Metric:
+    """Returns the metric of a count of the oracle in a forward; None for a native neuron, which has
+    no oracle."""
 
     def value(row: Row) -> int | None:
-        return (
-            None
-            if row.case.native or not row.first.proof
-            else row.first.proof.get("work", {}).get(name)
-        )
+        if row.case.native or not row.first.proof:
+            return None
+        return row.first.proof.get("work", {}).get(name)
 
-    return value
+    return Metric(name, value, "many", name.replace("_", " "), hint, "proof", place)
 
 
-def _energy(phase: str, row: Row) -> float | None:
-    known = [timing.energy_j for timing in row.timings(phase) if timing.energy_j is not None]
-    return median(known) if known else None
+def _energy(phase: str, call: str, place: int) -> Metric:
+    """Returns the metric of the energy of a phase's `call`."""
+
+    def value(row: Row) -> float | None:
+        known = [timing.energy_j for timing in row.timings(phase) if timing.energy_j is not None]
+        return median(known) if known else None
+
+    hint = f"of {call}, all that the device used meanwhile, by its own counter"
+    return Metric(f"{phase}_energy_j", value, "J", "energy", hint, "times", place)
 
 
 def _source(row: Row) -> str | None:
@@ -35,42 +38,10 @@ def _source(row: Row) -> str | None:
 WORK = (
     # Weights of a user's network: its own, times which gains, or seeded ones.
     Metric("weights", lambda row: row.first.proof.get("weights") if row.first.proof else None),
-    Metric(
-        "spikes",
-        _counted("spikes"),
-        "many",
-        "spikes",
-        "of all neurons in a forward, by the oracle",
-        "proof",
-        546,
-    ),
-    Metric(
-        "synaptic_operations",
-        _counted("synaptic_operations"),
-        "many",
-        "synaptic operations",
-        "in a forward: weights met by a value that is not 0",
-        "proof",
-        547,
-    ),
-    Metric(
-        "dense_operations",
-        _counted("dense_operations"),
-        "many",
-        "dense operations",
-        "with all values",
-        "proof",
-        548,
-    ),
-    Metric(
-        "step_energy_j",
-        partial(_energy, "step"),
-        "J",
-        "energy",
-        "of a step, all that the device used meanwhile, by its own counter",
-        "times",
-        295,
-    ),
+    _counted("spikes", "of all neurons in a forward, by the oracle", 546),
+    _counted("synaptic_operations", "in a forward: weights met by a value that is not 0", 547),
+    _counted("dense_operations", "with all values", 548),
+    _energy("step", "a step", 295),
     Metric("energy_of", _source),
 )
 
@@ -95,14 +66,6 @@ def _best_ranks(row: Row) -> float | None:
     return prediction.optimum[0] if prediction else None
 
 
-INFERENCE_ENERGY = Metric(
-    "inference_energy_j",
-    partial(_energy, "inference"),
-    "J",
-    "energy",
-    "of an inference, all that the device used meanwhile, by its own counter",
-    "times",
-    296,
-)
+INFERENCE_ENERGY = _energy("inference", "an inference", 296)
 RANKS = (Metric("rank_wait_s", _rank_wait, "s"), Metric("best_ranks", _best_ranks, "count"))
 """Mean seconds of a step that a rank waits for states, and the predicted best number of ranks."""

@@ -70,33 +70,16 @@ def _table(table: Table, number: int, title: str, group: list[Entry]) -> str:
         if entry.row.sound:
             lines.append([latex(rank), name, *map(latex, others)])
         else:
-            lines.append(
-                [
-                    latex(rank),
-                    name,
-                    f"\\multicolumn{{{len(others)}}}{{l}}{{{latex(entry.row.status)}}}",
-                ]
-            )
+            status = f"\\multicolumn{{{len(others)}}}{{l}}{{{latex(entry.row.status)}}}"
+            lines.append([latex(rank), name, status])
     columns = "".join("r" if metric.number else "l" for metric in metrics)
     first, *body = (f"    {' & '.join(line)} \\\\" for line in lines)
     label = _slug(f"snnbench {number} {table.conditions.short(group[0].row)}")
-    return "\n".join(
-        [
-            "\\begin{table}",
-            "  \\centering",
-            f"  \\caption{{{latex(title)}}}",
-            f"  \\label{{tab:{label}}}",
-            *[
-                f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}",
-                "    \\toprule",
-                first,
-                "    \\midrule",
-            ],
-            *[*body, "    \\bottomrule", "  \\end{tabular}"],
-            *_below(head, cells, notes),
-            *["\\end{table}", ""],
-        ]
-    )
+    caption = ["  \\centering", f"  \\caption{{{latex(title)}}}", f"  \\label{{tab:{label}}}"]
+    tabular = [f"  \\begin{{tabular}}{{{columns[0]}l{columns[1:]}}}", "    \\toprule", first]
+    tabular += ["    \\midrule", *body, "    \\bottomrule", "  \\end{tabular}"]
+    below = [*_below(head, cells, notes), "\\end{table}", ""]
+    return "\n".join(["\\begin{table}", *caption, *tabular, *below])
 
 
 def _note(entry: Entry) -> str:
@@ -121,7 +104,7 @@ def _below(head: list[str], cells: list[list[str]], notes: list[str]) -> list[st
     used = {
         "=": any("=" in rank for rank in ranks),
         "–": any("–" in rank for rank in ranks),
-        "≈": "≈: the time that belongs to “× best”; the machine changed between the passes.",
+        "≈": any("≈" in cell for line in cells for cell in line),
         "interval": "95 % interval" in head,
     }
     sentences = [latex(text) for sign, text in SIGNS.items() if used[sign]]

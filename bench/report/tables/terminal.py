@@ -42,9 +42,9 @@ def print_tables(table: Table, console: Console) -> None:
     groups_shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
     for title, group in groups[:groups_shown]:
         shared, remarks = _remarks(group)
-        console.print(f"[bold]{escape(title)}[/]", highlight=False)
+        console.print(f"[bold]{escape(title)}[/]")
         if shared:
-            console.print(f"all timed here: {escape(shared)}", highlight=False)
+            console.print(f"all timed here: {escape(shared)}")
         drawn, spared = _widest(table, group, remarks, console)
         console.print(drawn)
         metrics = table.metrics_of(group, NATIVES if group[0].native else SUMMARY)
@@ -54,22 +54,14 @@ def print_tables(table: Table, console: Console) -> None:
         for entry in group:
             row = entry.row
             status = f"{row.status}: " if "status" in spared and row.status != "ok" else ""
-            note = (
-                row.first.facts.get("native")
-                if row.sound and entry.native
-                else status + reason_of(row)
-            )
+            is_native = row.sound and entry.native
+            note = row.first.facts.get("native") if is_native else status + reason_of(row)
             for text in filter(None, (note, remarks[entry.index] if REMARKS in spared else "")):
-                console.print(
-                    f"  {escape(entry.variant)}: {escape(brief(text, console.width))}",
-                    highlight=False,
-                )
+                console.print(f"  {escape(entry.variant)}: {escape(brief(text, console.width))}")
         console.print()
     if left_out:
-        console.print(
-            f"No room for {', '.join(left_out)}: they are in the report and in results.csv.",
-            highlight=False,
-        )
+        dropped = ", ".join(left_out)
+        console.print(f"No room for {dropped}: they are in the report and in results.csv.")
     if unprinted := len(table.rows) - before[min(groups_shown, len(groups))]:
         console.print(
             f"… and {unprinted} more cases, in the report and in results.csv.", highlight=False
@@ -97,14 +89,11 @@ def _widest(
 
     def fits(spared: list[str]) -> bool:
         drawn = _drawn(table, group, remarks, spared, block)
-        return (
-            console.measure(drawn, options=console.options.update(width=UNLIMITED)).maximum
-            <= console.width
-        )
+        unlimited = console.options.update(width=UNLIMITED)
+        return console.measure(drawn, options=unlimited).maximum <= console.width
 
-    spared = next(
-        filter(fits, (dispensable[:count] for count in range(len(dispensable)))), dispensable
-    )
+    narrower = (dispensable[:count] for count in range(len(dispensable)))
+    spared = next(filter(fits, narrower), dispensable)
     for head in reversed(spared):  # what is narrow may have room where something wide had not
         if fits(less := [other for other in spared if other != head]):
             spared = less
@@ -131,22 +120,18 @@ def _drawn(
     heads = [head for head in heads if head not in absent]
     drawn = rich.table.Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for head in heads:
-        drawn.add_column(
-            head,
-            justify="right" if head in by_head and by_head[head].number else "left",
-            no_wrap=True,
-        )
+        right = head in by_head and by_head[head].number
+        drawn.add_column(head, justify="right" if right else "left", no_wrap=True)
     for entry in group:
         row = entry.row
         cells = {head: escape(metric.short_text(entry)) for head, metric in by_head.items()}
         cells["framework"] = escape(entry.variant)
         cells[REMARKS] = escape(remarks[entry.index])
         cells["status"] = f"[{COLOURS.get(row.status, 'red')}]{row.status}[/]"
-        cells[BAR] = (
-            block * round(max(1, BAR_WIDTH * ratios[entry.index] / slowest))
-            if entry.index in ratios
-            else ""
-        )
+        if ratio := ratios.get(entry.index):
+            cells[BAR] = block * round(max(1, BAR_WIDTH * ratio / slowest))
+        else:
+            cells[BAR] = ""
         drawn.add_row(*(cells[head] for head in heads))
     return drawn
 
@@ -163,8 +148,8 @@ def _print_scalings(table: Table, console: Console) -> None:
             drawn.add_column(heads[at], justify="left" if at == 0 else "right")
         for line in lines:
             drawn.add_row(*(escape(line[at]) for at in known))
-        console.print(f"[bold]{escape(title)}[/]", highlight=False)
+        console.print(f"[bold]{escape(title)}[/]")
         console.print(drawn)
         for note in (note for scaling in scalings for note in notes_of(scaling)):
-            console.print(f"  {escape(note)}", highlight=False)
+            console.print(f"  {escape(note)}")
         console.print()

@@ -43,6 +43,7 @@ def test_remarks_are_a_note_that_is_said_once():
     text = latex_text(table_of(blocks("torch", 2) + blocks("jax", 2)))
     assert text.count("~few blocks.") == 1 and text.count(r"\textsuperscript{a}") == 3
     assert "not shown to be slower than the fastest" in text and "Ranks such as 2--4" in text
+    assert "≈" not in text and r"\approx" not in text  # a sign that no cell has is not explained
 
 
 def test_columns_in_which_nothing_stands_are_left_out():
