@@ -61,8 +61,12 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _by_place(rows: Sequence[Row]) -> list[Row]:
     """Returns the ranked rows, the fastest first."""
-    placed = [(row.standing.place, row) for row in rows if row.standing]
-    return [row for _, row in sorted(placed, key=lambda place_and_row: place_and_row[0])]
+    return sorted((row for row in rows if row.standing), key=_place)
+
+
+def _place(row: Row) -> int:
+    assert row.standing is not None
+    return row.standing.place
 
 
 def _first_of_others(ranked: Sequence[Row]) -> list[Row]:
@@ -157,12 +161,9 @@ def fastest(
     """Returns the sentence on the fastest case, or on the cases `tied` with it; at most `most` of
     them are named."""
     time, timed = best.estimates[best.ranked], _timed(best)
-    between = (
-        f" ({units.seconds_between(time.low, time.high)})"
-        if time.low is not None and time.high is not None
-        else ""
-    )
-    seconds = units.seconds(time.seconds)
+    between, seconds = "", units.seconds(time.seconds)
+    if time.low is not None and time.high is not None:
+        between = f" ({units.seconds_between(time.low, time.high)})"
     between = " beside other programs" if best.unclean else between
     figures = f"{seconds} {per_call(timed)}{between}"
     figures += "" if best.case.delivers_data else f", with {_memory(best)}"
@@ -212,12 +213,12 @@ def _certainty(best: Row, tied: Sequence[Row], others: int) -> str:
     flags = list(dict.fromkeys(flag for row in (best, *tied) for flag in row.quality))
     caution = f" Caution: {', '.join(FLAGS[flag][0] for flag in flags)}." if flags else ""
     count = len(best.records)
-    how = (
-        f"95 % intervals over {count} blocks of fresh processes; with a fixed number of blocks "
-        "the chance of a wrong order is at most 5 %"
-        if count > 1
-        else "most passes of one block show a factor of two or more"
-    )
+    how = "most passes of one block show a factor of two or more"
+    if count > 1:
+        how = (
+            f"95 % intervals over {count} blocks of fresh processes; with a fixed number of blocks "
+            "the chance of a wrong order is at most 5 %"
+        )
     return f"How sure: {how}. {same}{caution}"
 
 
@@ -234,15 +235,10 @@ def _missing(rows: Sequence[Row]) -> list[str]:
 def _failure(row: Row) -> str:
     record = next(record for record in row.records if record.status == row.status)
     load, cores = record.monitor.get("load_average"), record.machine.get("usable_threads")
-    busy = (
-        f", at a load of {load:.1f} on {cores} cores"
-        if row.status == "timeout" and load is not None and cores
-        else ""
-    )
-    return (
-        f"{_name(row)} ({row.status}: "
-        f"{cut(row.reason or 'no reason is known', MOST_OF_A_REASON)}{busy})"
-    )
+    reason = cut(row.reason or "no reason is known", MOST_OF_A_REASON)
+    if row.status == "timeout" and load is not None and cores:
+        reason += f", at a load of {load:.1f} on {cores} cores"
+    return f"{_name(row)} ({row.status}: {reason})"
 
 
 def report_answer(table: Table) -> list[str]:
@@ -267,8 +263,8 @@ def report_answer(table: Table) -> list[str]:
 
 
 def _ranked(group: Sequence[Entry]) -> Group:
-    standing = [(entry.row.standing.place, entry) for entry in group if entry.row.standing]
-    return [entry for _, entry in sorted(standing, key=lambda place_and_entry: place_and_entry[0])]
+    ranked = (entry for entry in group if entry.row.standing)
+    return sorted(ranked, key=lambda entry: _place(entry.row))
 
 
 def _sentences(groups: list[Group], timed: str) -> list[str]:
@@ -277,20 +273,14 @@ def _sentences(groups: list[Group], timed: str) -> list[str]:
         return [_group_text(groups[0], timed)]
     decided = [group for group in groups if _is_decided(group)]
     sentences = [f"{_wins(groups, decided, f'fastest {timed}')}.{_margins(decided)}"]
-    if not decided and (
-        tied := Counter(
-            _marked_name(entry.row)
-            for group in groups
-            for entry in group
-            if may_be_fastest(entry.row)
-        )
-    ):
+    rows = [entry.row for group in groups for entry in group]
+    tied = Counter(_marked_name(row) for row in rows if may_be_fastest(row))
+    if tied and not decided:
         named = [f"{name} in {number}" for name, number in tied.most_common(MOST_NAMES)]
         named += [f"{len(tied) - MOST_NAMES} more"] if len(tied) > MOST_NAMES else []
         sentences.append(f"Not shown to be slower than the first: {', '.join(named)}.")
-    others = [
-        rest for group in groups if (rest := [entry for entry in group if not _ours(entry.row)])
-    ]
+    rests = ([entry for entry in group if not _ours(entry.row)] for group in groups)
+    others = [rest for rest in rests if rest]
     if others and any(_ours(group[0].row) for group in decided):
         clear = [group for group in others if _beats_all(group)]
         sentences.append(f"{_wins(others, clear, f'fastest {timed} of the others')}.")
@@ -364,11 +354,8 @@ def _wins(groups: list[Group], decided: list[Group], what: str) -> str:
 
 def _notes(groups: list[Group]) -> str:
     """Returns the known reasons of undecided groups."""
-    notes = dict.fromkeys(
-        note
-        for group in groups
-        if (note := group[0].row.standing.note if group[0].row.standing else "")
-    )
+    standings = (group[0].row.standing for group in groups)
+    notes = dict.fromkeys(each.note for each in standings if each and each.note)
     return f" ({'; '.join(notes)})" if notes else ""
 
 
@@ -378,8 +365,6 @@ def _margins(decided: list[Group]) -> str:
     ratios = sorted(
         {units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float
     )
-    return (
-        f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times as long."
-        if ratios
-        else ""
-    )
+    if ratios:
+        return f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times as long."
+    return ""

@@ -67,12 +67,8 @@ class Table:
         """Returns the metrics of `views` for cases that the phase `ranked` ranks."""
         phases = RANKED_BY[ranked] if ranked != "step" else {}
         all_metrics = (phases.get(metric.name, metric) for metric in self.metrics)
-        metrics = [
-            metric for metric in all_metrics if not {*views}.isdisjoint(metric.views.split())
-        ]
-        return [
-            self._in_words(metric, ranked) for metric in sorted(metrics, key=attrgetter("place"))
-        ]
+        chosen = (each for each in all_metrics if not {*views}.isdisjoint(each.views.split()))
+        return [self._in_words(each, ranked) for each in sorted(chosen, key=attrgetter("place"))]
 
     def metrics_of(self, group: Sequence[Entry], *views: str) -> list[Metric]:
         """Returns those that have a value for at least one case; ranks are always included."""
@@ -89,11 +85,9 @@ class Table:
             return replace(
                 metric, head=STEP.sub(self.step, metric.head), hint=STEP.sub(self.step, metric.hint)
             )
-        return (
-            replace(metric, hint=STEP.sub(ranked, metric.hint))
-            if metric.name in OF_RANKS
-            else metric
-        )
+        if metric.name in OF_RANKS:
+            return replace(metric, hint=STEP.sub(ranked, metric.hint))
+        return metric
 
     def phase(self, name: str) -> str:
         """Returns the word for a phase."""
@@ -172,12 +166,9 @@ class Table:
     def title(self, where: dict[str, str], before: str = "", behind: str = "") -> str:
         """Returns the distinguishing conditions and the phase between two texts; for deliveries
         with the data set."""
-        data = (
-            ["dataset"]
-            if self.step == "epoch" and "dataset" not in self.conditions.varying_axes
-            else []
-        )
-        parts = [where[axis] for axis in (*data, *self.conditions.varying_axes) if axis in where]
+        varying = self.conditions.varying_axes
+        data = ["dataset"] if self.step == "epoch" and "dataset" not in varying else []
+        parts = [where[axis] for axis in (*data, *varying) if axis in where]
         parts += [self.phase(where["phase"])] if "phase" in where else []
         return " · ".join(filter(None, (before, *parts, behind)))
 

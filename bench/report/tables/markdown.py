@@ -16,18 +16,14 @@ def markdown_text(table: Table) -> str:
 def _ranking(table: Table, title: str, group: list[Entry]) -> str:
     native = group[0].native
     metrics = table.metrics_of(group, *((NATIVES, NATIVES_IN_MARKDOWN) if native else (SUMMARY,)))
-    rows = [
-        [metric.head for metric in metrics],
-        ["--:" if metric.number else ":--" for metric in metrics],
-    ]
+    heads = [metric.head for metric in metrics]
+    rows = [heads, ["--:" if metric.number else ":--" for metric in metrics]]
     rows += [[_cell(metric, entry) for metric in metrics] for entry in group]
-    for row, framework in zip(
-        rows, ["framework", ":--", *(entry.variant for entry in group)], strict=True
-    ):
+    frameworks = ["framework", ":--", *(entry.variant for entry in group)]
+    for row, framework in zip(rows, frameworks, strict=True):
         row.insert(1 if metrics[0].name == "rank_low" else 0, framework)  # behind its rank
-    return "\n".join(
-        [f"**{title}**" + (", not ranked" if native else ""), "", *map(line, rows), ""]
-    )
+    heading = f"**{title}**" + (", not ranked" if native else "")
+    return "\n".join([heading, "", *map(line, rows), ""])
 
 
 def _cell(metric: Metric, entry: Entry) -> str:
