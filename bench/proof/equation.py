@@ -222,7 +222,7 @@ def _decays(neuron: Driven, pulse: float, late: int) -> tuple[list[float], str]:
     whole = np.full(neuron.shape, pulse)
 
     def is_enough(size: np.ndarray) -> np.ndarray:
-        return _pulses(neuron, 4 * REACH, at0=size).any(axis=0)
+        return np.asarray(_pulses(neuron, 4 * REACH, at0=size).any(axis=0))
 
     weak = np.float32(0.95) * _least(is_enough, 0 * whole, 1.001 * whole, 8).min().astype(
         np.float32
@@ -411,7 +411,7 @@ def _gradient_error(
         return np.inf
     v, _ = run(spec, x, spikes)
     right = run_backward(spec, v, spikes, upstream, slope=height * slope_of(spec, v))
-    return float(np.linalg.norm(gradient - right) / max(np.linalg.norm(right), 1e-300))
+    return float(np.linalg.norm(gradient - right) / max(float(np.linalg.norm(right)), 1e-300))
 
 
 def _rows(values: np.ndarray) -> np.ndarray:
