@@ -50,6 +50,8 @@ class NetworkAxes(TypedDict, total=False):
     ranks: Whole
     inputs: Whole
     outputs: Whole
+    recurrent: Flag
+    readout: Text
 
 
 class Axes(NetworkAxes, total=False):

@@ -36,6 +36,9 @@ NETWORK_FIELDS = ("neuron", "input", "input_grad")
 PARALLEL = ("data", "time")
 """Axes that ranks share: the items of the batch, or the time steps."""
 
+READOUTS = ("max_time", "softmax_sum")
+"""Kinds of nodes that a case may name as the last one: the losses of papers on sounds."""
+
 ABSENT: Any = None
 """Value of a field that the case's workload does not have."""
 
@@ -132,6 +135,8 @@ class Case:
     ranks: int = ABSENT
     inputs: int = _of_some()
     outputs: int = _of_some()
+    recurrent: bool = _of_some(usual=True)
+    readout: str = _of_some(usual=READOUTS[0])
 
     @property
     def variant(self) -> Variant:

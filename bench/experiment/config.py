@@ -33,7 +33,17 @@ from ..common.mistakes import (
     wanted,
 )
 from ..common.texts import cut
-from ..core.case import CASE_FIELDS, INPUTS, PARALLEL, PRECISIONS, SPIKE_SHARE, USUAL, Case, Native
+from ..core.case import (
+    CASE_FIELDS,
+    INPUTS,
+    PARALLEL,
+    PRECISIONS,
+    READOUTS,
+    SPIKE_SHARE,
+    USUAL,
+    Case,
+    Native,
+)
 from ..core.datasets import DATA_SETS, FRAMED, SYNTHETIC
 from ..core.training import LOSSES, OPTIMIZERS, PLAIN
 from ..core.variant import ALL, VariantPattern
@@ -54,6 +64,7 @@ if TYPE_CHECKING:
     OptimizerName = str
     Dataset = str
     Parallel = str
+    Readout = str
     Framework = VariantPattern
 else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
@@ -63,6 +74,7 @@ else:  # a type checker cannot read a Literal that is computed
     OptimizerName = Literal[PLAIN["optimizer"], *OPTIMIZERS]
     Dataset = Literal[tuple(FRAMED)]
     Parallel = Literal[PARALLEL]
+    Readout = Literal[READOUTS]
     Framework = Annotated[
         str,
         Field(pattern=FRAMEWORK),
@@ -138,8 +150,10 @@ class Grid(_Table):
     )
     parallel: list[Parallel] = _axis("data", "what ranks share: items of the batch, or time steps")
     ranks: list[Ranks] = _axis(1, "processes (of JAX: devices) that compute a case together")
-    inputs: list[Count] = _axis(700, "values of a time step that enter an mlp")
+    inputs: list[Count] = _axis(700, "values of a time step that enter an mlp, or sounds")
     outputs: list[Count] = _axis(20, "neurons of an mlp's last layer")
+    recurrent: list[Flag] = _axis(USUAL["recurrent"], "recurrent layers in sequences")
+    readout: list[Readout] = _axis(USUAL["readout"], "over time, in networks for sounds")
 
 
 class Container(_Table):

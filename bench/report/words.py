@@ -38,6 +38,8 @@ AXES = {
     "image": Axis("image", lambda value: f"{value} × {value} pixels", unit="count"),
     "classes": Axis("classes", lambda value: f"{value} classes", unit="count"),
     "norm": Axis("norm", lambda value: "norms" if value else "no norms"),
+    "recurrent": Axis("recurrent", lambda value: "recurrent" if value else "not recurrent"),
+    "readout": Axis("readout"),
     "input": Axis(
         "input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"
     ),

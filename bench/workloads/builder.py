@@ -68,8 +68,15 @@ class Builder:
     def flatten(self) -> str:
         return self._add("flatten", None)
 
+    def integrator(self, decay: float, normal: bool = False) -> str:
+        return self._add("integrator", None, decay=decay, normal=normal)
+
     def mean_time(self) -> str:
-        return self._add("mean_time", None)
+        return self.over_time("mean_time")
+
+    def over_time(self, kind: str) -> str:
+        """Adds a node of a kind in `OVER_TIME`."""
+        return self._add(kind, None)
 
     def add(self, other: str) -> str:
         """Adds the sum of the last node and `other`."""

@@ -47,6 +47,8 @@ LATER |= {
     "behind": "fused",
     "inputs": 61,
     "outputs": 7,
+    "recurrent": False,
+    "readout": "softmax_sum",
     "parallel": "time",
     "ranks": 2,
 }

@@ -150,5 +150,7 @@ def sized(workload: str, **changes) -> Case:
         neurons=97,
         inputs=61,
         outputs=7,
+        recurrent=True,
+        readout="max_time",
     )
     return WORKLOADS[workload].small_case(WORKLOADS[workload].canonical(case), **changes)

@@ -102,7 +102,7 @@ def test_a_named_network_is_proved(name, workload):
     neuron = "soft" if "rockpool" in name else WIDEST
     case, adapter = case_for(name, workload, neuron), adapter_of(name.partition(":")[0])
     reason, network = refusal_of(adapter, case), network_of(case)
-    if workload == "recurrent-lif" and (
+    if network.has_neuron("recurrent") and (
         name.endswith(":layers") or not HERE[name.partition(":")[0]].get("recurrent")
     ):
         assert "recurrent" in reason
@@ -112,6 +112,16 @@ def test_a_named_network_is_proved(name, workload):
         return
     assert reason is None
     proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", without({*JAX, "rockpool", "sinabs"}, [*TORCH, *JAX, "rockpool"]))
+def test_sounds_without_recurrence_are_proved_with_every_framework(name):
+    """Of two layers, with the other readout."""
+    case = case_for(name, "shd", "soft" if "rockpool" in name else WIDEST)
+    case = replace(case, layers=2, recurrent=False, readout="softmax_sum", loss="cross-entropy")
+    proof = proof_of(adapter_of(name), case)
     assert proof.passed, proof.reason
 
 

@@ -43,7 +43,10 @@ ONE_SIZE = " "
 NEURONS, TIME_STEPS = ("neurons", "neurons N"), ("time_steps", "time steps T")
 """An axis and its title."""
 OF_LAYERS = (NEURONS[0], TIME_STEPS[0])
-SIZES = ("width", "image", "norm", "inputs", "neurons", "outputs", "classes", "layers", "bias")
+SIZES = (
+    *("width", "image", "norm", "inputs", "neurons", "outputs", "classes", "layers", "bias"),
+    *("recurrent", "readout"),
+)
 OF_NETWORKS = ("workload", *SIZES)
 """Axes of the maps; the first varying size of a network makes the columns."""
 
