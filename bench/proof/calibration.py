@@ -21,9 +21,9 @@ from . import oracle
 from .layers import LAYERS
 from .problem import (
     ONE_INPUT,
+    Gains,
     draw_input,
     draw_parameters,
-    halvings_of,
     lowered_nodes,
     scaled_nodes,
 )
@@ -38,12 +38,10 @@ HALVED_FROM, MOST_HALVINGS = 1e4, 6
 and how many times at most."""
 
 
-def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, float]:
-    """Returns the gain of every neuron: a factor on the parameters that make its currents (see
-    `scaled_nodes`). With `keep` it is 1 where the network's own parameters make the neuron fire
-    at 2 to 50 %. `halvings_of(neuron)` is the number of times that seeded recurrent weights are
-    halved, where they are."""
-    last, gains = network.neurons[-1], {}
+def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
+    """Returns the gains of every neuron (see `scaled_nodes`). With `keep` a factor is 1 where the
+    network's own parameters make the neuron fire at 2 to 50 %."""
+    last, gains, halved = network.neurons[-1], dict[str, float](), dict[str, int]()
     soft = _soft(network.up_to(last))
     parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
     x = draw_input(case, network, ONE_INPUT)[:MOST_STEPS, :MOST_ITEMS]
@@ -71,16 +69,15 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         keeps = keep and names <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
         gains[node.name] = 1.0 if keeps else _gain(rate)
         if node.options["recurrent"] and node.name not in network.given:
-            spec, halvings = network.node(node.name).options["neuron"], 0
-            while halvings < MOST_HALVINGS:
+            spec = network.node(node.name).options["neuron"]
+            for halvings in range(1, MOST_HALVINGS + 1):
                 gain = gains[node.name]
                 currents = _scaled_values(soft, node, result, scaled, gain)[node.inputs[0]]
                 grown = growth(spec, currents, gain * parameters_of_node["recurrent"])
                 if grown <= HALVED_FROM ** (1 / case.time_steps):
                     break
-                halvings += 1
                 parameters_of_node["recurrent"] = parameters_of_node["recurrent"] / 2
-                gains |= {node.name: _gain(rate), halvings_of(node.name): halvings}
+                gains[node.name], halved[node.name] = _gain(rate), halvings
         if node.name != last:
             result.values |= _scaled_values(soft, node, result, scaled, gains[node.name])
             oracle.compute(
@@ -92,7 +89,7 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> dict[str, flo
         result.values = {
             name: value for name, value in result.values.items() if needed_by.get(name, 0) > index
         }
-    return gains
+    return Gains(gains, halved)
 
 
 def _needed(network: Network, node: Node) -> set[str]:

@@ -13,7 +13,7 @@ from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
 from .calibration import MOST_ITEMS, MOST_STEPS, calibrate
-from .problem import generate
+from .problem import Gains, generate
 from .recurrence import growth, spec_of
 
 LEAST_RATE, MOST_RATE = 0.01, 0.6
@@ -29,13 +29,13 @@ values."""
 
 @dataclass
 class FreeRun:
-    """Gains and firing rates by neuron, and the last neuron's spikes (T, B, *features).
+    """Gains, firing rates by neuron, and the last neuron's spikes (T, B, *features).
     `seeded`: the weights are seeded, although the network has its own. `work`: spikes of all
     neurons and operations of a forward, see `WORK`. `statistics`: those of norms, which an
     inference takes for their running ones. `growth`: the largest factor by which the gradient of a
     recurrent neuron grows in a step."""
 
-    gains: dict[str, float]
+    gains: Gains
     rates: dict[str, float]
     spikes: np.ndarray
     seeded: bool = False
@@ -52,14 +52,9 @@ class FreeRun:
         """Describes the origin of the weights, for a network with its own."""
         if self.seeded:
             return "seeded: its own do not make its neurons fire"
-        gains = self._gains_of_neurons
-        scaled = ", ".join(f"{gain:.3g}" for gain in gains)
-        return "its own" if all(gain == 1 for gain in gains) else f"its own times {scaled}"
-
-    @property
-    def _gains_of_neurons(self) -> list[float]:
-        """From the first neuron to the last, without halvings of recurrent weights."""
-        return [self.gains[neuron] for neuron in self.rates]
+        factors = self.gains.factors.values()
+        scaled = ", ".join(f"{factor:.3g}" for factor in factors)
+        return "its own" if all(factor == 1 for factor in factors) else f"its own times {scaled}"
 
     @property
     def overflows(self) -> bool:
@@ -91,8 +86,9 @@ class FreeRun:
         """Facts for the record: gains and rates from the first neuron to the last, the work, and
         the origin of a network's own weights."""
         weights = {"weights": self.weights} if network.given else {}
-        rates = {"gains": self._gains_of_neurons, "oracle_rates": list(self.rates.values())}
-        return {**rates, **({"work": self.work} if self.work else {}), **weights}
+        factors, rates = list(self.gains.factors.values()), list(self.rates.values())
+        work = {"work": self.work} if self.work else {}
+        return {"gains": factors, "oracle_rates": rates, **work, **weights}
 
 
 def free_run(case: Case, network: Network) -> FreeRun:
@@ -102,7 +98,7 @@ def free_run(case: Case, network: Network) -> FreeRun:
         unseeded = _free_run(case, network)
         if unseeded.overflows or (
             not unseeded.unsuitable
-            and all(1 / MOST_GAIN < gain < MOST_GAIN for gain in unseeded.gains.values())
+            and all(1 / MOST_GAIN < gain < MOST_GAIN for gain in unseeded.gains.factors.values())
         ):
             return unseeded
     return replace(_free_run(case, network.bare()), seeded=bool(network.given))
@@ -136,11 +132,11 @@ def _free_run(case: Case, network: Network) -> FreeRun:
 def write_free_run(case: Case, path: Path) -> None:
     """Computes and stores the free run of `case`."""
     free = free_run(case, workload_of(case).network(case))
-    names, gains, rates = list(free.gains), list(free.gains.values()), list(free.rates.values())
     arrays: dict[str, Any] = {
-        "neurons": names,
-        "gains": gains,
-        "rates": rates,
+        "neurons": list(free.rates),
+        "gains": list(free.gains.factors.values()),
+        "halvings": [free.gains.halvings.get(neuron, 0) for neuron in free.rates],
+        "rates": list(free.rates.values()),
         "spikes": free.spikes,
         "seeded": free.seeded,
     }
@@ -155,9 +151,11 @@ def read_free_run(path: Path) -> FreeRun:
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = stored["neurons"].tolist()
-            gains, rates = (
-                dict(zip(names, stored[key].tolist(), strict=True)) for key in ("gains", "rates")
+            factors, halvings, rates = (
+                dict(zip(names, stored[key].tolist(), strict=True)) if key in stored else {}
+                for key in ("gains", "halvings", "rates")
             )
+            gains = Gains(factors, {neuron: times for neuron, times in halvings.items() if times})
             if "work" not in stored:  # written by an earlier version
                 return FreeRun(gains, rates, stored["spikes"])
             work = dict(zip(WORK, stored["work"].tolist(), strict=True))
@@ -179,7 +177,7 @@ def read_free_run(path: Path) -> FreeRun:
 def is_whole(path: Path) -> bool:
     """Tells if a free run can be read from `path`."""
     try:
-        return path.is_file() and bool(read_free_run(path).gains)
+        return path.is_file() and bool(read_free_run(path).gains.factors)
     except (OSError, ValueError):
         return False
 

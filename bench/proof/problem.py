@@ -35,6 +35,15 @@ EVENT_SHARE = 0.03
 WEIGHT, BIAS, ONE_INPUT, OTHER_INPUT, UPSTREAM = range(5)
 
 
+@dataclass(frozen=True)
+class Gains:
+    """How a problem's parameters are scaled: by neuron, the factor on those that make its currents
+    and, of seeded recurrent weights that are halved besides, how many times."""
+
+    factors: dict[str, float]
+    halvings: dict[str, int] = field(default_factory=dict)
+
+
 @dataclass
 class Problem:
     """A network with float32 arrays: parameters by node and name, inputs (T, B, *features),
@@ -168,13 +177,13 @@ def problem_id(case: Case) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
-    """Returns the problem of `case` with the gains by neuron from `calibrate`."""
+def generate(case: Case, network: Network, gains: Gains) -> Problem:
+    """Returns the problem of `case` with the gains from `calibrate`."""
     precision, scales = case.precision, dict[str, float]()  # by node, and for INPUT
     lowered = dict[str, float]()
     for neuron in network.neurons:
         scaled = scaled_nodes(network, neuron) - scales.keys()
-        scales |= dict.fromkeys(scaled, gains[neuron])
+        scales |= dict.fromkeys(scaled, gains.factors[neuron])
         lowered |= lowered_nodes(network, neuron, scaled)
     inputs = [
         np.float32(scales.get(INPUT, 1.0)) * draw_input(case, network, stream)
@@ -182,7 +191,7 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
     ]
     parameters: Parameters = {}
     for name in network.parameters:
-        by_key = {"recurrent": np.float32(0.5 ** gains.get(halvings_of(name), 0))}
+        by_key = {"recurrent": np.float32(0.5 ** gains.halvings.get(name, 0))}
         less = {"bias": np.float32(lowered.get(name, 0.0))}
         parameters[name] = {
             key: round_to(
@@ -210,12 +219,6 @@ def generate(case: Case, network: Network, gains: dict[str, float]) -> Problem:
         case.optimizer,
         precision=precision,
     )
-
-
-def halvings_of(neuron: str) -> str:
-    """Returns the key, among the gains, of the number of halvings of a neuron's recurrent
-    weights."""
-    return f"halvings of {neuron}"
 
 
 def scaled_nodes(network: Network, neuron: str) -> set[str]:

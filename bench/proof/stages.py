@@ -23,7 +23,7 @@ from .diagnosis.shapes import shape_fault
 from .judge import CallVerdict, JudgedCall, judge, moved_in_inference
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
-from .problem import Problem, drawn, generate, in_inference, is_chain
+from .problem import Gains, Problem, drawn, generate, in_inference, is_chain
 from .ranks import against_one_rank
 from .rare import judge_rare
 from .steps import judge_plain_steps, judge_steps
@@ -113,12 +113,12 @@ def prove(
     adapter: Adapter,
     case: Case,
     workload: Workload,
-    gains: dict[str, float],
+    gains: Gains,
     sleep: Sleep = time.sleep,
     backward: bool = True,
     seeded: bool = False,
 ) -> Proof:
-    """Proves `case` with the `gains` of its neurons, and stops at the first stage that fails.
+    """Proves `case` with its `gains`, and stops at the first stage that fails.
 
     Weights that come with the network are used at its own size only, and not at all if weights are
     `seeded`. Without `backward`, for lack of memory, gradients are proved at the small size only. A
@@ -263,9 +263,7 @@ def last_stage(case: Case, network: Network) -> PlannedStage:
     return PlannedStage(name, StageKind.OWN_SIZE, judged, network)
 
 
-def problem_of(
-    case: Case, network: Network, gains: dict[str, float], fixed: FixedPoint | None
-) -> Problem:
+def problem_of(case: Case, network: Network, gains: Gains, fixed: FixedPoint | None) -> Problem:
     """Returns the problem of `case`, with weights rounded for a construction in fixed point. Raises
     Unsupported if that changes them by more than MOST_ROUNDED."""
     problem = generate(case, network, gains)

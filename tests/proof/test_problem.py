@@ -13,6 +13,7 @@ from snnbench.proof import oracle, problem
 from snnbench.proof.calibration import calibrate
 from snnbench.proof.free_run import FreeRun, free_run
 from snnbench.proof.problem import (
+    Gains,
     alone,
     is_chain,
     lowered_nodes,
@@ -78,7 +79,7 @@ def test_the_gain_is_a_factor_of_weight_and_bias_and_all_resets_share_it():
     resets = [
         replace(CASE, neuron=CASE.neuron.with_reset(reset)) for reset in ("soft", "hard", "none")
     ]
-    assert len({tuple(gains_of(case).values()) for case in resets}) == 1
+    assert len({tuple(gains_of(case).factors.values()) for case in resets}) == 1
 
 
 @pytest.mark.parametrize("input", ["spikes", "dense"])
@@ -236,7 +237,7 @@ def test_neurons_behind_a_shortcut_fire_because_of_their_weights(neuron):
     free = free_run(case, network_of(case))
     assert free.unsuitable is None
     assert all(0.1 < rate < 0.3 for rate in free.rates.values())
-    assert all(1 / 8 < gain < 4 for gain in free.gains.values())
+    assert all(1 / 8 < gain < 4 for gain in free.gains.factors.values())
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,7 @@ def test_a_network_keeps_its_own_biases():
 
 def test_a_network_that_fires_nearly_always_or_never_is_no_problem_for_a_proof():
     for rate in (0.005, 0.65, 1.0):
-        free = FreeRun({}, {"neuron1": 0.15, "neuron2": rate}, np.zeros(1))
+        free = FreeRun(Gains({}), {"neuron1": 0.15, "neuron2": rate}, np.zeros(1))
         assert f"the oracle fires at {rate:.1%}, outside 1% to 60%" in free.unsuitable
 
 

@@ -9,7 +9,7 @@ from support.networks import network_of, workload_of
 from snnbench.proof import stages
 from snnbench.proof.calibration import calibrate
 from snnbench.proof.limits import limits_of
-from snnbench.proof.problem import Problem, generate
+from snnbench.proof.problem import Gains, Problem, generate
 
 
 @functools.cache
@@ -18,7 +18,7 @@ def _gains(case):
 
 
 def gains_of(case):
-    """The gains of a case by neuron; the same for every framework, and computed once."""
+    """The gains of a case; the same for every framework, and computed once."""
     return _gains(
         replace(case, framework="any", construction="default", mode="eager", device="cpu")
     )
@@ -28,7 +28,7 @@ def problem_of(case, gains=None) -> Problem:
     """The problem of a case; `gains` are one number for all its neurons, or None: calibrated."""
     network = network_of(case)
     return generate(
-        case, network, dict.fromkeys(network.neurons, gains) if gains else gains_of(case)
+        case, network, Gains(dict.fromkeys(network.neurons, gains)) if gains else gains_of(case)
     )
 
 
