@@ -11,7 +11,7 @@ construction, `default` the one chosen for the device, and variants of the multi
 from typing import Any
 
 from snnbench.core.case import SPIKES, Case
-from snnbench.core.network import INPUT, Network
+from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import LEARNED
 
 from .base.torch_adapter import TorchAdapter
@@ -30,13 +30,15 @@ class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
     constructions = {
-        "default": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
-        "reference": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
-        "cpp": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
+        "default": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
+        "reference": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
+        "cpp": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
         "triton": {"uncut", "synaptic", "learning"},
         "cuda": {"uncut", "synaptic", "learning"},
-        "vanilla": {"uncut", "synaptic", "adaptive", "learning", "resumable"},
-        **{name: {"uncut", "linear"} for name in LINEAR},
+        "vanilla": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
+        "linear-split": {"uncut", "linear"},
+        "linear-recompute": {"uncut", "recurrent", "linear"},
+        "linear-split-recompute": {"uncut", "linear"},
         RECOMPUTED: {"uncut"},
     }
     learned_decays = dict.fromkeys(LEARNED, "decay")
@@ -75,7 +77,7 @@ class Fused(TorchAdapter):
                 f"{RECOMPUTED} is about the convolution in front of a neuron, and this network has "
                 "none"
             )
-        return super().refuses(case, network)
+        return super().refuses(case, network) or _refuses_recurrent(case, network)
 
     def lif(self, spec, features, construction):
         from snnbench.kernels import LIF
@@ -83,26 +85,27 @@ class Fused(TorchAdapter):
         return LIF(spec, backend=_requested(construction))
 
     def modules(self, case: Case, network: Network):
-        """Every chain of linears and neurons becomes one `LinearLIF.stack`, every convolution with
-        its norm and neuron a `ConvLIF`, every other norm with its neuron a `BatchNormLIF`; other
-        convolutions come from `strides`. Layers and neurons stay apart where ranks share the time
-        steps, because a state is handed on between them."""
+        """Every chain of linears and neurons becomes one `LinearLIF.stack`, every recurrent neuron
+        with the linear in front of it a `RecurrentLIF`, every convolution with its norm and neuron
+        a `ConvLIF`, every other norm with its neuron a `BatchNormLIF`; other convolutions come from
+        `strides`. Layers and neurons stay apart where ranks share the time steps, because a state
+        is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.conv_lif import strides
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
-        if (
-            case.construction == "vanilla"
-            or case.parallel == "time"
-            or not (case.native or _is_plain(case))
-        ):
-            return {}
+        apart = case.construction == "vanilla" or case.parallel == "time"
+        modules: dict[tuple[str, ...], Any] = {}
+        for node in network.nodes:
+            if node.options.get("recurrent"):
+                modules |= self._recurrent_lif(case, network, node, apart)
+        if apart or not (case.native or _is_plain(case)):
+            return modules
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
         if "split" in case.construction:
             options["tier"] = case.precision
-        modules: dict[tuple[str, ...], Any] = {}
         for chain in chains(network):
             first = network.node(chain[0][0])
             widths = [
@@ -158,6 +161,32 @@ class Fused(TorchAdapter):
             backend=_requested(case.construction),
         )
 
+    def _recurrent_lif(self, case: Case, network: Network, node: Node, apart: bool):
+        """Returns a `RecurrentLIF` by its nodes: the neuron, and the linear that it alone reads
+        unless both stay `apart`."""
+        from snnbench.kernels.recurrent import RecurrentLIF
+
+        names, options, before = (node.name,), {}, node.inputs[0]
+        linear = None if apart or before == INPUT else network.node(before)
+        if linear and linear.kind == "linear" and len(network.readers[before]) == 1:
+            names = (before, node.name)
+            options = {
+                "inputs": network.shapes[linear.inputs[0]][0],
+                "bias": linear.options["bias"],
+                "recompute": case.construction == "linear-recompute",
+            }
+        neurons, spec = network.shapes[node.name][0], node.options["neuron"]
+        backend = _requested(case.construction)
+        return {names: RecurrentLIF(neurons, spec, backend=backend, **options)}
+
+    def parameters(self, layer):
+        if hasattr(layer, "weight_ih_l0"):
+            return layer.weight_ih_l0, layer.bias_ih_l0
+        return super().parameters(layer)
+
+    def recurrent_weight(self, module):
+        return module.weight_hh_l0
+
     def cast_spikes(self, spikes, dtype):
         """Spikes between layers have the type that the next layer multiplies, which may differ from
         that of its weights."""
@@ -177,6 +206,15 @@ class Fused(TorchAdapter):
         from snnbench.kernels.build import cache
 
         return cache.build_seconds
+
+
+def _refuses_recurrent(case: Case, network: Network) -> str | None:
+    specs = [node.options["neuron"] for node in network.nodes if node.options.get("recurrent")]
+    if specs and case.device_type != "cpu":
+        return "our recurrent layer has no kernel for GPUs"
+    if any(spec.adaptation is not None or spec.max_spikes > 1 for spec in specs):
+        return "our recurrent layer has no adaptive threshold and no counts of spikes"
+    return None
 
 
 def _is_plain(case: Case) -> bool:

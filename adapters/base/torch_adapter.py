@@ -130,6 +130,14 @@ class TorchAdapter(Adapter):
         """Returns the (weight, bias) parameters of a module of `modules`."""
         return layer.linear.weight, layer.linear.bias
 
+    def recurrent_weight(self, module: Any) -> "torch.nn.Parameter":
+        """Returns the recurrent weight (N, N) within the module of a recurrent neuron."""
+        from .torch_network import Recurrent
+
+        return next(
+            part for part in module.modules() if isinstance(part, Recurrent)
+        ).recurrent.weight
+
     def facts(self, case: Case) -> dict[str, Any]:
         """Returns more facts for the record, such as the kernel that the framework chose."""
         return {}
@@ -185,7 +193,7 @@ class TorchAdapter(Adapter):
         if network.has_neuron("recurrent"):
             if case.construction == "layers":
                 return f"{self.name}'s own layers are offered here without recurrent neurons"
-            if self.has_trait("uncut", case):
+            if self.has_trait("uncut", case) and not self.has_trait("recurrent", case):
                 return (
                     f"{self.name}'s neuron hands out no state: no recurrent linear fits into its "
                     "loop"

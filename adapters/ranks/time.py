@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from snnbench.core.contract import Unsupported
 from snnbench.kernels.lif.module import LIF
+from snnbench.kernels.recurrent import RecurrentLIF
 
 from ..base.time_loop import TimeLoop
 from ..base.torch_network import TorchNetwork
@@ -156,6 +157,8 @@ def scan_of(neuron: nn.Module) -> Scan:
     if isinstance(neuron, LIF) and not neuron.kind:
         stateful = LIF(neuron.spec, return_state=True, backend=neuron.backend)
         return lambda currents, state: stateful(currents, state)[:2]
+    if isinstance(neuron, RecurrentLIF):
+        return lambda currents, state: neuron.run(currents, state)[:2]
     raise Unsupported(
         "its neuron starts at rest: no state goes in, so that ranks cannot share its time steps"
     )
@@ -178,7 +181,7 @@ def hand_on(network: TorchNetwork, rank: int, count: int, steps: int) -> Post:
         if any(network.network.node(name).kind == "mean_time" for name in part.nodes):
             part = replace(part, module=MeanOfAll(steps))
         elif part.neuron is not None:
-            if isinstance(part.module, TimeLoop | LIF):
+            if isinstance(part.module, TimeLoop | LIF | RecurrentLIF):
                 part = replace(part, module=handed_on(part.module, tag))
             else:
                 (place,) = [

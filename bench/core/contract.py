@@ -93,7 +93,15 @@ LEARNABLE = 0.01, 0.99
 proof do not take it out of (0, 1], where snnTorch clamps it and others do not."""
 
 Trait = Literal[
-    "linear", "synaptic", "adaptive", "learning", "resumable", "uncut", "chain", "loader"
+    "linear",
+    "synaptic",
+    "adaptive",
+    "learning",
+    "resumable",
+    "uncut",
+    "recurrent",
+    "chain",
+    "loader",
 ]
 
 
@@ -115,7 +123,8 @@ class Adapter(ABC):
     adaptive    its neurons can have an adaptive threshold (`adaptation`)
     learning    its neurons can learn their decay
     resumable   its neurons take and return their states, so that ranks can share the time steps
-    uncut       torch: its neuron is no TimeLoop; refused for recurrent neurons
+    uncut       torch: its neuron is no TimeLoop; refused for recurrent neurons, unless it is
+    recurrent   torch: it has a module for a recurrent neuron
     chain       torch: it is a chain of layers, called once per step: no norms, no shortcuts
     loader      data: it uses torch's DataLoader, with its processes and pinned memory
     """
@@ -206,7 +215,12 @@ class Adapter(ABC):
             return f"{self.name} does not run on {case.device}"
         if case.precision == "tf32" and case.device == "cpu":
             return "TF32 exists on CUDA devices only"
-        if self.has_trait("linear", case) and not network.neurons_behind("linear"):
+        feeds_back = self.has_trait("recurrent", case) and network.has_neuron("recurrent")
+        if (
+            self.has_trait("linear", case)
+            and not network.neurons_behind("linear")
+            and not feeds_back
+        ):
             return (
                 f"{case.construction} is about the linear layer in front of a neuron, "
                 "and this network has no linear layer"

@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 import torch
 
-from snnbench.kernels import LIF, BatchNormLIF, LinearLIF
+from snnbench.kernels import LIF, BatchNormLIF, LinearLIF, RecurrentLIF
 
 
 @contextmanager
@@ -30,10 +30,10 @@ def results_of(module, x, upstream):
 
 @pytest.mark.parametrize("other", [torch.float64, torch.float16, "meta"], ids=str)
 @pytest.mark.parametrize("dense", [False, True])
-@pytest.mark.parametrize("kind", [LIF, LinearLIF, BatchNormLIF])
+@pytest.mark.parametrize("kind", [LIF, LinearLIF, BatchNormLIF, RecurrentLIF])
 def test_results_are_the_same_under_other_defaults(kind, dense, other):
-    options = {LIF: {}, LinearLIF: {"input": "spikes"}, BatchNormLIF: {}}[kind]
-    sizes, features = {LIF: ((), 11), LinearLIF: ((11, 7), 7), BatchNormLIF: ((11,), 11)}[kind]
+    options = {"input": "spikes"} if kind is LinearLIF else {}
+    sizes, features = {LIF: ((), 11), LinearLIF: ((11, 7), 7)}.get(kind, ((11,), 11))
     drawn = torch.rand(37, 3, 11, generator=torch.Generator().manual_seed(0))
     x, upstream = drawn if dense else (drawn < 0.3).float(), torch.ones(37, 3, features)
     first, second = kind(*sizes, **options), kind(*sizes, **options)

@@ -18,6 +18,8 @@ from snnbench import kernels
         "batch_norm_lif.module",
         "conv_lif.module",
         "events.packed",
+        "recurrent.functional",
+        "recurrent.module",
     ],
 )
 def test_examples_run_as_written(name):

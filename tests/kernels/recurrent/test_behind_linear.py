@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from support.neurons import currents_of, relative
+from support.neurons import currents_of, relative, saved_bytes
 
 from snnbench.kernels import RecurrentLIF
+from snnbench.kernels.recurrent import recurrent_lif
 
 
 def layer_of(inputs, neurons, **options):
@@ -13,7 +14,7 @@ def layer_of(inputs, neurons, **options):
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for name, values in layer.named_parameters():
-            scale = {"weight_ih_l0": inputs**-0.5, "weight_hh_l0": 0.5 * neurons**-0.5}
+            scale = {"weight_ih_l0": 3 * inputs**-0.5, "weight_hh_l0": 0.5 * neurons**-0.5}
             values.copy_(torch.randn(values.shape, generator=generator) * scale.get(name, 0.1))
     return layer
 
@@ -36,7 +37,13 @@ def layer_results(layer, x, upstream, state=None):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(
     ("shape", "inputs", "dense"),
-    [((37, 3, 97), 45, False), ((130, 3, 33), 24, False)],
+    [
+        ((37, 3, 97), 45, False),
+        ((130, 3, 33), 24, False),
+        ((70, 1, 5), 1, False),
+        ((1, 3, 97), 45, False),
+        ((67, 2, 65), 16, True),
+    ],
     ids=str,
 )
 def test_a_linear_layer_in_front_is_torch_s(shape, inputs, dense, bias, recompute):
@@ -50,3 +57,56 @@ def test_a_linear_layer_in_front_is_torch_s(shape, inputs, dense, bias, recomput
     assert found[0].any()
     for ours, theirs in zip(found[1:], expected[1:], strict=True):
         assert ours.dtype == torch.float32 and relative(ours, theirs) <= 5e-6
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_recomputing_gives_the_same_and_keeps_little(dense):
+    steps, batch, inputs, neurons = 260, 3, 24, 64
+    x = currents_of(steps, batch, inputs) if dense else spikes_in(steps, batch, inputs)
+    upstream, found, kept = currents_of(steps, batch, neurons), [], []
+    for recompute in (False, True):
+        layer = layer_of(inputs, neurons, recompute=recompute)
+        found.append(layer_results(layer, x, upstream))
+        kept.append(saved_bytes(layer, x) - sum(p.nbytes for p in layer.parameters()))
+    assert all(torch.equal(a, b) for a, b in zip(found[0][:2], found[1][:2], strict=True))
+    assert all(relative(a, b) <= 2e-6 for a, b in zip(*found, strict=True))
+    of_states = 8 * batch * neurons * (-(-steps // 64) + 1)
+    of_input = x.nbytes if dense else x.nbytes // 32
+    assert kept[1] == of_input + of_states < kept[0]
+
+
+def test_short_types_under_autocast_and_in_the_layer():
+    layer, x = layer_of(45, 33), spikes_in(37, 3, 45)
+    with torch.autocast("cpu", torch.bfloat16):
+        spikes = layer(x)
+        currents = torch.nn.functional.linear(x, layer.weight_ih_l0, layer.bias_ih_l0)
+    assert spikes.dtype == torch.bfloat16
+    assert torch.equal(spikes, recurrent_lif(currents, layer.weight_hh_l0).spikes)
+    spikes.sum().backward()
+    assert layer.weight_ih_l0.grad.dtype == layer.weight_hh_l0.grad.dtype == torch.float32
+    short = layer.to(torch.bfloat16)
+    found = layer_results(short, x.bfloat16(), currents_of(37, 3, 33).bfloat16())
+    exact = layer_results(short.float(), x, currents_of(37, 3, 33).bfloat16().float())
+    assert found[0].dtype == torch.bfloat16
+    assert (found[0].float() != exact[0]).float().mean() <= 0.01, "currents are rounded"
+
+
+def test_it_loads_torch_s_recurrent_layer():
+    torch.manual_seed(0)
+    rnn, layer = torch.nn.RNN(5, 7), RecurrentLIF(7, inputs=5)
+    layer.load_state_dict(rnn.state_dict())
+    assert torch.equal(layer.weight_ih_l0, rnn.weight_ih_l0)
+    assert torch.equal(layer.bias_ih_l0, rnn.bias_ih_l0 + rnn.bias_hh_l0)
+    RecurrentLIF(7, inputs=5, bias=False).load_state_dict(
+        torch.nn.RNN(5, 7, bias=False).state_dict()
+    )
+
+
+def test_layers_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match="recompute needs the linear layer in front"):
+        RecurrentLIF(5, recompute=True)
+    with pytest.raises(ValueError, match=r"a weight \(5, 4\) .* does not fit x \(3, 2, 7\)"):
+        RecurrentLIF(5, inputs=4)(torch.zeros(3, 2, 7))
+    x, layer = currents_of(7, 3, 4).requires_grad_(), RecurrentLIF(5, inputs=4)
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        torch.autograd.grad(layer(x).sum(), x, create_graph=True)
