@@ -6,6 +6,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from support.paths import ROOT
 
 from snnbench.common.mistakes import ConfigError
 from snnbench.executors import slurm
@@ -67,6 +68,21 @@ def test_what_is_submitted(commands, tmp_path, monkeypatch):
     assert calls() == [f"{run} --fresh", f"{run} --fresh", run]
     calls = commands("squeue", "echo CLUSTER: east; echo '9797|RUNNING|None|n1|(null)'")
     assert job.tasks() == ["running on n1"] and calls()[-1].startswith("--clusters east -h -r")
+
+
+@pytest.mark.parametrize("number", ["PBS_ARRAY_INDEX", "LSB_JOBINDEX"])
+def test_a_script_runs_on_pbs_and_lsf_with_the_prelude_of_the_docs(tmp_path, number):
+    prelude = f"export SLURM_ARRAY_TASK_ID=${number}"
+    documented = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+    assert 'prelude = "export SLURM_ARRAY_TASK_ID=$PBS_ARRAY_INDEX"' in documented
+    assert f"`${number}`" in documented or f'${number}"`' in documented
+    job = array(tmp_path, prelude=prelude)
+    job.folder.mkdir()
+    job.write()
+    shown = job.script.read_text().replace("exec ", "echo ")
+    variables = {number: "2", "PATH": os.defpath}
+    ended = subprocess.run(["/bin/bash", "-c", shown], env=variables, capture_output=True)
+    assert ended.stdout.decode().endswith(f"--shard 2/2 --out {job.folder}/parts/2\n")
 
 
 def test_a_dry_run_writes_the_script_without_slurm(snnbench, monkeypatch):
