@@ -79,6 +79,7 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
     for name in names:
         of_framework = [row for row in rows if framework_of(row) == name]
         badge = badge_of(newest_endings(of_framework))
+        lines, omitted = standings(of_framework, rivals)
         where = f"framework/{slug(name)}.html"
         about = {"name": name, "page": slug(name), "mark": mark_of(name), "badge": badge["message"]}
         files[where] = page(
@@ -86,11 +87,14 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
             where,
             **about,
             **framework_page(name, of_framework),
-            standings=standings(of_framework, rivals),
+            standings=lines,
+            omitted=omitted,
         )
         files[f"badge/{slug(name)}.json"] = json.dumps(badge) + "\n"
-    neurons, lines = _coverage(rows, names)
-    files["coverage.html"] = page("coverage.html.j2", "coverage.html", neurons=neurons, lines=lines)
+    neurons, proofs = _coverage(rows, names)
+    files["coverage.html"] = page(
+        "coverage.html.j2", "coverage.html", neurons=neurons, lines=proofs
+    )
     files["method.html"] = page(
         "method.html.j2", "method.html", agree=AGREE, flags=list(FLAGS.values()), sources=sources
     )
@@ -121,6 +125,7 @@ def _facts(row: Row) -> list[tuple[str, str]]:
 
 
 def _coverage(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Returns the neurons, and a line for each framework of which one was requested."""
     plain = [row for row in rows if not row.case.native]
     neurons, lines = neurons_of(plain), list[tuple[Any, ...]]()
     for name in names:
@@ -129,5 +134,6 @@ def _coverage(rows: Sequence[Row], names: Sequence[str]) -> tuple[list[str], lis
         for neuron in neurons:
             tried = by_versions([row for row in of_framework if neuron_of(row) == neuron])
             cells.append(cell_of(list(tried.values())[-1]) if tried else ("", "", ""))
-        lines.append((name, slug(name), mark_of(name), cells))
+        if of_framework:
+            lines.append((name, slug(name), mark_of(name), cells))
     return neurons, lines

@@ -30,6 +30,8 @@ function scaled(value, units) {
 }
 const seconds = (micro) => micro ? scaled(micro, [[1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]]) : "";
 const size = (kibi) => kibi ? scaled(kibi, [[2 ** 20, "GiB"], [2 ** 10, "MiB"], [1, "KiB"]]) : "";
+// A ratio of an undecided order, in two digits.
+const roughly = (ratio) => ratio.toFixed(ratio >= 10 ? 0 : 1);
 const times = (ratio) => ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2);
 
 function element(tag, attributes = {}, ...children) {
@@ -86,12 +88,13 @@ function tableOf(data, group, folder) {
   const rows = rowsOf(data, group);
   const phases = ["forward", "backward", "inference"].filter((phase) => rows.some((row) => row[phase]));
   const heads = HEADS.filter(([text]) => phases.includes(text) || !["forward", "backward", "inference"].includes(text));
+  const ratioOf = data.notes[group] ? roughly : times;
   const small = (text) => text ? element("small", {}, text) : "";
   const body = rows.map((row) => element("tr", { class: row.best === 1 && !data.notes[group] ? "leading" : undefined },
     element("td", { class: "number" }, data.notes[group] ? "" : rank(row)),
     element("th", { scope: "row" }, link(row, folder), " ", ...withMark(row, element("small", {}, row.name.includes(row.release) ? "" : row.release))),
     element("td", { class: "number" }, seconds(row.step), " ", small(between(row.interval, seconds))),
-    element("td", { class: "number" }, row.ratio ? times(row.ratio) : "", " ", small(row.ratio > 1 ? between(row.between, times) : "")),
+    element("td", { class: "number" }, row.ratio ? ratioOf(row.ratio) : "", " ", small(row.ratio > 1 ? between(row.between, ratioOf) : "")),
     ...phases.map((phase) => element("td", { class: "number" }, seconds(row[phase]))),
     element("td", { class: "number" }, size(row.memory)),
     element("td", {}, [row.best ? "" : "own neuron, not ranked", row.others ? `confirmed by ${row.others}` : "", ...row.remarks].filter(Boolean).join(", "))));

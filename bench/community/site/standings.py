@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from ...common.units import counted
 from ...machine.facts import machine_label
 from ...records.rows import Row, comparison_group, grouped
 from .source import Source, by_version, framework_of, in_order, kind_of_row, undecided, version_of
@@ -30,42 +31,44 @@ def comparisons(sources: Sequence[Source]) -> dict[int, Held]:
     return ranked_with
 
 
-def standings(rows: Sequence[Row], ranked_with: Mapping[int, Held]) -> list[dict[str, Any]]:
+def standings(
+    rows: Sequence[Row], ranked_with: Mapping[int, Held]
+) -> tuple[list[dict[str, Any]], str]:
     """Returns a line for each variant and version of a framework, kind of machine and set of
-    rivals. Undecided comparisons are only counted."""
+    rivals; and the counts of comparisons that are in no line, in words."""
     ranked = [row for row in rows if row.standing]
+    held = [(row, ranked_with.get(id(row), frozenset())) for row in ranked]
     lines = [
-        _line(kind, variant, beside, same)
+        _line(kind, variant, beside, [row for row, _ in same])
         for (kind, variant, beside), same in grouped(
-            ranked, lambda row: (kind_of_row(row), _own(row), ranked_with.get(id(row)))
+            [(row, beside) for row, beside in held if len(beside) > 1],
+            lambda pair: (kind_of_row(pair[0]), _own(pair[0]), pair[1]),
         ).items()
     ]
-    return sorted(
-        lines,
+    lines.sort(
         key=lambda line: (
             line["machine"],
             line["variant"],
             by_version(line["version"]),
             line["against"],
-        ),
+        )
     )
+    undecided = sum(not beside for _, beside in held)
+    alone = sum(len(beside) == 1 for _, beside in held)
+    omitted = [f"{counted(undecided, 'comparison')} not decided"] * bool(undecided)
+    omitted += [f"{counted(alone, 'comparison')} without another case"] * bool(alone)
+    return lines, " and ".join(omitted)
 
 
-def _line(
-    kind: str, variant: tuple[str, str], beside: Held | None, rows: Sequence[Row]
-) -> dict[str, Any]:
-    against, hint = (
-        _against(framework_of(rows[0]), beside)
-        if beside
-        else ("not decided", "as the comparisons say")
-    )
-    figures = {"first": "", "median": "", "span": ""}
-    if beside and len(beside) > 1:
-        known = [row.standing for row in rows if row.standing]
-        ratios = sorted(standing.ratio for standing in known)
-        figures["first"] = f"{sum(standing.best == 1 for standing in known)} of {len(known)}"
-        figures["median"] = f"{median(ratios):.2f}"
-        figures["span"] = f"{ratios[0]:.2f} – {ratios[-1]:.2f}" if len(ratios) > 1 else ""
+def _line(kind: str, variant: tuple[str, str], beside: Held, rows: Sequence[Row]) -> dict[str, Any]:
+    against, hint = _against(framework_of(rows[0]), beside)
+    known = [row.standing for row in rows if row.standing]
+    ratios = sorted(standing.ratio for standing in known)
+    figures = {
+        "first": f"{sum(standing.best == 1 for standing in known)} of {len(known)}",
+        "median": f"{median(ratios):.2f}",
+        "span": f"{ratios[0]:.2f} – {ratios[-1]:.2f}" if len(ratios) > 1 else "",
+    }
     where = {
         "kind": kind,
         "machine": machine_label(rows[0].first.machine),
@@ -82,14 +85,14 @@ def _against(name: str, ranked: Held) -> tuple[str, str]:
     more = len(others) - len(named)
     several = sum(framework == name for framework, _, _ in ranked) > 1
     variants = len(ranked) - 1
-    counted = f"{more} more" + f" in {variants} variants" * (variants > len(others))
-    words = [*named, *([counted] if more else []), *(["others of its own"] if several else [])]
+    others_counted = f"{more} more" + f" in {variants} variants" * (variants > len(others))
+    words = [
+        *named,
+        *([others_counted] if more else []),
+        *(["others of its own"] if several else []),
+    ]
     hint = ", ".join(" ".join(filter(None, case[1:])) for case in sorted(ranked))
-    return (
-        ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
-        if words
-        else "no other framework"
-    ), hint
+    return ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1], hint
 
 
 def _own(row: Row) -> tuple[str, str]:

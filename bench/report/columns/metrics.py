@@ -230,7 +230,11 @@ def _standing(name: str) -> Callable[[Row], Any]:
 
 def _ratio(entry: Entry) -> str:
     ratio, low, high = (entry.values[name] for name in ("ratio", "ratio_low", "ratio_high"))
-    return "" if ratio is None else units.ratio(ratio, low, high)
+    if ratio is None:
+        return ""
+    if low is None and entry.row.standing and entry.row.standing.note:  # nothing is decided
+        return f"{units.plain_ratio(ratio)}×"
+    return units.ratio(ratio, low, high)
 
 
 def _share_of_floor(entry: Entry) -> str:

@@ -212,6 +212,9 @@ def test_what_was_disturbed_is_not_the_fastest(visit, tmp_path):
         ), text
         assert seen.locator("tr.leading").count() == 0
         assert {*seen.locator("#answer tbody tr td:first-child").all_inner_texts()} == {""}
+        ratios = seen.locator("#answer tbody tr td:nth-child(4)").all_inner_texts()
+        numbers = [number for text in ratios for number in re.findall(r"[\d.]+", text)]
+        assert numbers and all(len(number.replace(".", "")) <= 2 for number in numbers), numbers
     (machine,) = (path.name for path in (site / "machine").iterdir())
     assert (
         visit(site, f"machine/{machine}")

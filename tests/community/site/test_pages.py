@@ -16,6 +16,7 @@ from snnbench.community.site.frameworks import in_words
 from snnbench.community.site.pages import site_files
 from snnbench.community.site.source import confirmations, framework_of, slug
 from snnbench.community.site.standings import comparisons, standings
+from snnbench.core.case import NATIVE
 from snnbench.kernels.spec import NEURONS
 
 
@@ -204,15 +205,41 @@ def test_only_comparisons_with_the_same_others_are_summarised_together():
     alone = blocks("snntorch", step=8.4e-3, neurons=61)
     sources = [source(many, name="many"), source([*control, *alone], name="history")]
     rows = [row for each in sources for row in each.rows if framework_of(row) == "snntorch"]
-    lines = {line["against"]: line for line in standings(rows, comparisons(sources))}
+    summarised, omitted = standings(rows, comparisons(sources))
+    lines = {line["against"]: line for line in summarised}
     assert {
         against: (line["count"], line["first"], line["median"]) for against, line in lines.items()
     } == {
         "jax and torch": (2, "0 of 2", "9.00"),
         "torch": (1, "0 of 1", "1.40"),
-        "no other framework": (1, "", ""),
     }
+    assert omitted == "1 comparison without another case"
     assert "jax and torch 2 0 of 2 9.00" in words(site_files(sources)["framework/snntorch.html"])
+
+
+def empty_rows(page: str) -> list[str]:
+    """Returns the heads of rows in which every other cell is empty."""
+    rows = [
+        [words(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)]
+        for row in re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    ]
+    return [head for head, *cells in rows if cells and not any(cells)]
+
+
+def test_no_row_of_a_table_is_empty():
+    """Comparisons that are not decided or that have one case, and frameworks of which only the
+    neuron of their own was requested, have no row: they had empty ones."""
+    records = [*blocks("torch", neurons=97), *blocks("norse", neurons=31, neuron=NATIVE)]
+    records += blocks("jax", neurons=193, count=1) + blocks("spyx", neurons=193, count=1)
+    files = site_files([*three_by_three(), source(records, name="rest")])
+    pages = {name: text for name, text in files.items() if name.endswith(".html")}
+    assert {name: empty_rows(text) for name, text in pages.items() if empty_rows(text)} == {}
+    assert "Not summarised: 1 comparison not decided" in words(files["framework/jax.html"])
+    files = site_files([source(blocks("norse", neurons=31, neuron=NATIVE))])
+    page = words(files["framework/norse.html"])
+    assert "Only its own neuron was requested" in page and "Nothing was ranked." in page
+    assert "<td>" not in files["framework/norse.html"] + files["coverage.html"]
+    assert empty_rows("<tr><th>torch</th><td></td><td> </td></tr>") == ["torch"]
 
 
 def test_texts_of_others_stay_texts():
