@@ -59,7 +59,8 @@ Names = Annotated[
     ),
 ]
 NEURON_HELP = (
-    f"{', '.join(NEURONS)}, native, a framework's such as '{EXAMPLE}', "
+    "soft: a spike subtracts the threshold; hard: it sets the potential to 0; none: neither; "
+    f"{', '.join([*NEURONS][3:])}, native, a framework's such as '{EXAMPLE}', "
     "or a table: { reset = 'hard', decay = 0.5 }."
 )
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]

@@ -171,6 +171,10 @@ def test_the_starter_names_every_key(snnbench):
         *schema["$defs"]["Measure"]["properties"],
     ]
     assert [key for key in keys if key not in text] == []
+    assert "all keys but name may be left out" in text
+    assert schema["required"] == ["name"]
+    assert all("required" not in schema["$defs"][table] for table in ("Grid", "Measure", "Slurm"))
+    assert "a spike subtracts the threshold; hard: sets the potential to 0; none: neither" in text
 
 
 def test_a_report_of_several_folders_writes_into_none_of_them(snnbench):
@@ -222,6 +226,7 @@ def test_no_word_of_a_help_text_is_lost(snnbench, verb):
     ("verb", "first", "rarer"),
     [
         ("", "quick init run plan check report compare adapters env doctor", "merge bundle badge"),
+        ("run", "--set --only --fresh", "--shard --detach --dry-run --executor --create --adapter"),
         ("doctor", "--calibrate", "--kernels"),
         ("quick", "--neurons --inputs --inference --within", "--blocks --timeout --set --adapter"),
         ("report", "--format --write", "--only --phase --plot-format --baseline"),
@@ -230,8 +235,9 @@ def test_no_word_of_a_help_text_is_lost(snnbench, verb):
 )
 def test_what_few_people_need_is_the_last_part_of_a_help_text(snnbench, verb, first, rarer):
     before, heading, last = snnbench(*verb.split(), "--help").stdout.partition(RARER)
-    assert heading and [word for word in first.split() if f"│ {word} " not in before] == []
-    assert [word for word in rarer.split() if f"│ {word} " not in last] == []
+    for part, expected in ((before, first), (last, rarer)):
+        names = re.findall(r"^│ +(?:\* +)?([a-z-]+) ", part, re.MULTILINE)
+        assert heading and {*expected.split()} <= {*names}, names
 
 
 @pytest.mark.parametrize("verb", OVERVIEW)
