@@ -54,6 +54,11 @@ def test_every_folder_that_is_a_package_is_there_when_it_is_installed():
     assert [folder for folder in packages if f"COPY {folder} {folder}" not in before] == []
 
 
+def test_the_page_that_it_names_shows_how_to_build_it():
+    (page,) = re.findall(r"docs/[a-z-]+\.md", TEXT)
+    assert "docker build -t snnbench ." in (ROOT / page).read_text()
+
+
 def test_the_label_has_the_version_of_snnbench():
     assert re.findall(r'image\.version="([^"]+)"', TEXT) == [snnbench.__version__]
 
