@@ -82,32 +82,25 @@ def compare_sets(
     pairs = [(row, by_key[key]) for key, row in old_by_key.items() if key in by_key]
     rule = (STORED if same_machine else OTHER_MACHINE).or_factor(factor)
     timed = _timed(pairs)
-    sides = side_of([old for old, _ in timed]), side_of([now for _, now in timed])
     times = list(chain.from_iterable(stored_pairs(timed, phase, same_machine) for phase in PHASES))
     order = {full_name(old.case): place for place, (old, _) in reversed([*enumerate(timed)])}
     times.sort(key=lambda pair: order[pair.case])
     how = "absolute" if same_machine else "relative"
-    comparison = _comparison(
-        how, pairs, times, rule, sides, doubts(*sides, same_machine, ("the base", "the new set"))
-    )
-    comparison.only_base, comparison.only_new = (
-        _beyond(old_by_key, by_key),
-        _beyond(by_key, old_by_key),
-    )
+    names = "the base", "the new set"
+    comparison = _comparison(how, pairs, times, rule, same_machine, names)
+    comparison.only_base = _beyond(old_by_key, by_key)
+    comparison.only_new = _beyond(by_key, old_by_key)
     comparison.versions = _versions(pairs)
     read = [{old.first.recordings, now.first.recordings} for old, now in pairs]
     if others := sum(len(each - {None}) > 1 for each in read):
         comparison.doubts.append(f"{units.counted(others, 'case')} read other recordings")
     comparison.shift = common_shift(timed) if times else None
-    comparison.canary = canary_ratio(*sides) if same_machine else None
-    if (
-        same_machine
-        and comparison.shift
-        and _only_the_cases(comparison.shift, comparison.canary, rule)
-    ):
-        comparison.doubts.append(
-            f"most cases took {units.ratio(comparison.shift)} their time, the canary did not"
-        )
+    if same_machine:
+        comparison.canary = canary_ratio(comparison.base, comparison.new)
+        shift = comparison.shift
+        if shift and _only_the_cases(shift, comparison.canary, rule):
+            doubt = f"most cases took {units.ratio(shift)} their time, the canary did not"
+            comparison.doubts.append(doubt)
     return comparison
 
 
@@ -135,11 +128,8 @@ def compare_variants(
             only_base.append(full_name(old.case))
         elif now:
             only_new.append(full_name(now.case))
-    sides = side_of([old for old, _ in _timed(pairs)]), side_of([now for _, now in _timed(pairs)])
-    names = base, new
-    comparison = _comparison(
-        "paired", pairs, times, PAIRED.or_factor(factor), sides, doubts(*sides, False, names)
-    )
+    names, rule = (base, new), PAIRED.or_factor(factor)
+    comparison = _comparison("paired", pairs, times, rule, False, names)
     comparison.names, comparison.only_base, comparison.only_new = names, only_base, only_new
     return comparison
 
@@ -149,12 +139,13 @@ def _comparison(
     pairs: list[RowPair],
     phases: list[Pair],
     rule: Rule,
-    sides: tuple[Side, Side],
-    reasons: list[str],
+    same_machine: bool,
+    names: tuple[str, str],
 ) -> Comparison:
-    comparison = Comparison(
-        len(pairs), len({each.case for each in phases}), times, *sides, doubts=reasons
-    )
+    timed, count = _timed(pairs), len({each.case for each in phases})
+    sides = side_of([old for old, _ in timed]), side_of([now for _, now in timed])
+    reasons = doubts(*sides, same_machine, names)
+    comparison = Comparison(len(pairs), count, times, *sides, doubts=reasons)
     comparison.findings = list(chain.from_iterable(findings(old, now) for old, now in pairs))
     comparison.changes = changes(phases, rule, "disturbed" if reasons else "")
     return comparison
@@ -186,12 +177,12 @@ def _newest(rows: Sequence[Row], same_machine: bool) -> dict[tuple[str, str], Ro
     newest: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.first.case_id, row.first.machine["hash"] if same_machine else ""
-        newest[key] = max(
-            newest.get(key, row),
-            row,
-            key=lambda each: max(record.started_at for record in each.records),
-        )
+        newest[key] = max(newest.get(key, row), row, key=_newest_record)
     return newest
+
+
+def _newest_record(row: Row) -> str:
+    return max(record.started_at for record in row.records)
 
 
 def _beyond(

@@ -90,11 +90,9 @@ def _several_versions(records: list[Record]) -> list[str]:
         for name, known in sorted(versions.items())
         if len(known) > 1
     )
-    return (
-        [f"several versions are merged: {several} (the report names a framework's apart)"]
-        if several
-        else []
-    )
+    if several:
+        return [f"several versions are merged: {several} (the report names a framework's apart)"]
+    return []
 
 
 def _name(values: dict[str, Any]) -> str:

@@ -70,11 +70,10 @@ def _preempted(records: Sequence[Record]) -> float:
         for name in ("wall", "device")
     )
     wall = sum(walls)
-    return (
-        sum(max(each - device, 0.0) for each, device in zip(walls, devices, strict=True)) / wall
-        if wall
-        else 0.0
-    )
+    if not wall:
+        return 0.0
+    pairs = zip(walls, devices, strict=True)
+    return float(sum(max(each - device, 0.0) for each, device in pairs) / wall)
 
 
 def _drift(timing: Timing) -> float:

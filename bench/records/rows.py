@@ -163,19 +163,13 @@ class Row:
     @cached_property
     def quality(self) -> list[str]:
         """Flags that a reader should know before trusting the time."""
-        parts = [
-            self.estimates[phase] for phase in ("forward", "backward") if phase in self.estimates
-        ]
-        lows, high = (
-            [part.low for part in parts if part.low],
-            self.estimates["step"].high if "step" in self.estimates else None,
-        )
+        known = self.estimates
+        parts = [known[phase] for phase in ("forward", "backward") if phase in known]
+        lows = [part.low for part in parts if part.low]
+        high = known["step"].high if "step" in known else None
         disagree = self.sound and high is not None and max(lows, default=0.0) > high
-        return (
-            flags(self.records)
-            + ["phases_disagree"] * disagree
-            + ["interrupted"] * self.interrupted
-        )
+        of_rows = ["phases_disagree"] * disagree + ["interrupted"] * self.interrupted
+        return flags(self.records) + of_rows
 
 
 def comparison_group(row: Row) -> Group:
@@ -244,22 +238,13 @@ def _row_of(record: Record) -> tuple[Any, ...]:
 def _rests_on(records: list[Record]) -> list[str]:
     """Returns the packages with varying versions: one or two by name, else the environment."""
     closures = [
-        record.adapter.get("closure") or {"all": record.environment["hash"]} for record in records
+        (record.adapter.get("closure") or {"all": record.environment["hash"]})
+        | {"Python": record.environment.get("python")}
+        for record in records
     ]
-    closures = [
-        {**packages, "Python": record.environment.get("python")}
-        for packages, record in zip(closures, records, strict=True)
-    ]
-    varying = [
-        name
-        for name in dict.fromkeys(chain(*closures))
-        if len({packages.get(name) for packages in closures}) > 1
-    ]
-    versions = [record.adapter.get("version") for record in records]
-    # Versions are an aspect already.
-    varying = [
-        name for name in varying if [packages.get(name) for packages in closures] != versions
-    ]
+    versions = {name: [each.get(name) for each in closures] for name in chain(*closures)}
+    known = [record.adapter.get("version") for record in records]  # are an aspect already
+    varying = [name for name, each in versions.items() if len({*each}) > 1 and each != known]
     if len(varying) > 2 or "all" in varying:
         return [f"environment {record.environment['hash'][:6]}" for record in records]
     return [
@@ -319,32 +304,24 @@ def _phases_to_time(record: Record) -> int:
 
 def _estimate(group: list[Row]) -> None:
     for phase in PHASES:
-        for row, estimate in zip(
-            group, estimates([row.records for row in group], phase), strict=True
-        ):
+        known = estimates([row.records for row in group], phase)
+        for row, estimate in zip(group, known, strict=True):
             if estimate:
                 row.estimates[phase] = estimate
 
 
 def _rank(groups: list[list[Row]]) -> None:
     ranked = [group for group in groups if group]
+    records = [[row.records for row in group] for group in ranked]
     seconds = [[row.estimates[row.ranked].seconds for row in group] for group in ranked]
-    for group, group_standings in zip(
-        ranked,
-        standings([[row.records for row in group] for group in ranked], seconds),
-        strict=True,
-    ):
-        first = min(zip(group, group_standings, strict=True), key=lambda row_and: row_and[1].place)[
-            0
-        ]
-        fastest = first.estimates[first.ranked].seconds
-        for row, standing in zip(group, group_standings, strict=True):
+    for group, times, ranks in zip(ranked, seconds, standings(records, seconds), strict=True):
+        _, fastest = min((rank.place, time) for rank, time in zip(ranks, times, strict=True))
+        names = [row.case.framework_variant for row in group]
+        for row, time, standing in zip(group, times, ranks, strict=True):
             row.standing = standing
-            if _contradicts(row.estimates[row.ranked].seconds / fastest, standing):
+            if _contradicts(time / fastest, standing):
                 row.paired_s = fastest * standing.ratio
-            row.surely_slower = tuple(
-                group[index].case.framework_variant for index in standing.slower
-            )
+            row.surely_slower = tuple(names[index] for index in standing.slower)
 
 
 def _contradicts(quotient: float, standing: Standing) -> bool:
@@ -358,19 +335,13 @@ def _set_floors(group: list[Row]) -> None:
     """Sets the least time of each phase. Each worker measures its ceilings in its own library;
     what one reaches, the hardware can do for all."""
     for phase in PHASES:
-        known = [
-            row
-            for row in group
-            if any(phase in record.parts and record.parts[phase].floor_s for record in row.records)
-        ]
-        floors = [
-            record.parts[phase].floor_s
-            for row in known
-            for record in row.records
-            if phase in record.parts
-        ]
-        for row in known:
-            row.floors[phase] = min(floor for floor in floors if floor)
+        known: list[tuple[Row, list[float]]] = []
+        for row in group:
+            parts = [record.parts[phase] for record in row.records if phase in record.parts]
+            if floors := [part.floor_s for part in parts if part.floor_s]:
+                known.append((row, floors))
+        for row, _ in known:
+            row.floors[phase] = min(floor for _, floors in known for floor in floors)
 
 
 def _place(row: Row) -> tuple[Any, ...]:
@@ -378,23 +349,9 @@ def _place(row: Row) -> tuple[Any, ...]:
     case, precision = row.case, row.case.precision
     names = (*WORKLOAD_AXES, "time_steps", "batch", "input", "input_grad")
     known = PRECISIONS.index(precision) if precision in PRECISIONS else len(PRECISIONS)
-    network = (
-        case.device,
-        case.workload,
-        known,
-        precision,
-        case.neuron_label,
-        *(getattr(case, name) for name in names),
-    )
-    network += (
-        case.firing or SPIKE_SHARE,
-        case.network or "",
-        case.parallel or "",
-        case.ranks or 1,
-    )
-    return (
-        machine_of(row.first),
-        network,
-        row.standing.place if row.standing else 10**6,
-        case.framework_variant,
-    )
+    axes = (getattr(case, name) for name in names)
+    network = (case.device, case.workload, known, precision, case.neuron_label, *axes)
+    network += (case.firing or SPIKE_SHARE, case.network or "")
+    network += (case.parallel or "", case.ranks or 1)
+    place = row.standing.place if row.standing else 10**6
+    return machine_of(row.first), network, place, case.framework_variant

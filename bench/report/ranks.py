@@ -66,11 +66,9 @@ class Scaling:
     def prediction(self) -> Prediction | None:
         """The prediction of a step from the terms of the first case with several ranks; of one
         size only."""
-        return (
-            next(filter(None, (predicted_of(entry.row) for entry in self.together)), None)
-            if self.strong and self.phase == "step"
-            else None
-        )
+        if self.strong and self.phase == "step":
+            return next(filter(None, (predicted_of(entry.row) for entry in self.together)), None)
+        return None
 
 
 def heads_of(table: Table) -> list[str]:
@@ -91,9 +89,8 @@ def _scalings_in(table: Table, strong: bool) -> Iterator[Scaling]:
     for parallel, size in SHARED.items():
         without = ("ranks", "parallel") if strong else ("ranks", "parallel", size)
         for where, group in table.groups(without):
-            conditions = " · ".join(
-                where[axis] for axis in table.conditions.varying_axes if axis in where
-            )
+            varying = (axis for axis in table.conditions.varying_axes if axis in where)
+            conditions = " · ".join(where[axis] for axis in varying)
             of_kind = [entry for entry in group if entry.row.case.parallel in (None, parallel)]
             for members in grouped(of_kind, partial(_line, size="" if strong else size)).values():
                 ordered = sorted(members, key=ranks_of)
@@ -113,13 +110,14 @@ def lines_of(scaling: Scaling) -> list[list[str]]:
         ranks, speed_up = ranks_of(entry), scaling.speed_up(entry)
         weighed = entry.values[f"{scaling.phase}_peak_memory_bytes"] if entry.row.proved else None
         wait = entry.values["rank_wait_s"]
+        time = entry.row.status
+        if entry.shows(scaling.phase):
+            time = units.seconds(scaling.seconds(entry))
         lines.append(
             [
                 entry.variant,
                 str(ranks),
-                units.seconds(scaling.seconds(entry))
-                if entry.shows(scaling.phase)
-                else entry.row.status,
+                time,
                 "" if speed_up is None else units.ratio(speed_up),
                 "" if speed_up is None else units.share(speed_up / ranks),
                 "" if weighed is None else units.size(weighed),
