@@ -7,7 +7,7 @@ import typer
 
 from ..common.files import spare_inputs, write_atomically
 from ..common.mistakes import ConfigError
-from ..community.bundle import bundle_of, text_of
+from ..community.bundle import LICENCE, bundle_of, text_of
 from ..community.verify.bundle_checks import unfinished
 from ..records.bundle import SUFFIX, BundleFile, stored_set
 from . import exit_codes
@@ -34,7 +34,8 @@ def bundle(
     errors. The same records give the same bytes. Of a run that has not come to its end it says what
     is missing, and ends with exit code 3.
 
-    An earlier bundle of the same experiment is replaced, another file is not.
+    An earlier bundle of the same experiment is replaced, another file is not. A bundle has the
+    licence CC-BY-4.0: others may show it with your name.
     """
     if by and (len(by) > 39 or not by.replace("-", "").isalnum() or not by.isascii()):
         raise ConfigError(
@@ -80,5 +81,8 @@ def bundle(
             f"[bold]bundle[/] {target}: {len(made.records)} records ({statuses}), {size}",
             soft_wrap=True,
         )
-        output().print(f"next: snnbench verify {target}", soft_wrap=True)
+        output().print(
+            f"licence {LICENCE}: others may show it with your name; next: snnbench verify {target}",
+            soft_wrap=True,
+        )
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, [*refused, *lacking]))

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from snnbench import adapters
 from snnbench.adapters.base.torch_adapter import TorchAdapter
 from snnbench.core.complete import CAN_BE_LEFT_OUT, NoAdapter, adapter_class, whole
 from snnbench.core.contract import Program
@@ -12,6 +13,10 @@ from snnbench.core.result import ReadByHarness
 METHODS = [
     name for name, value in vars(Program).items() if inspect.isfunction(value) and name[0] != "_"
 ]
+
+
+def test_the_package_lists_what_an_adapter_needs():
+    assert {"TorchAdapter", "JaxAdapter", "TimeLoop", "torch_spike"} <= {*dir(adapters)}
 
 
 def program(*missing, base=ReadByHarness):

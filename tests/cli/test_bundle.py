@@ -27,6 +27,7 @@ def test_a_bundle_is_named_like_its_experiment_and_verifies(bundled, snnbench_mo
     path, ended = bundled
     assert "60 records (54 ok, 6 unsupported)" in ended.stdout
     assert "snnbench verify quickstart.bundle.jsonl" in ended.stdout
+    assert "licence CC-BY-4.0: others may show it with your name" in ended.stdout
     verified = snnbench_module("verify", path)
     assert verified.exit_code == 0
     assert "60 records, no fault" in verified.stdout
