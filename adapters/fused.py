@@ -166,7 +166,8 @@ class Fused(TorchAdapter):
         unless both stay `apart`."""
         from snnbench.kernels.recurrent import RecurrentLIF
 
-        names, options, before = (node.name,), {}, node.inputs[0]
+        names: tuple[str, ...] = (node.name,)
+        options, before = {}, node.inputs[0]
         linear = None if apart or before == INPUT else network.node(before)
         if linear and linear.kind == "linear" and len(network.readers[before]) == 1:
             names = (before, node.name)
