@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from xml.etree import ElementTree
 
 from ..common import units
@@ -94,17 +95,11 @@ def markdown_text(comparison: Comparison, only_changed: bool = False) -> str:
     """Returns the table of `rows`, and the sentences below it."""
     table = rows(comparison, only_changed)
     lines = [line(COLUMNS), line([":--"] * len(COLUMNS))] if table else []
-    lines += [
-        line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]) for cells, note in table
-    ]
-    return "\n".join(
-        [
-            *lines,
-            *([""] if table else []),
-            *(f"* {plain(sentence)}" for sentence in summary(comparison)),
-            "",
-        ]
-    )
+    for cells, note in table:
+        lines.append(line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]))
+    lines += [""] if table else []
+    lines += [f"* {plain(sentence)}" for sentence in summary(comparison)]
+    return "\n".join([*lines, ""])
 
 
 def junit_text(comparison: Comparison) -> str:
@@ -112,50 +107,37 @@ def junit_text(comparison: Comparison) -> str:
     skipped."""
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", name="snnbench compare")
+    add = partial(_test, suite)
     for finding in comparison.findings:
         text = f"was {finding.base}, is {finding.new}"
-        _test(
-            suite,
-            finding.case,
-            finding.what,
-            "failure" if finding.verdict == "worse" else None,
-            finding.verdict,
-            text,
-        )
+        add(finding.case, finding.what, finding.verdict, finding.verdict, text)
     for change in comparison.changes:
-        outcome = {"slower": "failure", "ambiguous": "skipped", "unsure": "skipped"}.get(
-            change.verdict
-        )
-        _test(
-            suite,
-            change.case,
-            change.phase,
-            outcome,
-            _noted(change.verdict, change.note),
-            " → ".join(_cells(change)[2:4]),
-        )
-    for name, names in zip(
-        comparison.names, (comparison.only_base, comparison.only_new), strict=True
-    ):
+        message, text = _noted(change.verdict, change.note), " → ".join(_cells(change)[2:4])
+        add(change.case, change.phase, change.verdict, message, text)
+    alone = comparison.only_base, comparison.only_new
+    for name, names in zip(comparison.names, alone, strict=True):
         for case in names:
-            _test(suite, case, "case", "skipped", f"only in {name}", "")
-    for kind, tag in (
-        ("tests", "testcase"),
-        ("failures", "failure"),
-        ("errors", "error"),
-        ("skipped", "skipped"),
-    ):
+            add(case, "case", "only here", f"only in {name}", "")
+    tags = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+    for kind, tag in tags.items():
         suite.set(kind, str(len(suite.findall(f".//{tag}"))))
     ElementTree.SubElement(suite, "system-out").text = "\n".join(summary(comparison))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
+OUTCOMES = {
+    **dict.fromkeys(("worse", "slower"), "failure"),
+    **dict.fromkeys(("ambiguous", "unsure", "only here"), "skipped"),
+}
+"""Outcomes of a test by its verdict; others have passed."""
+
+
 def _test(
-    suite: ElementTree.Element, case: str, name: str, outcome: str | None, message: str, text: str
+    suite: ElementTree.Element, case: str, name: str, verdict: str, message: str, text: str
 ) -> None:
     test = ElementTree.SubElement(suite, "testcase", classname=case, name=name, time="0")
-    if outcome:
+    if outcome := OUTCOMES.get(verdict):
         ElementTree.SubElement(test, outcome, message=message).text = text
 
 
@@ -169,12 +151,9 @@ def _noted(verdict: str, note: str) -> str:
 
 
 def _counts(findings: Counter[str], times: Counter[str]) -> str:
-    known = [f"{findings[name]} {name}" for name in ("worse", "better") if findings[name]]
-    known += [
-        f"{times[name]} {name}"
-        for name in ("slower", "faster", "same", "ambiguous", "unsure")
-        if times[name]
-    ]
+    counts = findings + times
+    order = ("worse", "better", "slower", "faster", "same", "ambiguous", "unsure")
+    known = [f"{counts[name]} {name}" for name in order if counts[name]]
     return ", ".join(known) or "nothing to tell"
 
 
@@ -186,11 +165,9 @@ def _side(side: Side) -> str:
 
 def _canary(comparison: Comparison) -> str:
     if comparison.canary is None:
-        return (
-            "another machine"
-            if comparison.times == "relative"
-            else "no canary to tell whether it is the machine"
-        )
+        if comparison.times == "relative":
+            return "another machine"
+        return "no canary to tell whether it is the machine"
     alike = abs(comparison.canary / comparison.shift - 1) < 0.03 if comparison.shift else False
     machine = ": the machine" if alike and abs(comparison.canary - 1) >= 0.01 else ""
     return f"canary {units.ratio(comparison.canary)}{machine}"

@@ -91,33 +91,23 @@ def where(row: Row) -> str:
         for name, part in record.parts.items()
         if part.status == row.status
     )
-    names, blocks = (
-        ", ".join(dict.fromkeys(parts)),
-        f"block {guilty[0].block + 1}" if guilty and guilty[0].block else "",
-    )
+    names = ", ".join(dict.fromkeys(parts))
+    blocks = f"block {guilty[0].block + 1}" if guilty and guilty[0].block else ""
     return f"{names} ({blocks})" if names and blocks else names or blocks
 
 
 def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     """Returns the map (heads, lines of cells), its legend, and the list of unranked cases."""
     cells: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-    for index, row in (
-        (index, row) for index, group in enumerate(conditions.groups) for row in group
-    ):
-        word = UNRANKED if row.status == "ok" and not row.rankable else row.status
-        title = ": ".join(
-            filter(
-                None, (conditions.name(row), word, reason_of(row) or OWN_NEURON * row.case.native)
-            )
-        )
-        cell = {"word": word, "kind": kind_of(row), "rank": rank_of(row), "title": title}
-        cells[row.case.framework_variant][index] = cell
-    words = {status: (KINDS[status], MEANINGS[status]) for status in STATUSES} | {
-        UNRANKED: ("limit", "compared with no other")
-    }
-    counts = Counter(
-        UNRANKED if row.status == "ok" and not row.rankable else row.status for row in rows
-    )
+    for index, group in enumerate(conditions.groups):
+        for row in group:
+            reason = reason_of(row) or OWN_NEURON * row.case.native
+            title = ": ".join(filter(None, (conditions.name(row), _word(row), reason)))
+            cell = {"word": _word(row), "kind": kind_of(row), "rank": rank_of(row), "title": title}
+            cells[row.case.framework_variant][index] = cell
+    words = {status: (KINDS[status], MEANINGS[status]) for status in STATUSES}
+    words[UNRANKED] = ("limit", "compared with no other")
+    counts = Counter(map(_word, rows))
     return {
         "heads": [conditions.varying(group[0]) or ["all cases"] for group in conditions.groups],
         "lines": [
@@ -129,6 +119,10 @@ def coverage(rows: list[Row], conditions: Conditions) -> dict[str, Any]:
     }
 
 
+def _word(row: Row) -> str:
+    return UNRANKED if row.status == "ok" and not row.rankable else row.status
+
+
 def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     """Returns one entry for all cases of a variant that ended alike, with each case's condition."""
     alike = grouped(
@@ -136,14 +130,7 @@ def _endings(rows: list[Row], conditions: Conditions) -> list[dict[str, Any]]:
     )
     endings = []
     for (variant, status, part, reason), members in alike.items():
-        ending = {
-            "variant": variant,
-            "status": status,
-            "kind": kind_of(members[0]),
-            "where": part,
-            "reason": reason,
-        }
-        endings.append(
-            {**ending, "conditions": list(filter(None, map(conditions.varying, members)))}
-        )
+        ending = {"variant": variant, "status": status, "kind": kind_of(members[0])}
+        varying = list(filter(None, map(conditions.varying, members)))
+        endings.append({**ending, "where": part, "reason": reason, "conditions": varying})
     return endings

@@ -64,24 +64,17 @@ class Choice:
 
     def empty(self, figures: Sequence[Figure]) -> Iterator[str]:
         """Yields a sentence for each named figure without a panel: why it is empty."""
-        there, known = (
-            {figure.id for figure, _, _ in self.panels(figures)},
-            {figure.id: figure for figure in figures},
-        )
+        there = {figure.id for figure, _, _ in self.panels(figures)}
+        known = {figure.id: figure for figure in figures}
         for name in self.figures:
             if name not in there and name != ALL:
-                why = (
-                    f"it has nothing of {', '.join(self.phases)}"
-                    if known[name].panels
-                    else known[name].missing
-                )
-                yield f"--only {name}: {why}"
+                nothing = f"it has nothing of {', '.join(self.phases)}"
+                yield f"--only {name}: {nothing if known[name].panels else known[name].missing}"
 
     def left_out(self, figures: Sequence[Figure]) -> int:
         """Returns how many panels ALL would add."""
-        return len(replace(self, figures=self.figures or (ALL,)).panels(figures)) - len(
-            self.panels(figures)
-        )
+        every = replace(self, figures=self.figures or (ALL,))
+        return len(every.panels(figures)) - len(self.panels(figures))
 
 
 def _first(figure: Figure, panel: Panel) -> Panel:
@@ -149,10 +142,10 @@ def _slug(title: str) -> str:
         for part in title.lower().split(" · ")
         if (words := "-".join(re.findall(r"[a-z0-9]+", part)))
     ]
-    while (over := len("-".join(parts)) - MOST_LETTERS) > 0 and len(
-        longest := max(parts, key=len)
-    ) > FEWEST_LETTERS:
-        parts[parts.index(longest)] = longest[: max(FEWEST_LETTERS, len(longest) - over)].rstrip(
-            "-"
-        )
+    while (over := len("-".join(parts)) - MOST_LETTERS) > 0:
+        longest = max(parts, key=len)
+        if len(longest) <= FEWEST_LETTERS:
+            break
+        fewer = max(FEWEST_LETTERS, len(longest) - over)
+        parts[parts.index(longest)] = longest[:fewer].rstrip("-")
     return "-".join(["", *parts])

@@ -164,11 +164,9 @@ def reason_of(row: Row) -> str:
         return MEANINGS[row.status]
     if not row.proved:
         return "the records hold no proof, so the times are withheld"
-    return (
-        f"there is no {row.ranked} time"
-        if row.first.measure.get("timed", True)
-        else "proved and weighed, as asked, and not timed"
-    )
+    if row.first.measure.get("timed", True):
+        return f"there is no {row.ranked} time"
+    return "proved and weighed, as asked, and not timed"
 
 
 def kind_of(row: Row) -> str:

@@ -168,23 +168,14 @@ def _hash(script: str) -> str:
 def _filters(table: Table) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Returns (axis, heading, values with their words) of every varying condition, and of the
     phase."""
-    filters = [
-        (
-            axis,
-            axis_of(axis).head,
-            [
-                (text, text)
-                for text in dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)
-            ],
-        )
-        for axis in table.conditions.varying_axes
-    ]
+    filters = []
+    for axis in table.conditions.varying_axes:
+        texts = dict.fromkeys(entry.parts.get(axis, ABSENT) for entry in table.entries)
+        filters.append((axis, axis_of(axis).head, [(text, text) for text in texts]))
     timed = [phase for phase in table.phases if any(entry.shows(phase) for entry in table.entries)]
-    return (
-        [*filters, ("phase", "time of", [(phase, table.phase(phase)) for phase in timed])]
-        if timed
-        else filters
-    )
+    if timed:
+        return [*filters, ("phase", "time of", [(phase, table.phase(phase)) for phase in timed])]
+    return filters
 
 
 def _json(value: Any) -> Markup:
@@ -196,11 +187,7 @@ def _cases(table: Table) -> dict[str, Any]:
     """Returns what the scripts filter and sort: results.csv by columns, and each case's words."""
     varying, names, entries = table.conditions.varying_axes, table.columns, table.entries
     cells = {name: [entry.values[name] for entry in entries] for name in names}
-    same = {
-        name: values[0]
-        for name, values in cells.items()
-        if values and all(repr(value) == repr(values[0]) for value in values)
-    }
+    same = {name: values[0] for name, values in cells.items() if len({*map(repr, values)}) == 1}
     wheres = [{axis: entry.parts.get(axis, ABSENT) for axis in varying} for entry in entries]
     places = {tuple(where.values()): where for where in wheres}
     numbers = {key: number for number, key in enumerate(places)}

@@ -70,10 +70,8 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     """Returns a stored experiment with durations and sizes in a config's words."""
     measure = dict(values["measure"])
     measure |= {name: text(measure[name]) for name, text in IN_WORDS.items()}
-    return {
-        **{name: value for name, value in values.items() if name != "adapter_sources"},
-        "measure": measure,
-    }
+    others = {name: value for name, value in values.items() if name != "adapter_sources"}
+    return {**others, "measure": measure}
 
 
 def as_toml(experiment: Experiment) -> str:
@@ -88,26 +86,17 @@ def as_toml(experiment: Experiment) -> str:
         if value not in (None, [], {"folder": None})
     ]
     for name, table in tables.items():
-        lines += [
-            "",
-            f"[{name}]",
-            *(f"{key} = {_toml(value)}" for key, value in table.items() if value is not None),
-        ]
+        known = {key: value for key, value in table.items() if value is not None}
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in known.items())]
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
     """Returns TOML; JSON texts, numbers and booleans are TOML, too."""
     if isinstance(value, dict):
-        return (
-            "{ "
-            + ", ".join(
-                f"{json.dumps(key)} = {_toml(item)}"
-                for key, item in value.items()
-                if item is not None
-            )
-            + " }"
-        )
+        known = {key: item for key, item in value.items() if item is not None}
+        pairs = (f"{json.dumps(key)} = {_toml(item)}" for key, item in known.items())
+        return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=True).replace("\\/", "/")

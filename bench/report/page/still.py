@@ -33,13 +33,8 @@ class Still:
     @property
     def height(self) -> int:
         """Height of a cell in pixels: that of the fullest, and at least five lines."""
-        texts = [
-            len(cell["name"]) + len(cell["texts"])
-            for _, cells in self.lines
-            for cell in cells
-            if cell
-        ]
-        return 10 + 14 * max([5, *texts])
+        drawn = (cell for _, cells in self.lines for cell in cells if cell)
+        return 10 + 14 * max([5, *(len(cell["name"]) + len(cell["texts"]) for cell in drawn)])
 
 
 def stills(table: Table, figure: Figure) -> list[Still]:
@@ -66,13 +61,8 @@ def _still(table: Table, panel: Panel) -> Still:
         for line in lines
     }
     cells = [(heads[line], [places.get((column, line)) for column in columns]) for line in lines]
-    return Still(
-        panel.title,
-        list(map(str, columns)),
-        cells,
-        names["across_title"] or "",
-        names["down_title"] or "",
-    )
+    titles = names["across_title"] or "", names["down_title"] or ""
+    return Still(panel.title, list(map(str, columns)), cells, *titles)
 
 
 def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
@@ -85,9 +75,5 @@ def _ordered(values: set[Any], sort: str | list[Any]) -> list[Any]:
 
 def _cell(point: dict[str, Any], look: dict[str, Any]) -> dict[str, Any]:
     texts = [units.seconds(point["seconds"]), units.size(point["bytes"]), *point["tied"]]
-    return {
-        "name": point["name"],
-        "texts": texts,
-        "colour": look["light"],
-        "ground": 0.07 if point["also"] else 0.28,
-    }
+    ground = 0.07 if point["also"] else 0.28
+    return {"name": point["name"], "texts": texts, "colour": look["light"], "ground": ground}

@@ -73,12 +73,8 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
             same = {reason_of(row) for row in refused}
             why = f"{reasons[status]} ({status}){f': {same.pop()}' if len(same) == 1 else ''}"
             items = [f"{names(row)}: {reason_of(row)}" for row in refused]
-            say(
-                "doubt",
-                f"{counted(len(refused), 'case')} refused {why}.",
-                items,
-                f"{len(refused)} {status}",
-            )
+            text = f"{counted(len(refused), 'case')} refused {why}."
+            say("doubt", text, items, f"{len(refused)} {status}")
     if ranked and not any(row.status in REFUSED for row in rows):
         say("good", "Nothing was refused: no proof failed, and no time is one that cannot be true.")
     flags: dict[str, list[Row]] = defaultdict(list)
@@ -91,28 +87,22 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
         share = f"{len(members)} of {counted(len(ranked), 'ranked row')}"
         kind = "doubt" if len(members) >= len(ranked) / 2 else "note"
         say(kind, f"{word[0].upper()}{word[1:]} ({share}): {meaning}.", map(names, members), word)
-    for why, unclean in grouped(
-        (row for row in ranked if row.unclean), lambda row: row.unclean
-    ).items():
+    disturbed = grouped((row for row in ranked if row.unclean), lambda row: row.unclean)
+    for why, unclean in disturbed.items():
         text = (
             f"{counted(len(unclean), 'ranked row')} with {why}; such a time has no interval and "
             "decides no rank."
         )
         say("doubt", text, map(names, unclean), why.partition(":")[0])
-    if ranked and not flags and not any(row.unclean for row in ranked):
+    if ranked and not flags and not disturbed:
         say("good", "No ranked row is flagged as unstable.")
     for sentence in _blocks(ranked_entries, table.timed, names):
         say(*sentence)
     clocks = sorted({entry.values["device_clock"] or "" for entry in ranked_entries} - {""})
     if clocks:
         words = "; ".join(CLOCKS.get(clock, clock) for clock in clocks)
-        say(
-            "note",
-            (
-                "Times are host wall time until every result is ready. The device clock that "
-                f"explains them: {words}."
-            ),
-        )
+        wall = "Times are host wall time until every result is ready."
+        say("note", f"{wall} The device clock that explains them: {words}.")
     if len(conditions.machines) > 1:
         say("note", f"{len(conditions.machines)} machines: their times are never ranked together.")
     if overhead := _overhead(rows):
@@ -167,40 +157,25 @@ def _blocks(
     rows = [entry.row for entry in ranked]
     counts = sorted({entry.values["blocks"] for entry in ranked})
     if counts == [1]:
-        yield (
-            "doubt",
-            (
-                "One block only: how much one process, or one minute, differs from the next is "
-                "unknown. No rank is decided."
-            ),
-            [],
-            "one block only",
-        )
+        unknown = "how much one process, or one minute, differs from the next is unknown"
+        text = f"One block only: {unknown}. No rank is decided."
+        yield "doubt", text, [], "one block only"
     else:
-        text = (
-            f"{' or '.join(map(str, counts))} blocks for each ranked row, each of fresh processes"
-        )
-        yield "good" if counts[0] >= FEWEST_BLOCKS else "note", f"{text}."
+        blocks = f"{' or '.join(map(str, counts))} blocks"
+        text = f"{blocks} for each ranked row, each of fresh processes."
+        yield "good" if counts[0] >= FEWEST_BLOCKS else "note", text
     apart = [row for row in rows if any(record.live_set is None for record in row.records)]
     if apart:
         text = (
             "timed one after the other, not in turns: minutes between two cases are a part of "
             "their ratio"
         )
-        yield (
-            "doubt" if len(apart) > len(rows) / 2 else "note",
-            f"{counted(len(apart), 'ranked row')} {text}.",
-            [*map(name, apart)],
-            "timed one after the other",
-        )
+        kind = "doubt" if len(apart) > len(rows) / 2 else "note"
+        text = f"{counted(len(apart), 'ranked row')} {text}."
+        yield kind, text, [*map(name, apart)], "timed one after the other"
     else:
-        yield (
-            "good",
-            (
-                "All rows of a group were alive at once and timed in turns: what slows the "
-                "machine for all cancels out."
-            ),
-        )
+        cancels = "what slows the machine for all cancels out"
+        yield "good", f"All rows of a group were alive at once and timed in turns: {cancels}."
     slots = sum(entry.values["slots"] for entry in ranked)
     disturbed = sum(
         round(entry.values["slots"] * entry.values["disturbed_share"]) for entry in ranked
@@ -214,15 +189,9 @@ def _blocks(
         yield "note", f"{text}; they do not count{counting}."
     if undecided := [row for row in rows if row.standing and row.standing.note]:
         notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)
-        yield (
-            "doubt",
-            (
-                f"{counted(len(undecided), 'row')} in groups without a decided rank "
-                f"({'; '.join(notes)})."
-            ),
-            [*map(name, undecided)],
-            "ranks that are not decided",
-        )
+        count = counted(len(undecided), "row")
+        text = f"{count} in groups without a decided rank ({'; '.join(notes)})."
+        yield "doubt", text, [*map(name, undecided)], "ranks that are not decided"
 
 
 def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
@@ -244,8 +213,5 @@ def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
             f"Starting a process that does nothing takes {units.seconds(median(empty))}, counted "
             "nowhere either."
         )
-    return (
-        ("note" if promise_held else "doubt", " ".join(parts), [], "overhead of snnbench itself")
-        if parts
-        else None
-    )
+    kind = "note" if promise_held else "doubt"
+    return (kind, " ".join(parts), [], "overhead of snnbench itself") if parts else None
