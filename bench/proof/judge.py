@@ -16,7 +16,7 @@ from ..core.result import Gradients
 from . import oracle
 from .layers import Value, comparable
 from .limits import Limits, LimitsByNode
-from .noise import NONE, Deviation, Noise, noise_of, scale_of
+from .noise import NONE, Deviation, Noise, decision_noise, noise_of, scale_of
 from .problem import Problem, is_single_layer, places
 from .recurrence import ABRUPT, from_threshold, spec_of
 from .rounding import SHORT, last_bit
@@ -53,9 +53,9 @@ class JudgedCall:
 @dataclass
 class CallVerdict:
     """Findings are reasons to reject, in words; none means the same network. `errors` are the
-    largest of gradients over all nodes, by parameter, and `allowed` their limits where rounding
-    widens them. `wrong_decisions` and their `distance` from a
-    threshold are None without an oracle."""
+    largest of gradients over all nodes, by parameter. `wrong_decisions`, a share, and their
+    `distance` from a threshold are None without an oracle. `allowed` are limits of all these where
+    rounding widens them."""
 
     findings: list[str] = field(default_factory=list)
     wrong_decisions: float | None = 0.0
@@ -228,10 +228,11 @@ def _judge_decisions(
     verdict: CallVerdict, problem: Problem, result: oracle.Run, neuron: str, limit: Limits
 ) -> None:
     """Adds the wrong decisions of a neuron to the verdict, with a finding if they are too many or
-    too far from a threshold. Potentials that a short format cannot tell from the threshold may be
-    decided either way: in few neurons they repeat."""
-    network = problem.network
-    spec = spec_of(network.node(neuron).options["neuron"])
+    too far from a threshold. In short formats what rounding does to this neuron widens both limits.
+    Potentials that the format cannot tell from the threshold may be decided either way: in few
+    neurons they repeat."""
+    network, node = problem.network, problem.network.node(neuron)
+    spec = spec_of(node.options["neuron"])
     wrong = result.spikes[neuron] != result.expected[neuron]
     distance = from_threshold(spec, result.potentials[neuron])
     if problem.precision in SHORT:
@@ -244,15 +245,24 @@ def _judge_decisions(
     verdict.distance = max(verdict.distance or 0.0, worst)
     if share <= limit.decisions and worst <= limit.distance:
         return
-    suffix = (
-        # The node before the neuron may have the fault.
-        f" in {neuron}, behind {network.node(neuron).inputs[0]}," if places(network)[neuron] else ""
-    )
-    far = wrong & (distance > limit.distance) if worst > limit.distance else wrong
+    most_share, most = limit.decisions, np.full_like(distance, limit.distance)
+    if problem.precision in SHORT:
+        turned, moved = decision_noise(problem.parameters, result, node, problem.precision)
+        most_share, most = max(most_share, turned), np.maximum(most, moved)
+    far = wrong & (distance > most)
+    if share <= most_share and not far.any():
+        for key, wider in {"wrong_decisions": most_share, "distance": most[wrong].max()}.items():
+            verdict.allowed[key] = max(verdict.allowed.get(key, 0.0), float(wider))
+        return
+    # The node before the neuron may have the fault.
+    suffix = f" in {neuron}, behind {node.inputs[0]}," if places(network)[neuron] else ""
+    named = far if far.any() else wrong
+    farthest = np.where(named, distance, -1).argmax()
     verdict.findings.append(
         f"{small_share(share)} of the decisions{suffix} are wrong, "
-        f"up to {worst:.1e} from the threshold (allowed {small_share(limit.decisions)}, "
-        f"up to {limit.distance:.1e}), the first at {_decision(result, neuron, far)}"
+        f"up to {distance.flat[farthest]:.1e} from the threshold (allowed "
+        f"{small_share(most_share)}, up to {most.flat[farthest]:.1e}), "
+        f"the first at {_decision(result, neuron, named)}"
     )
 
 

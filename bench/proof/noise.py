@@ -1,5 +1,6 @@
-"""Estimates how far right gradients may be from the oracle's: by runs of the oracle in the
-arithmetic of the case's precision on the framework's spikes, each rounded at random.
+"""Estimates how far right gradients, and in short formats decisions, may be from the oracle's: by
+runs of the oracle in the arithmetic of the case's precision on the framework's spikes, each rounded
+at random.
 
 Unlike a limit from sizes, this sees sums that cancel, steep surrogates and gradients of few
 numbers. Of 15,000 gradients of plain loops in torch, with all resets and surrogates and slopes up
@@ -13,7 +14,7 @@ from math import isfinite, prod
 import numpy as np
 
 from ..core.contract import Parameters
-from ..core.network import INPUT, Network
+from ..core.network import INPUT, Network, Node
 from . import oracle
 from .layers import Value, comparable
 from .rounding import SHORT, random_arithmetic
@@ -32,7 +33,8 @@ Noise = dict[tuple[str, str], Deviation]
 """Largest deviations of right gradients, by node and parameter, and (INPUT, "input")."""
 NONE = Deviation(0.0, 0.0)
 WIDENED = 4
-"""Factor from the root mean square error of the runs to the largest error of a right gradient."""
+"""Factor from the root mean square error of the runs to the largest error of a right gradient or
+potential, and from the share of decisions that they turn to the largest of a right neuron."""
 RUNS_OF_FEW, FEW, RUNS, RUNS_OF_MANY, MANY = 32, 2**13, 8, 3, 2**20
 """Numbers of runs of networks with less than FEW values, less than MANY, and more: errors of many
 values vary less."""
@@ -50,16 +52,38 @@ def noise_of(
     """Returns the noise of gradients on these inputs and spikes, 0 where a run overflows.
     `upstream` gives the gradient of the loss by the output of a run, `expected` are the oracle's
     gradients."""
-    values = sum(prod(shape) for shape in network.shapes.values()) * x.shape[0] * x.shape[1]
+    count = _runs(sum(prod(shape) for shape in network.shapes.values()) * x.shape[0] * x.shape[1])
     arithmetic = random_arithmetic(np.random.default_rng(0), precision)
     right, runs = _by_place(expected), list[dict[tuple[str, str], Deviation]]()
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(RUNS_OF_FEW if values < FEW else RUNS if values < MANY else RUNS_OF_MANY):
+        for _ in range(count):
             run = oracle.forward(network, parameters, x, spikes, arithmetic=arithmetic)
             inexact = _by_place(oracle.backward(network, run, upstream(run)))
             runs.append({place: _deviation(inexact[place], right[place]) for place in right})
         short = precision in SHORT
         return {place: _widened([run[place] for run in runs], short) for place in right}
+
+
+def _runs(values: int) -> int:
+    return RUNS_OF_FEW if values < FEW else RUNS if values < MANY else RUNS_OF_MANY
+
+
+def decision_noise(
+    parameters: Parameters, result: oracle.Run, node: Node, precision: str
+) -> tuple[float, np.ndarray]:
+    """Returns the share of a neuron's decisions that rounding to a short format may turn, and how
+    far it may take each potential (T, B, *features), on the spikes of a run that has just computed
+    the neuron. Both are large where the decay is slow: a potential then sums many roundings."""
+    name, arithmetic = node.name, random_arithmetic(np.random.default_rng(0), precision)
+    v, inputs = result.potentials[name], {each: result.values[each] for each in node.inputs}
+    count, turned, squares = _runs(v.size), 0.0, np.zeros_like(v)
+    for _ in range(count):
+        run = oracle.Run({**inputs}, arithmetic=arithmetic)
+        own = oracle.exact(parameters, node, arithmetic)
+        oracle.compute(run, node, own, result.spikes[name])
+        turned += float((run.expected[name] != result.expected[name]).mean()) / count
+        squares += (run.potentials[name] - v) ** 2 / count
+    return WIDENED * turned, WIDENED * np.sqrt(squares)
 
 
 def _widened(deviations: list[Deviation], short: bool) -> Deviation:

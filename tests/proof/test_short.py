@@ -1,5 +1,6 @@
-"""Gradients in short formats are judged by what rounding to the format does to them: right ones of
-plain loops pass, and those that are too small as a whole do not."""
+"""Gradients and decisions in short formats are judged by what rounding to the format does to them:
+right ones of plain loops pass, gradients that are too small as a whole and decisions beyond rounding
+do not."""
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from snnbench.adapters import registry
 from snnbench.core.case import Case
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof.judge import judge
+from snnbench.proof.noise import decision_noise
+from snnbench.proof.recurrence import from_threshold
 
 PLAIN = {name: registry.load(registry.FRAMEWORKS[name]) for name in ("torch", "jax")}
 AT_REST = NeuronSpec("hard", decay=0.1, surrogate="rectangle", slope=0.5)
@@ -31,10 +34,11 @@ def fault_of(name, case):
         ("torch", "bf16", "lif", 2, AT_REST),
         ("torch", "fp16", "linear-lif", 16, NeuronSpec("soft", decay=0.5, slope=100.0)),
         ("jax", "bf16", "linear-lif", 16, NeuronSpec("soft", slope=25.0)),
+        ("jax", "bf16", "lif", 97, NeuronSpec("soft", decay=0.99)),
     ],
     ids=str,
 )
-def test_right_gradients_pass(name, precision, workload, neurons, spec):
+def test_right_loops_pass(name, precision, workload, neurons, spec):
     bias = workload != "lif"
     sizes = {"workload": workload, "neurons": neurons, "bias": bias, **ODD}
     case = Case(name, neuron=spec, precision=precision, **sizes)
@@ -83,6 +87,30 @@ def test_a_potential_that_a_format_cannot_tell_from_the_threshold_may_fire(
     call.problem.input = np.full((1, 3, 2), potential, np.float32)
     call.spikes["neuron1"] = np.ones((1, 3, 2), np.float32)
     assert call.verdict(gradients=False).passed is passes
+
+
+@pytest.mark.parametrize(("every", "passes"), [(10, True), (1, False)])
+def test_decisions_within_the_rounding_of_a_slow_neuron_are_not_held_against_it(every, passes):
+    """As many as rounding turns, that is; without reset one decision changes no other."""
+    spec, sizes = NeuronSpec("none", decay=1.0), {**ODD, "time_steps": 199}
+    call = Right(Case("any", neuron=spec, neurons=97, precision="bf16", **sizes))
+    (name,), network, spikes = call.spikes, call.problem.network, call.spikes["neuron1"]
+    turned, moved = decision_noise(
+        call.problem.parameters, call.run, network.node(name), call.problem.precision
+    )
+    near = np.flatnonzero(from_threshold(spec, call.run.potentials[name]) < moved)[::every]
+    spikes.flat[near] = 1 - spikes.flat[near]
+    assert (len(near) / spikes.size < turned) is passes
+    assert call.verdict(gradients=False, decisions=0.0).passed is passes
+
+
+@pytest.mark.parametrize("reset", ["soft", "hard", "none"])
+@pytest.mark.parametrize("decay", [0.5, 0.99])
+def test_one_decision_far_beyond_rounding_is_wrong(reset, decay):
+    spec = NeuronSpec(reset, decay=decay)
+    call = Right(Case("any", neuron=spec, neurons=97, precision="bf16", **ODD))
+    call.flip(near=spec.threshold + (0.3 if decay == 0.5 else 2.0))
+    assert "of the decisions are wrong" in call.finding(gradients=False)
 
 
 @pytest.mark.parametrize("reset", ["soft", "hard", "none"])

@@ -120,7 +120,8 @@ def _numbers(
         "wrong_decisions": max(limit.decisions for limit in limits.values()),
         "distance": max(limit.distance for limit in limits.values()),
     }
-    for key, allowed in most.items():
+    for key, limit in most.items():
+        allowed = max(limit, stage.get("allowed", {}).get(key, 0.0))
         if (stage.get(key) or 0.0) > allowed:
             yield Fault(
                 "tolerance",
