@@ -13,10 +13,9 @@ from .spec import APART, CROSS, SECONDS, Spec, calculated, dots, hint, layer, pl
 TEXT = (
     "A large dot is the median of a slot of the phase that ranks, the line its middle half; small "
     "dots are single calls, with outliers on the edge; by block, over the seconds since the "
-    "block's first slot. Disturbed slots are crossed out and do not count. Underneath, the "
-    "device's own clock shows the same slots: a wall time far above it was spent waiting, for "
-    "Python or for a core that another process had. The last panel is the device's clock rate, if "
-    "the system reports it."
+    "block's first slot. Disturbed slots are crossed out and do not count. Underneath, a "
+    "GPU's own clock shows the same slots: a wall time far above it was spent waiting for Python. "
+    "The last panel is the device's clock rate, if the system reports it."
 )
 MOST_CALLS = 20_000
 """Calls in the whole report; of more, every k-th is drawn, and a note says so."""
@@ -42,18 +41,13 @@ def slots(table: Table) -> Figure:
 
 
 def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
-    """Returns the known panels of wall clock, device clock and device frequency."""
+    """Returns the known panels of wall clock, a GPU's clock and device frequency."""
     where = entry.parts | {"phase": entry.row.ranked}
     title = table.title(where, entry.variant)
-    device = (
-        "CPU time of the process"
-        if entry.values["device_clock"] == "process"
-        else "time on the device"
-    )
     thinned = [f"Of the calls that a record keeps, every {every}th is shown."] if every > 1 else []
     kinds = [
         ("wall time", _wall(entry, every), TIMES, thinned),
-        (device, _device(entry), TIMES, _meanwhile(entry)),
+        ("time on the device", _device(entry), TIMES, _meanwhile(entry)),
         ("clock of the device", _frequency(entry), FREQUENCY, []),
     ]
     panels = []
@@ -93,6 +87,9 @@ def _wall(entry: Entry, every: int) -> list[dict[str, Any]]:
 
 
 def _device(entry: Entry) -> list[dict[str, Any]]:
+    """Returns the times of slots by a GPU's clock; on a CPU none, where it is CPU time."""
+    if entry.values["device_clock"] == "process":
+        return []
     return [
         {
             "block": record.block + 1,

@@ -353,8 +353,14 @@ def test_ratios_to_a_chosen_baseline_have_intervals_in_every_phase():
 
 
 def test_slots_are_drawn_with_their_calls_and_what_disturbed_them():
+    """On a CPU without what would be a device's clock there, the CPU time of the process."""
     table = table_of(disturbed(blocks("torch", passes=4), every=4))
-    wall, device, _clock = figure(table, "slots").panels
+    assert [panel.names["clock"] for panel in figure(table, "slots").panels] == [
+        "wall time",
+        "clock of the device",
+    ]
+    table = table_of(disturbed(blocks("torch", passes=4, device="cuda"), every=4))
+    wall, device, *_clock = figure(table, "slots").panels
     slots = [point for point in wall.points if "value" in point]
     assert len(slots) == 12 and len(wall.points) == 12 + 12 * 8 and len(device.points) == 12
     assert [point.get("disturbed") for point in slots] == ["preempted", None, None, None] * 3

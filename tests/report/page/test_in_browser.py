@@ -219,7 +219,7 @@ def test_phase_baseline_and_case(visit, examples):
     case.select_option(index=5)
     assert (
         all(title.startswith(options[5]) for title in seen.titles("slots"))
-        and len(seen.titles("slots")) == 3
+        and len(seen.titles("slots")) == 2
     )
     assert "case=" in seen.page.url and seen.heard == []
 
