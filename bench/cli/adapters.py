@@ -13,6 +13,7 @@ from ..core.variant import parse_variants
 from ..environments.inventory import take_inventory
 from ..environments.versions import versions_among
 from ..experiment.grid import others
+from ..records.rows import grouped
 from ..runner import variants
 from ..runner.planning import adapter_files
 from .console import output, print_json
@@ -31,8 +32,8 @@ def adapters(
     as_json: Json = False,
 ) -> None:
     """List the adapters in one line each: version, how many constructions and modes, or why it is
-    not here. For those that are named, list every variant: the neurons it is ready for, or what it
-    lacks."""
+    not here. For those that are named, list the variants that are ready with their neurons, and
+    each reason why others are not; --json lists every variant."""
     versions = versions_among(parse_variants(names or ()))
     inventory = take_inventory(adapter_files(adapter), variants.inquiry(), versions=versions)
     for name in names or ():
@@ -72,7 +73,7 @@ def adapters(
             absent = info.lacking or info.error or (None not in lacks and next(iter(lacks), None))
             state = f"[dim]{escape(' '.join(absent.split()))}[/]" if absent else counts
             line(f"[bold]{escape(f'{info.name:<{width}}')}[/]  {info.version or '–':<12} {state}")
-        line("snnbench adapters NAME lists every variant of an adapter.")
+        line("snnbench adapters NAME lists the variants of an adapter.")
         return
     for info in shown:
         mine = [variant for variant in listed if variant.adapter == info.name]
@@ -83,29 +84,39 @@ def adapters(
         if info.loads_data:
             strategies = ", ".join(f"{info.name}:{each}" for each in info.constructions)
             line(f"  strategies of the workload data: {strategies}")
-        width = max((len(variant.name) for variant in mine), default=0)
-        for variant in mine:
-            if variant.lacks is None:
-                state = f"[green]ready[/] {escape(', '.join(variant.neurons))}"
-            else:
-                state = f"[dim]{escape(variant.lacks)}[/]"
-            line(f"  {variant.name:<{width}}  {state}")
-        for neurons, reason in _refusals(mine):
+        able = [variant for variant in mine if variant.lacks is None]
+        width = max((len(variant.name) for variant in able), default=0)
+        for variant in able:
+            neurons = escape(", ".join(variant.neurons))
+            line(f"  {variant.name:<{width}}  [green]ready[/] {neurons}")
+        for neurons, reason in _refusals(able):
             line(f"  [dim]no {escape(neurons)}: {escape(reason)}[/]")
+        for named, reason in _lacking(mine):
+            line(f"  [dim]{escape(named)}: {escape(reason)}[/]")
         line("")
-    able = sum(variant.lacks is None for variant in listed)
+    count = sum(variant.lacks is None for variant in listed)
     if listed:
         line(
-            f"{len(listed)} variants, {able} of them ready. A variant is a construction and a mode."
+            f"{len(listed)} variants, {count} of them ready. A variant is a construction and a "
+            "mode; --json lists all."
         )
 
 
-def _refusals(mine: list[variants.SurveyedVariant]) -> list[tuple[str, str]]:
+def _refusals(able: list[variants.SurveyedVariant]) -> list[tuple[str, str]]:
     """Returns (neurons, reason) for each reason for which ready variants refuse named neurons."""
     by_reason: dict[str, dict[str, None]] = {}
-    for variant in mine:
-        if variant.lacks is None:
-            for name in NEURONS:
-                if reason := variant.refusals[name]:
-                    by_reason.setdefault(reason, {})[name] = None
+    for variant in able:
+        for name in NEURONS:
+            if reason := variant.refusals[name]:
+                by_reason.setdefault(reason, {})[name] = None
     return [(", ".join(names), reason) for reason, names in by_reason.items()]
+
+
+def _lacking(mine: list[variants.SurveyedVariant]) -> list[tuple[str, str]]:
+    """Returns (variants, reason) for each reason for which variants refuse every neuron; the first
+    of them is named, the others are counted."""
+    lacking = grouped((variant for variant in mine if variant.lacks), lambda one: str(one.lacks))
+    return [
+        (same[0].name + f" and {len(same) - 1} more" * (len(same) > 1), reason)
+        for reason, same in lacking.items()
+    ]
