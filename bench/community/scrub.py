@@ -109,18 +109,11 @@ def placeless(text: str) -> str:
 def private_words() -> tuple[str, ...]:
     """Returns the private names here: the account, its home folder, the host."""
     named = [os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME")]
-    named += [
-        Path(os.environ.get("HOME", "/")).name,
-        platform.node(),
-        platform.node().partition(".")[0],
-    ]
-    return tuple(
-        dict.fromkeys(
-            word
-            for word in named
-            if len(word) > 2 and word.lower() not in (*IMPERSONAL.split(), "localhost")
-        )
-    )
+    host, home = platform.node(), Path(os.environ.get("HOME", "/")).name
+    named += [home, host, host.partition(".")[0]]
+    common = (*IMPERSONAL.split(), "localhost")
+    words = (word for word in named if len(word) > 2 and word.lower() not in common)
+    return tuple(dict.fromkeys(words))
 
 
 def scrubbed(record: Record, clean: Callable[[str], str] = harmless) -> dict[str, Any]:
@@ -152,14 +145,8 @@ def leaks(record: Record) -> list[str]:
     adapter, case = record.adapter, record.typed_case
     if is_own(adapter["reference"]):
         return []
-    names = [
-        adapter["name"],
-        adapter["reference"],
-        case.framework,
-        case.construction,
-        case.mode,
-        *adapter.get("closure", {}),
-    ]
+    names = [adapter["name"], adapter["reference"], *adapter.get("closure", {})]
+    names[2:2] = [case.framework, case.construction, case.mode]
     return list(dict.fromkeys(_words(*private_words()).findall("\n".join(names))))
 
 
@@ -184,9 +171,7 @@ def _texts(value: Any, free: bool, clean: Callable[[str], str]) -> Any:
 
 @cache
 def _words(*words: str) -> re.Pattern[str]:
+    if not words:
+        return re.compile(r"(?!)")
     longest = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
-    return (
-        re.compile(rf"(?<![^\W_])(?:{longest})(?![^\W_])", re.IGNORECASE)
-        if words
-        else re.compile(r"(?!)")
-    )
+    return re.compile(rf"(?<![^\W_])(?:{longest})(?![^\W_])", re.IGNORECASE)

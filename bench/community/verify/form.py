@@ -76,52 +76,38 @@ def read_bundle(text: str) -> tuple[Bundle, list[Fault]]:
     try:
         header: dict[str, Any] = understood(HEADER, parsed(header_line.encode()))
     except ValueError as error:
-        raise NoBundle(
-            f"its first line is not that of a bundle of format {FORMAT}: {error}"
-        ) from None
+        fault = f"is not that of a bundle of format {FORMAT}: {error}"
+        raise NoBundle(f"its first line {fault}") from None
     bundle, faults = Bundle(header), list[Fault]()
+
+    def add(kind: str, text: str, where: str = "") -> None:
+        faults.append(Fault(kind, where, text))
+
     if len(text) > MOST_BYTES:
-        faults.append(
-            Fault(
-                "size",
-                "",
-                f"{len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} MB are allowed",
-            )
-        )
+        size = f"{len(text) / 1e6:.1f} MB"
+        add("size", f"{size}, and at most {MOST_BYTES / 1e6:g} MB are allowed")
     if hash_of(header, body) != header["sha256"]:
-        faults.append(
-            Fault(
-                "content",
-                "",
-                (
-                    "it is not what was bundled: the hash of its lines is not the one in the "
-                    "first line"
-                ),
-            )
-        )
+        hashes = "the hash of its lines is not the one in the first line"
+        add("content", f"it is not what was bundled: {hashes}")
     shared = SharedValues()
     for number, written in enumerate(body.splitlines(), start=2):
         try:
             faults += _take(bundle, shared, number, written)
         except TooLarge as error:
-            faults.append(Fault("size", f"line {number}", str(error)))
+            add("size", str(error), f"line {number}")
             break
         except ValueError as error:
-            faults.append(Fault("form", f"line {number}", str(error)))
+            add("form", str(error), f"line {number}")
     if len(bundle.records) > MOST_RECORDS:
-        faults.append(
-            Fault(
-                "size", "", f"{len(bundle.records)} records, and at most {MOST_RECORDS} are allowed"
-            )
-        )
+        add("size", f"{len(bundle.records)} records, and at most {MOST_RECORDS} are allowed")
     if line(header) != header_line + "\n" or (body and not body.endswith("\n")):
-        faults.append(Fault("form", "line 1", "is not spelled as snnbench spells it"))
+        add("form", "is not spelled as snnbench spells it", "line 1")
     return bundle, [*faults, *_counts(bundle), *_order(bundle.records)]
 
 
 def _take(bundle: Bundle, shared: SharedValues, number: int, written: str) -> Iterator[Fault]:
     """Puts the content of a line into `bundle`. Raises ValueError for a line without a meaning."""
-    value = parsed(written.encode())
+    value, where = parsed(written.encode()), f"line {number}"
     if not isinstance(value, dict):
         raise ValueError("is no object, in braces")
     try:
@@ -129,38 +115,31 @@ def _take(bundle: Bundle, shared: SharedValues, number: int, written: str) -> It
     except ValueError:
         raise ValueError("it has a number beyond 1.8e308, the largest one") from None
     if spelled != written + "\n":
-        yield Fault(
-            "form",
-            f"line {number}",
-            "is not spelled as snnbench spells it: keys in order, once each, and no spaces",
-        )
+        right = "keys in order, once each, and no spaces"
+        yield Fault("form", where, f"is not spelled as snnbench spells it: {right}")
     if value.keys() == {"experiment", "planned"}:
         bundle.experiment, bundle.planned = value["experiment"], understood(PLAN, value["planned"])
         if not isinstance(bundle.experiment, dict) or not bundle.experiment.keys() <= {*EXPERIMENT}:
-            yield Fault(
-                "private", f"line {number}", f"experiment has more than {', '.join(EXPERIMENT)}"
-            )
-    elif (
-        value.keys() == {"shared"}
-        and isinstance(value["shared"], dict)
-        and value["shared"].keys() == {*SHARED}
-    ):
+            yield Fault("private", where, f"experiment has more than {', '.join(EXPERIMENT)}")
+    elif value.keys() == {"shared"} and _is_shared(value["shared"]):
         shared.replace(value["shared"])
     elif value.keys() == {"result"}:
         bundle.results.append(understood(CLAIMED, value["result"]))
     elif value.keys() == {"record"} and isinstance(value["record"], dict):
-        yield from _take_record(bundle, shared, number, value["record"])
+        yield from _take_record(bundle, shared, where, value["record"])
     else:
-        raise ValueError(
-            "holds neither a plan, nor what is shared, nor a result, nor a record, but "
-            f"{shown(sorted(value))}"
-        )
+        parts = "neither a plan, nor what is shared, nor a result, nor a record"
+        raise ValueError(f"holds {parts}, but {shown(sorted(value))}")
+
+
+def _is_shared(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {*SHARED}
 
 
 def _take_record(
-    bundle: Bundle, shared: SharedValues, number: int, written: dict[str, Any]
+    bundle: Bundle, shared: SharedValues, where: str, written: dict[str, Any]
 ) -> Iterator[Fault]:
-    values, where = shared.whole(written), f"line {number}"
+    values = shared.whole(written)
     for name in SHARED:
         key, value = written[name], values[name]
         if (digest := hashlib.sha256(line(value).encode()).hexdigest()[:12]) != key:
@@ -174,61 +153,35 @@ def _take_record(
         return
     bundle.records.append(record)
     if record_values(record) != values:
-        yield Fault(
-            "form",
-            where,
-            (
-                f"{_first_difference(values, record_values(record))} is not spelled as snnbench "
-                "spells it"
-            ),
-        )
+        field = _first_difference(values, record_values(record))
+        yield Fault("form", where, f"{field} is not spelled as snnbench spells it")
     elif (public := scrubbed(record, placeless)) != values:
-        yield Fault(
-            "private",
-            where,
-            f"{_first_difference(values, public)} says more than may leave a machine",
-        )
+        field = _first_difference(values, public)
+        yield Fault("private", where, f"{field} says more than may leave a machine")
 
 
 def _first_difference(stated: Any, right: Any) -> str:
     """Returns the path of the first field in which two records differ."""
+    parts: list[tuple[Any, Any, Any]] = []
     if isinstance(stated, dict) and isinstance(right, dict):
-        for key in {**stated, **right}:
-            if stated.get(key) != right.get(key):
-                return (
-                    f"{key}.{rest}"
-                    if (rest := _first_difference(stated.get(key), right.get(key)))
-                    else str(key)
-                )
-    if isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
-        index = next(
-            index
-            for index, pair in enumerate(zip(stated, right, strict=True))
-            if pair[0] != pair[1]
-        )
-        return (
-            f"{index}.{rest}"
-            if (rest := _first_difference(stated[index], right[index]))
-            else str(index)
-        )
+        parts = [(key, stated.get(key), right.get(key)) for key in {**stated, **right}]
+    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
+        parts = [*zip(range(len(right)), stated, right, strict=True)]
+    for name, one, other in parts:
+        if one != other:
+            rest = _first_difference(one, other)
+            return f"{name}.{rest}" if rest else str(name)
     return ""
 
 
 def _counts(bundle: Bundle) -> Iterator[Fault]:
     header, records = bundle.header, bundle.records
     statuses = dict(Counter(record.status for record in records))
-    kinds = sorted(
-        {
-            machine_kind(machine)
-            for machine in {machine_of(one): one.machine for one in records}.values()
-        }
-    )
-    for name, stated, right in (
-        ("records", header["records"], len(records)),
-        ("statuses", header["statuses"], statuses),
-        ("machines", header["machines"], kinds),
-    ):
-        if stated != right:
+    machines = {machine_of(record): record.machine for record in records}.values()
+    kinds = sorted({machine_kind(machine) for machine in machines})
+    counted = {"records": len(records), "statuses": statuses, "machines": kinds}
+    for name, right in counted.items():
+        if (stated := header[name]) != right:
             text = f"the first line says {name} {shown(stated)}, and there are {shown(right)}"
             yield Fault("counts", "", text, MACHINES if name == "machines" else "")
     if header["licence"] != LICENCE:

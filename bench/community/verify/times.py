@@ -26,11 +26,9 @@ higher."""
 def least_seconds(slot: Slot) -> float:
     """Returns a lower bound of a slot's calls: their sum, or one from median and quartile if not
     all are kept."""
-    return (
-        sum(slot.samples)
-        if slot.calls <= MOST_SAMPLES
-        else slot.calls * (slot.wall / 2 + slot.low / 4)
-    )
+    if slot.calls <= MOST_SAMPLES:
+        return sum(slot.samples)
+    return slot.calls * (slot.wall / 2 + slot.low / 4)
 
 
 def times(record: Record, where: str, now: datetime) -> Iterator[Fault]:
