@@ -25,6 +25,8 @@ VERBS = {
     "Runs and writes nothing.",
     "check": "Prove that frameworks compute the same network as the float64 oracle, without timing "
     "anything.",
+    "examine": "Say which equation each neuron of your own torch model computes, and what is wrong "
+    "with the model.",
     "report": "Print the tables of one or more result folders; as a table, write results.csv and "
     "report.html anew.",
     "compare": "Compare statuses, proofs, memory and the times of all phases, case by case.",

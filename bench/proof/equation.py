@@ -96,7 +96,7 @@ class Equation:
         if self.differs != NO_GRADIENT:
             parts.append(f"surrogate {times}{spec.surrogate}{slope}")
         if self.gain != 1:
-            parts.append(f"currents times {self.gain:g}")
+            parts.append(f"currents times {self.gain:.5g}")
         if self.late:
             parts.append(f"spikes {self.late} step{'s' * (self.late > 1)} late")
         return ", ".join(parts)
@@ -262,7 +262,7 @@ def _fitted_decays(steps: np.ndarray, seen: np.ndarray, count: int) -> list[floa
     """Returns one or two decays that give the potentials `seen`, by Gauss-Newton; None if none
     do."""
     first = float(np.clip(seen[0], 0.05, 1.0))
-    decays = np.array([first] if count == 1 else [0.9, 0.5 if first > 1.3 else 0.3])
+    decays = np.array([first] if count == 1 else [0.9, 0.3])
     for _ in range(50):
         here = _response(steps, decays)
         slopes = [(_response(steps, decays + 1e-6 * unit) - here) / 1e-6 for unit in np.eye(count)]

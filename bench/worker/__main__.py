@@ -194,6 +194,12 @@ def network(job: Job, emit: Emit) -> None:
         Path(job["made"]).write_text(json.dumps(made))
 
 
+def examine(job: Job, emit: Emit) -> None:
+    from .examine import examine
+
+    examine(job, emit)
+
+
 def null(job: Job, emit: Emit) -> None:
     """Imports what a measuring worker imports: its duration is the harness's own cost."""
     importlib.import_module("snnbench.worker.network_case")
@@ -203,7 +209,7 @@ VERBS = {
     f.__name__: f
     for f in (
         *(run, prove, profile, judge, free, recordings, canary, describe, ceilings, kernels),
-        *(network, null),
+        *(network, examine, null),
     )
 }
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from support.command_line import COMMAND, TINY, axes
-from support.paths import FAULTY, ROOT
+from support.paths import FAULTS, FAULTY, ROOT
 from support.slow import without
 
 from snnbench.cli.app import VERBS
@@ -28,6 +28,11 @@ SHOWN = {
         ],
         0,
         "same network",
+    ),
+    "examine": (
+        ["examine", f"{FAULTS / 'models' / 'hostile.py'}:Base", "--input", "7,3,11"],
+        3,
+        "forward",
     ),
     "profile": (
         [
@@ -76,7 +81,9 @@ def test_run(measured):
     assert "numpy" in measured.stdout and "block 1: ok" in measured.stderr
 
 
-@pytest.mark.parametrize("verb", without({"profile", "adapters", "check", "doctor"}, SHOWN))
+@pytest.mark.parametrize(
+    "verb", without({"examine", "profile", "adapters", "check", "doctor"}, SHOWN)
+)
 def test_a_verb(snnbench_module, measured, verb):
     arguments, exit_code, words = SHOWN[verb]
     ended = snnbench_module.installed(*arguments)

@@ -27,6 +27,7 @@ VERBS = [
     "run",
     "plan",
     "check",
+    "examine",
     "profile",
     "adapters",
     "doctor",

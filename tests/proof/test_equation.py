@@ -49,13 +49,14 @@ def test_every_reset_is_named_and_proved(reset, detach):
     assert equation.spec == right
 
 
-@pytest.mark.parametrize("surrogate", [each for each in SURROGATES if each != "rectangle"])
-def test_every_smooth_surrogate_is_named_with_slope_and_height(surrogate):
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_every_surrogate_is_named_with_slope_and_height(surrogate):
     slope = 1.0 if surrogate == "straight-through" else 2.5
+    height = 1.0 if surrogate == "rectangle" else 0.5  # its height gives its slope
     right = spec(surrogate=surrogate, slope=slope, detach_reset=True)
-    equation = equation_of(Neuron(right, height=0.5), 1.0)
+    equation = equation_of(Neuron(right, height=height), 1.0)
     assert equation.verdict == "proved", equation
-    assert (equation.spec, equation.height) == (right, 0.5)
+    assert (equation.spec, equation.height) == (right, height)
 
 
 @pytest.mark.parametrize(

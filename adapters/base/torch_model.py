@@ -1,0 +1,405 @@
+"""A user's torch module behind arrays: what its modules hand out in a call, each neuron alone, and
+gradients by parameter.
+
+Calls begin from the state that the module had when it was loaded: `restore` puts back every
+attribute and buffer that is no parameter, whatever framework keeps its state there.
+"""
+
+import copy
+import importlib.util
+import itertools
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+AXES = {
+    "tbf": "(T, B, features)",
+    "btf": "(B, T, features)",
+    "bf": "(B, features), one step a call",
+}
+FRAMEWORKS = {
+    "snntorch._neurons": "snnTorch",
+    "norse.torch.module": "Norse",
+    "sinabs.layers": "Sinabs",
+    "spikingjelly.activation_based.neuron": "SpikingJelly",
+    "rockpool.nn.modules.torch": "Rockpool",
+    "snnbench.kernels": "snnbench",
+}
+"""Frameworks by the modules that hold their neurons."""
+RESETS = {
+    "snnTorch": "snntorch.utils.reset(net)",
+    "SpikingJelly": "functional.reset_net(net)",
+    "Sinabs": "sinabs.reset_states(net)",
+    "Rockpool": "net.reset_state()",
+}
+"""The call with which a framework's users reset a network whose neurons keep their state."""
+THRESHOLDS = ("threshold", "v_threshold", "v_th", "spike_threshold", "thresh", "vth")
+"""Names under which neurons hold their threshold."""
+MOST_SPIKES = 1 << 16
+RUNNING = {"_parameters", "_modules", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks"}
+RUNNING |= {"_forward_hooks_with_kwargs", "_forward_hooks_always_called", "training"}
+"""Attributes of a module that are no state of a call."""
+
+
+class NoModel(Exception):
+    """The file has no model; the text says why, without the file's name."""
+
+
+def load(file: str, name: str) -> nn.Module:
+    """Returns the module that a file has under `name`, or that its function or class `name`
+    returns. Raises NoModel."""
+    sys.path.append(str(Path(file).parent))  # last: its files must not hide a framework
+    spec = importlib.util.spec_from_file_location("examined_model", file)
+    if spec is None or spec.loader is None:
+        raise NoModel("is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["examined_model"] = module
+    spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        made = [key for key, value in vars(module).items() if isinstance(value, nn.Module)]
+        hint = f"; it has {', '.join(made)}" if made else ""
+        raise NoModel(f"has no {name!r}{hint}")
+    model = getattr(module, name)
+    if not isinstance(model, nn.Module) and callable(model):
+        model = model()
+    if not isinstance(model, nn.Module):
+        raise NoModel(f"gives {type(model).__name__} as {name}, not a torch.nn.Module")
+    return model
+
+
+def line_of(error: BaseException, file: str) -> str:
+    """Returns ` (line N)`, the last line of `file` that an error came through, or nothing."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename == file:
+            return f" (line {frame.lineno})"
+    return ""
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """Returns the tensors in nested tuples, lists, dicts and dataclasses, in their order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    elif hasattr(value, "__dataclass_fields__"):
+        value = list(vars(value).values())
+    return (
+        [one for part in value for one in tensors(part)] if isinstance(value, list | tuple) else []
+    )
+
+
+def detached(value: Any) -> Any:
+    """Returns the same structure with copies of its tensors."""
+    if isinstance(value, nn.Parameter):
+        return value
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(detached, value))
+    if isinstance(value, list | tuple):
+        return type(value)(map(detached, value))
+    return {key: detached(one) for key, one in value.items()} if type(value) is dict else value
+
+
+def is_count(values: Tensor) -> bool:
+    """Tells if values can be spikes: whole numbers from 0 on, not too many."""
+    v = values.detach()
+    if v.numel() == 0 or v.is_complex():
+        return False
+    v = v.float()
+    return bool((v == v.round()).all() and v.min() >= 0 and v.max() <= MOST_SPIKES)
+
+
+@dataclass
+class Seen:
+    """One module in one forward. `spikes`: its first output by call, None once one was no count;
+    `first`: arguments of the first call; `passed_on`: positions of arguments that were outputs of
+    the call before, with their positions there."""
+
+    name: str
+    module: nn.Module
+    calls: int = 0
+    first: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+    spikes: list[Tensor] | None = field(default_factory=list)
+    counts_in: bool = True
+    same_shape: bool = True
+    passed_on: dict[int | str, int] = field(default_factory=dict)
+    types: tuple[str, str] = ("", "")
+    last: Any = None
+    layout: str = ""
+
+    @property
+    def framework(self) -> str | None:
+        kind = type(self.module).__module__
+        return next((name for path, name in FRAMEWORKS.items() if kind.startswith(path)), None)
+
+    @property
+    def kind(self) -> str:
+        """`snnTorch's Leaky`, or the class's name."""
+        owner = f"{self.framework}'s " if self.framework else ""
+        return owner + type(self.module).__name__
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold that the module holds under one of the usual names; None if there is no
+        such number."""
+        for module in self.module.modules():
+            for holder, name in itertools.product((module, getattr(module, "p", None)), THRESHOLDS):
+                value = getattr(holder, name, None)
+                if isinstance(value, Tensor) and value.numel():
+                    value = float(value.detach().float().median())
+                if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+                    return float(value)
+        return None
+
+    @property
+    def learned(self) -> list[str]:
+        return [name for name, one in self.module.named_parameters() if one.requires_grad]
+
+    @property
+    def resets(self) -> str | None:
+        """The call that resets it, in words; None if it has none."""
+        if self.framework in RESETS:
+            return RESETS[self.framework]
+        names = ("reset", "reset_state", "reset_states", "reset_mem", "reset_hidden")
+        found = next((name for name in names if callable(getattr(self.module, name, None))), None)
+        return f"{self.name}.{found}()" if found else None
+
+
+class TorchModel:
+    """A module, called on arrays (T, B, *features) in the layout `axes`."""
+
+    def __init__(self, module: nn.Module, axes: str):
+        self.module, self.axes = module, axes
+        floats = (p.dtype for p in module.parameters() if p.is_floating_point())
+        self.dtype = next(floats, torch.float32)
+        self._saved = {name: _state(one) for name, one in module.named_modules()}
+
+    def restore(self, but: str | None = None) -> None:
+        """Puts all state back that is no parameter, except that of the module `but`; gradients are
+        dropped and random numbers seeded."""
+        torch.manual_seed(1)
+        for name, one in self.module.named_modules():
+            if name != but:
+                _put_back(one, self._saved[name])
+        for parameter in self.module.parameters():
+            parameter.grad = None
+
+    def changed(self) -> list[str]:
+        """Returns the names of modules whose tensors are others than at the start."""
+        return [
+            name
+            for name, one in self.module.named_modules()
+            if any(
+                not _equal(self._saved[name].get(key), value) for key, value in _state(one).items()
+            )
+        ]
+
+    def held(self) -> dict[str, int]:
+        """Returns the bytes of tensors that modules hold beside parameters, by attribute."""
+        return {
+            f"{name}.{key}".lstrip("."): sum(one.nbytes for one in tensors(value))
+            for name, module in self.module.named_modules()
+            for key, value in vars(module).items()
+            if key not in RUNNING
+        }
+
+    def put(self, x: np.ndarray) -> Tensor:
+        return torch.tensor(x, dtype=self.dtype)
+
+    def __call__(self, x: Tensor) -> list[Tensor]:
+        """Returns the tensors of the output for x (T, B, *features); of a model that takes a step
+        a call, stacked over time."""
+        if self.axes == "bf":
+            steps = [tensors(self.module(step)) for step in x.unbind(0)]
+            return [torch.stack(parts) for parts in zip(*steps, strict=True)]
+        return tensors(self.module(x.transpose(0, 1) if self.axes == "btf" else x))
+
+    @contextmanager
+    def watched(self, steps: int, batch: int) -> Iterator[dict[str, Seen]]:
+        """Yields, by name, what the modules do while the context lasts."""
+        seen: dict[str, Seen] = {}
+        handles = [
+            one.register_forward_hook(_watching(seen, name), with_kwargs=True)
+            for name, one in self.module.named_modules()
+            if name
+        ]
+        try:
+            yield seen
+        finally:
+            for handle in handles:
+                handle.remove()
+        for one in seen.values():
+            one.layout = _layout(one, steps, batch)
+
+    def drive(
+        self, seen: Seen, currents: np.ndarray, upstream: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Returns the spikes of one module alone, from rest, for currents (T, B, *features), and
+        the gradient of Σ spikes·upstream by them: None if it has none."""
+        self.restore()
+        seen.module.train()
+        x = torch.from_numpy(np.ascontiguousarray(currents, np.float32)).requires_grad_()
+        with torch.set_grad_enabled(upstream is not None):
+            spikes = self._driven(seen, x)
+        result = spikes.detach().float().numpy()
+        if upstream is None or not spikes.requires_grad:
+            return result, None
+        (spikes * torch.from_numpy(upstream.astype(np.float32))).sum().backward()
+        return result, None if x.grad is None else x.grad.numpy()
+
+    def _driven(self, seen: Seen, x: Tensor) -> Tensor:
+        args, kwargs = copy.deepcopy(seen.first)
+        if seen.layout == "step":
+            spikes = []
+            for step in x.unbind(0):
+                output = seen.module(step, *args[1:], **kwargs)
+                parts = output if isinstance(output, tuple) else (output,)
+                spikes.append(tensors(output)[0])
+                rest = list(args)
+                for place, source in seen.passed_on.items():
+                    if isinstance(place, int):
+                        rest[place] = parts[source]
+                    else:
+                        kwargs[place] = parts[source]
+                args = tuple(rest)
+            return torch.stack(spikes)
+        if seen.layout == "tb":
+            return tensors(seen.module(x, *args[1:], **kwargs))[0]
+        batch_first = x.transpose(0, 1)
+        if seen.layout == "bt":
+            return tensors(seen.module(batch_first, *args[1:], **kwargs))[0].transpose(0, 1)
+        rows = tensors(seen.module(batch_first.flatten(0, 1), *args[1:], **kwargs))[0]
+        return rows.unflatten(0, batch_first.shape[:2]).transpose(0, 1)
+
+
+def currents_shape(seen: Seen) -> tuple[int, ...]:
+    """Returns (B, *features) of a neuron's currents."""
+    shape = tuple(tensors(seen.first[0])[0].shape)
+    if seen.layout == "tb":
+        return shape[1:]
+    return (shape[0], *shape[2:]) if seen.layout == "bt" else shape
+
+
+def over_time(seen: Seen, steps: int, batch: int) -> np.ndarray:
+    """Returns the spikes (T, B, N) of a neuron in the watched forward."""
+    assert seen.spikes
+    if seen.layout == "step":
+        whole = torch.stack(seen.spikes)
+    elif seen.layout == "tb":
+        whole = seen.spikes[0]
+    elif seen.layout == "bt":
+        whole = seen.spikes[0].transpose(0, 1)
+    else:
+        whole = seen.spikes[0].unflatten(0, (batch, steps)).transpose(0, 1)
+    if whole.shape[:2] == (batch, steps) != (steps, batch):  # its batch is scanned as time
+        whole = whole.transpose(0, 1)
+    return np.asarray(whole.float().reshape(*whole.shape[:2], -1))
+
+
+def neurons_of(model: TorchModel, seen: dict[str, Seen]) -> list[Seen]:
+    """Returns the spiking modules of a forward: those that turn values into counts of the same
+    shape, outermost first, without layers that have weights."""
+    found: list[Seen] = []
+    for name in (name for name, _ in model.module.named_modules()):
+        one = seen.get(name)
+        if one is None or any(name.startswith(f"{outer.name}.") for outer in found):
+            continue
+        container = isinstance(one.module, nn.Sequential)
+        spiking = one.spikes is not None and one.same_shape and one.layout and not container
+        if spiking and (one.framework or not one.counts_in) and not _has_layers(one):
+            found.append(one)
+    return found
+
+
+def _has_layers(seen: Seen) -> bool:
+    """Tells if torch's own layers with parameters are inside; a framework's neuron may have one
+    for its recurrence."""
+    if seen.framework == "snnTorch":
+        return False
+    return any(
+        one._parameters
+        and any(
+            base is not nn.Module and base.__module__.startswith("torch.nn")
+            for base in type(one).__mro__
+        )
+        for one in seen.module.modules()
+    )
+
+
+def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
+    def hook(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        one = seen.setdefault(name, Seen(name, module))
+        given, handed_out = tensors((args, kwargs)), tensors(output)
+        if not given or not handed_out:
+            one.spikes = None
+            return
+        if one.calls == 0:
+            one.first = detached(args), detached(kwargs)
+            one.types = str(given[0].dtype)[6:], str(handed_out[0].dtype)[6:]
+        elif one.calls == 1:
+            before = one.last if isinstance(one.last, tuple) else (one.last,)
+            places = {**dict(enumerate(args)), **kwargs}
+            one.passed_on = {
+                place: source
+                for place, value in places.items()
+                for source, earlier in enumerate(before)
+                if value is earlier and value is not None
+            }
+        one.calls, one.last = one.calls + 1, output
+        one.counts_in = one.counts_in and is_count(given[0])
+        one.same_shape = one.same_shape and given[0].shape == handed_out[0].shape
+        if one.spikes is not None:
+            one.spikes = (
+                [*one.spikes, handed_out[0].detach().clone()] if is_count(handed_out[0]) else None
+            )
+
+    return hook
+
+
+def _layout(seen: Seen, steps: int, batch: int) -> str:
+    """Returns where time and batch are in a module's input: `tb`, `bt`, `rows` of both, or a
+    `step` a call; nothing if its calls fit none."""
+    given = tensors(seen.first[0])
+    shape = tuple(given[0].shape) if given else ()
+    if seen.calls == 1 and len(shape) > 1 and shape[:2] in ((steps, batch), (batch, steps)):
+        return "tb" if shape[:2] == (steps, batch) else "bt"
+    if seen.calls == 1 and shape[:1] == (steps * batch,):
+        return "rows"
+    return "step" if shape[:1] in ((batch,), (steps,)) else ""
+
+
+def _state(module: nn.Module) -> dict[str, Any]:
+    """Returns copies of what a module holds beside parameters and modules."""
+    return {key: _copied(value) for key, value in vars(module).items() if key not in RUNNING}
+
+
+def _put_back(module: nn.Module, saved: dict[str, Any]) -> None:
+    held = vars(module)
+    for key in [key for key in held if key not in RUNNING and key not in saved]:
+        del held[key]
+    for key, value in saved.items():
+        held[key] = _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor) or (isinstance(value, dict | list | tuple) and tensors(value)):
+        return detached(value)
+    return copy.copy(value) if isinstance(value, dict | list | set) else value
+
+
+def _equal(before: Any, after: Any) -> bool:
+    first, second = tensors(before), tensors(after)
+    if len(first) != len(second):
+        return False
+    return all(
+        a.shape == b.shape and bool(torch.equal(a, b)) for a, b in zip(first, second, strict=True)
+    )

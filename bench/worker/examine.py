@@ -1,0 +1,607 @@
+"""Examines a user's model: names the equations of its neurons, and says what is wrong with it.
+
+Everything that is known so far is written after every part, so that a model that hangs or dies in
+one of them loses nothing that was seen before.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..common import units
+from ..common.units import counted, share
+from ..core.case import NATIVE
+from ..core.network import INPUT, Network, Node
+from ..core.status import in_words
+from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
+from ..proof.problem import Problem
+from ..proof.time_axis import time_axis
+from .sandbox import harness_writing
+
+if TYPE_CHECKING:
+    from snnbench.adapters.base.torch_model import Seen, TorchModel
+
+WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
+INPUT_RATE = 0.2
+"""Share of ones in the examined input."""
+SATURATED = 0.95
+"""Share of steps with a spike from which on a layer tells nothing."""
+SAME = 1e-5
+"""Largest difference, relative to the largest value, of outputs that are called equal."""
+ITEMS, LATER = "other items of the batch", "later inputs"
+DEPENDS = {"batch items": ITEMS, "looks ahead": LATER}
+"""What spikes depend on, by the beginning of a finding of `time_axis`."""
+HALF = ("float16", "bfloat16")
+Emit = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Finding:
+    """`sentence` says what was seen and what to do."""
+
+    severity: str
+    module: str
+    sentence: str
+
+
+@dataclass
+class Examined:
+    """The answer; see `runner/examine.py`."""
+
+    neurons: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+class Unfit(Exception):
+    """The model cannot be examined; the text is the reason in one sentence."""
+
+
+def examine(job: dict[str, Any], emit: Emit) -> None:
+    """Examines the model that `job` names by `file` and `name`, on an input of `shape` (T, B,
+    *features) in the layout `axes`; the answer is written to the file `examined`."""
+    emit({"part": "import"})
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        try:
+            Examination(job, emit).run()
+        except Unfit as error:
+            emit({"part": "build", "status": "build_error", "reason": str(error)})
+
+
+class Examination:
+    def __init__(self, job: dict[str, Any], emit: Emit):
+        from snnbench.adapters.base import torch_model
+
+        self.torch_model, self.emit, self.path = torch_model, emit, Path(job["examined"])
+        self.file, self.answer = job["file"], Examined()
+        self.unsteady = self.misread = self.keeps = self.is_cut = False
+        try:
+            module = torch_model.load(self.file, job["name"])
+        except torch_model.NoModel as error:
+            raise Unfit(f"the file {error}") from None
+        except Exception as error:
+            raise Unfit(self._raised("the file", error)) from None
+        self.model: TorchModel = torch_model.TorchModel(module, job["axes"])
+        self.shape = tuple(job["shape"])
+        random = np.random.default_rng(3)
+        self.x, self.other = (
+            (random.random(self.shape) < INPUT_RATE).astype(np.float32) for _ in range(2)
+        )
+
+    def run(self) -> None:
+        self.emit({"part": "first_call"})
+        seen = self._first_call()
+        neurons = self.neurons = self.torch_model.neurons_of(self.model, seen)
+        parts: list[tuple[str, Iterator[Finding]]] = [
+            ("first_call", self._of_layers(neurons)),
+            ("excitation", self._of_formats(seen)),
+            ("recheck", self._of_repeats(neurons)),
+            ("memory", self._of_memory()),
+            ("inference", self._of_axes(neurons)),
+            ("backward", self._of_gradients(seen, neurons)),
+            ("proof", self._of_neurons(neurons)),
+        ]
+        for part, findings in parts:
+            self.emit({"part": part})
+            try:
+                for finding in findings:
+                    self.answer.findings.append(finding)
+            except Exception as error:
+                sentence = f"{self._raised('', error).lstrip()} when it is called again"
+                self.answer.findings.append(Finding(WRONG, "the model", sentence))
+            self._write()
+            if self.misread:
+                break
+        self.emit({"part": "build", "status": "ok"})
+
+    def _write(self) -> None:
+        with harness_writing():
+            unfinished = self.path.with_suffix(".part")
+            unfinished.write_text(json.dumps(asdict(self.answer)))
+            unfinished.replace(self.path)
+
+    def _raised(self, what: str, error: BaseException) -> str:
+        line = self.torch_model.line_of(error, self.file)
+        return f"{what} raises {in_words(error)}{line}"
+
+    def _first_call(self) -> dict[str, "Seen"]:
+        """Returns what the modules did. Raises Unfit, with the layout that would fit."""
+        model, (steps, batch) = self.model, self.shape[:2]
+        model.module.train()
+        model.restore()
+        try:
+            with model.watched(steps, batch) as seen:
+                outputs = model(model.put(self.x))
+        except Exception as error:
+            raise Unfit(self._raised("forward", error) + self._fitting()) from None
+        if not outputs:
+            raise Unfit("forward returns no tensor: return spikes, potentials or class scores")
+        return seen
+
+    def _fitting(self) -> str:
+        axes = self.model.axes
+        given = f" on {self.torch_model.AXES[axes]} = {self.shape}"
+        for other in self.torch_model.AXES:
+            self.model.axes = other
+            with suppress(Exception):
+                self.model.restore()
+                if other != axes and self.model(self.model.put(self.x)):
+                    words = self.torch_model.AXES[other]
+                    return f"{given}; it accepts --axes {other}, {words}"
+        self.model.axes = axes
+        return given
+
+    def _call(self, x: np.ndarray, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
+        """Returns the outputs of an inference as float32."""
+        import torch
+
+        if fresh:
+            self.model.restore(but)
+        with torch.no_grad():
+            outputs = self.model(self.model.put(x))
+        return [one.detach().float().numpy() for one in outputs]
+
+    def _activity(self, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
+        """Returns outputs and spikes of an inference: outputs alone may be silent."""
+        spikes, outputs = self._spikes(self.x, but, fresh)
+        return outputs + spikes
+
+    def _spikes(
+        self, x: np.ndarray, but: str | None = None, fresh: bool = True
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Returns the spikes (T, B, N) of all neurons in an inference, and its outputs."""
+        steps, batch = self.shape[:2]
+        with self.model.watched(steps, batch) as seen:
+            outputs = self._call(x, but, fresh)
+        spiking = [seen[one.name] for one in self.neurons if seen[one.name].spikes]
+        return [self.torch_model.over_time(one, steps, batch) for one in spiking], outputs
+
+    def _of_layers(self, neurons: list["Seen"]) -> Iterator[Finding]:
+        """Yields layers that never fire, or nearly always."""
+        steps, batch = self.shape[:2]
+        where = f"in {counted(steps, 'step')} of {counted(batch, 'item')} on random input"
+        for one in neurons:
+            spikes = self.torch_model.over_time(one, steps, batch)
+            rate, fires = float(spikes.mean()), (spikes > 0).mean(axis=(0, 1))
+            self.answer.neurons.append(
+                {
+                    "module": one.name,
+                    "kind": one.kind,
+                    "verdict": "unproved",
+                    "equation": "",
+                    "differs": "",
+                    "learned": one.learned,
+                    "rate": rate,
+                    "silent": float((fires == 0).mean()),
+                }
+            )
+            if not spikes.any():
+                yield Finding(
+                    COSTLY,
+                    one.name,
+                    f"is silent: none of its {spikes.shape[2]} neurons fires {where}; raise the "
+                    "weights before it or lower its threshold",
+                )
+            elif fires.mean() >= SATURATED:
+                yield Finding(
+                    COSTLY,
+                    one.name,
+                    f"is saturated: it fires in {share(float(fires.mean()))} of all steps, "
+                    f"{where}; lower the weights before it or raise its threshold",
+                )
+
+    def _of_formats(self, seen: dict[str, "Seen"]) -> Iterator[Finding]:
+        """Yields float32 inside a model of half precision, and spikes that are no floats."""
+        for one in seen.values():
+            given, handed_out = one.types
+            if given in HALF and handed_out == "float32":
+                yield Finding(
+                    COSTLY,
+                    one.name,
+                    f"turns {given} into float32, and what follows it computes in float32 too; "
+                    "give its constants the model's type, or cast its output back",
+                )
+            if given.startswith(("float", "bfloat")) and handed_out in ("bool", "int64", "int32"):
+                yield Finding(
+                    WRONG,
+                    one.name,
+                    f"turns {given} into {handed_out}, through which no gradient passes; hand out "
+                    "spikes as floats, with a surrogate gradient",
+                )
+
+    def _of_repeats(self, neurons: list["Seen"]) -> Iterator[Finding]:
+        """Yields what makes a repeated call differ: state, random numbers, or what lies outside."""
+        import torch
+
+        model = self.model
+        model.module.eval()
+        first, again = self._activity(), self._activity(fresh=False)
+        changed = model.changed()
+        self.unsteady = not _same(self._activity(), first)
+        if self.unsteady:
+            yield Finding(
+                WRONG,
+                "the model",
+                "gives other outputs when an equal call is repeated from the same state and the "
+                "same seed: it keeps something outside its modules, such as a global or a list",
+            )
+            return
+        model.restore()
+        torch.manual_seed(2)
+        if not _same(self._activity(fresh=False), first):
+            yield Finding(
+                TO_KNOW,
+                "the model",
+                "draws random numbers in eval mode: two equal calls differ unless they are seeded; "
+                "right for a rate code, wrong for a dropout that should be off",
+            )
+        elif not _same(again, first):
+            self.keeps = True
+            yield from self._state(neurons, first, changed)
+        model.module.train()
+
+    def _state(
+        self, neurons: list["Seen"], first: list[np.ndarray], changed: list[str]
+    ) -> Iterator[Finding]:
+        """Yields the modules whose state makes the second of two equal calls differ."""
+        guilty = []
+        for name in changed:
+            self._call(self.x)
+            if not _same(self._activity(but=name), first):
+                guilty.append(name)
+        neuron_of = {one.name: one for one in neurons}
+        by_advice: dict[tuple[str, str], list[str]] = {}
+        for name in guilty or changed or [""]:
+            owner = next((n for n in neuron_of if f"{name}.".startswith(f"{n}.")), "")
+            known = neuron_of.get(owner)
+            how = known.resets if known else None
+            severity = TO_KNOW if how else WRONG
+            todo = (
+                f"right only if {how} runs before every sequence; without it memory grows and "
+                "backward goes through earlier calls"
+                if how
+                else "begin forward with a state of zeros, or backward grows with every call"
+            )
+            by_advice.setdefault((severity, todo), []).append(owner or name or "the model")
+        for (severity, todo), names in by_advice.items():
+            shown = list(dict.fromkeys(names))
+            verb = _verb(shown, "keeps its", "keep their")
+            yield Finding(
+                severity,
+                ", ".join(shown),
+                f"{verb} state from one call to the next: the second of two equal calls gives "
+                f"other spikes; {todo}",
+            )
+
+    def _of_memory(self) -> Iterator[Finding]:
+        """Yields attributes that hold more after every call."""
+        self.model.module.train()
+        self.model.restore()
+        held = []
+        for _ in range(3):
+            self.model(self.model.put(self.x))
+            held.append(self.model.held())
+        for name, size in held[2].items():
+            before = [each.get(name, 0) for each in held]
+            if before[0] < before[1] < size:
+                yield Finding(
+                    COSTLY,
+                    name,
+                    f"grows: {units.size(size - before[1])} more after every call, with the graphs "
+                    "behind them; empty it at the start of forward, or keep .detach()ed copies",
+                )
+
+    def _of_axes(self, neurons: list["Seen"]) -> Iterator[Finding]:
+        """Yields outputs that depend on other items of the batch or on the future."""
+        if self.unsteady:
+            return
+        self.model.module.eval()
+        problem = self._problem()
+        steps, batch = self.shape[:2]
+        firing = [
+            one for one in neurons if self.torch_model.over_time(one, steps, batch).mean() > 0
+        ]
+        said = ""
+        if firing and steps > 1:
+            verdict = time_axis(_Forward(self, firing[-1]), problem)  # type: ignore[arg-type]
+            for text in verdict.findings:
+                on = next((on for start, on in DEPENDS.items() if text.startswith(start)), "")
+                if on:
+                    said += on
+                    yield Finding(WRONG, firing[-1].name, self._axis_words("spikes", on))
+        yield from self._outputs_of_items(said)
+        self.model.module.train()
+
+    def _problem(self) -> Problem:
+        node = Node("spikes", "neuron", (INPUT,), {"neuron": NATIVE})
+        upstream = np.zeros(self.shape, np.float32)
+        return Problem(Network(self.shape[2:], (node,)), {}, self.x, self.other, upstream)
+
+    def _outputs_of_items(self, said: str) -> Iterator[Finding]:
+        steps, batch = self.shape[:2]
+        half = steps // 2
+        later, items = self.x.copy(), self.x.copy()
+        later[half:] = self.other[half:]
+        items[:, 0] = self.other[:, 0]
+        y, y_later, y_items = (self._call(x) for x in (self.x, later, items))
+        for one, changed_late, changed_item in zip(y, y_later, y_items, strict=True):
+            axis = _batch_axis(one.shape, steps, batch, self.model.axes)
+            if axis is None:
+                continue
+            others = [np.moveaxis(a, axis, 0)[1:] for a in (one, changed_item)]
+            if batch > 1 and ITEMS not in said and not _same([others[0]], [others[1]]):
+                said += ITEMS
+                yield Finding(WRONG, "the model", self._axis_words("outputs", ITEMS))
+            if axis == 1 or self.model.axes == "btf":
+                time = 1 - axis
+                if one.ndim < 2 or one.shape[time] != steps or LATER in said:
+                    continue
+                early = [np.moveaxis(a, time, 0)[:half] for a in (one, changed_late)]
+                if not _same([early[0]], [early[1]]):
+                    said += LATER
+                    yield Finding(WRONG, "the model", self._axis_words("outputs", LATER))
+
+    def _better_axes(self) -> str | None:
+        """Returns the layout in which items do not influence each other; None if there is none."""
+        axes = self.model.axes
+        if axes == "bf" or self.shape[1] < 2:
+            return None
+        self.model.axes = "btf" if axes == "tbf" else "tbf"
+        items = self.x.copy()
+        items[:, 0] = self.other[:, 0]
+        try:
+            (spikes, y), (others, changed) = self._spikes(self.x), self._spikes(items)
+        except Exception:
+            return None
+        finally:
+            other, self.model.axes = self.model.axes, axes
+        steps, batch = self.shape[:2]
+        if not _same([one[:, 1:] for one in spikes], [one[:, 1:] for one in others]):
+            return None
+        for one, two in zip(y, changed, strict=True):
+            axis = _batch_axis(one.shape, steps, batch, other)
+            if axis is None or not _same(
+                [np.moveaxis(one, axis, 0)[1:]], [np.moveaxis(two, axis, 0)[1:]]
+            ):
+                return None
+        return other
+
+    def _axis_words(self, what: str, on: str) -> str:
+        """Returns the sentence on a wrong axis, with the layout that would be right."""
+        text = f"gives {what} that depend on {on}"
+        if better := self._better_axes():
+            self.misread = True
+            words = self.torch_model.AXES[better]
+            return f"{text}; not in the layout --axes {better}, {words}: pass the input so"
+        if on == ITEMS:
+            return f"{text}; does it scan, average or normalise over the batch axis?"
+        return f"{text}; does it normalise over time, or scan another axis?"
+
+    def _of_gradients(self, seen: dict[str, "Seen"], neurons: list["Seen"]) -> Iterator[Finding]:
+        """Yields faults of one backward: missing, zero or not finite gradients; and of a second."""
+        import torch
+
+        model = self.model
+        model.restore()
+        parameters = {n: p for n, p in model.module.named_parameters() if p.requires_grad}
+        if not parameters:
+            yield Finding(TO_KNOW, "the model", "has no parameters to train")
+            return
+        failed = self._backward()
+        if failed:
+            yield Finding(
+                WRONG,
+                "the model",
+                f"has no backward: {failed}; a comparison, .detach(), .data, torch.no_grad() or an "
+                "integer between weights and output cuts it",
+            )
+            return
+        used = {name for name, one in seen.items() if one.calls}
+        missing: dict[bool, list[str]] = {True: [], False: []}
+        zero, infinite = [], []
+        for name, parameter in parameters.items():
+            owner = name.rpartition(".")[0]
+            if parameter.grad is None:
+                missing[owner in used or not owner].append(name)
+            elif not torch.isfinite(parameter.grad).all():
+                infinite.append(name)
+            elif not parameter.grad.any():
+                zero.append(name)
+        if missing[True]:
+            yield Finding(
+                WRONG,
+                ", ".join(missing[True]),
+                f"{_verb(missing[True], 'gets', 'get')} no gradient although the module is called: "
+                "a comparison as a spike, .detach(), .data or torch.no_grad() behind it cuts the "
+                "graph; use a surrogate",
+            )
+        if missing[False]:
+            sentence = f"{_verb(missing[False], 'is', 'are')} never used in forward"
+            yield Finding(TO_KNOW, ", ".join(missing[False]), sentence)
+        if infinite:
+            sentence = f"{_verb(infinite, 'has', 'have')} a gradient that holds NaN or infinity"
+            yield Finding(WRONG, ", ".join(infinite), sentence)
+        if zero:
+            yield Finding(
+                COSTLY,
+                ", ".join(zero),
+                f"{_verb(zero, 'has', 'have')} a gradient of exactly zero on random input: what "
+                "follows is silent beyond the reach of its surrogate, or has none",
+            )
+        if not self.keeps and self._backward():
+            keepers = [one for one in neurons if one.resets]
+            how = keepers[0].resets if keepers else None
+            todo = (
+                f"call {how} first" if how else "detach or zero its state at the start of forward"
+            )
+            yield Finding(
+                TO_KNOW if how else WRONG,
+                "the model",
+                "fails in the backward of a second call, which goes through the graph of the "
+                f"first: {todo}",
+            )
+        yield from self._cut_in_time()
+
+    def _cut_in_time(self) -> Iterator[Finding]:
+        """Yields that earlier inputs change the last output, whose gradient does not reach them."""
+        import torch
+
+        steps, time = self.shape[0], int(self.model.axes == "btf")
+        early = self.other.copy()
+        early[-1] = self.x[-1]
+        y, changed = self._call(self.x), self._call(early)
+        for place, one in enumerate(y):
+            if one.ndim < 2 or one.shape[time] != steps or steps < 3:
+                continue
+            last = [np.moveaxis(each[place], time, 0)[-1] for each in (y, changed)]
+            if _same([last[0]], [last[1]]):
+                continue
+            self.model.restore()
+            x = self.model.put(self.x).requires_grad_()
+            output = self.model(x)[place].movedim(time, 0)[-1]
+            if output.requires_grad:
+                torch.autograd.backward(output.sum())
+            if x.grad is not None and x.grad[-1].any() and not x.grad[:-1].any():
+                self.is_cut = True
+                yield Finding(
+                    WRONG,
+                    "the model",
+                    "has no gradient by earlier steps, although these change its last output: its "
+                    "state is detached in the loop over time",
+                )
+                return
+
+    def _backward(self) -> str | None:
+        """Calls and differentiates; returns why that fails, in words."""
+        import torch
+
+        self.model.module.train()
+        x = self.model.put(self.x)
+        try:
+            outputs = [y for y in self.model(x) if y.requires_grad]
+            if not outputs:
+                return "no output depends on a parameter by a gradient"
+            torch.manual_seed(5)
+            loss = sum((y * torch.randn_like(y)).sum() for y in outputs)
+            loss.backward()
+        except Exception as error:
+            return self._raised("backward", error)
+        return None
+
+    def _of_neurons(self, neurons: list["Seen"]) -> Iterator[Finding]:
+        """Names every neuron's equation; yields those without a gradient."""
+        for one, described in zip(neurons, self.answer.neurons, strict=True):
+            try:
+                equation = equation_of(_Alone(self, one), one.threshold)
+            except Exception as error:
+                equation = Equation("none", differs=self._raised("alone it", error))
+            described |= {
+                "verdict": equation.verdict,
+                "equation": equation.words(),
+                "differs": equation.differs,
+            }
+            self._write()
+            if equation.differs == NO_GRADIENT:
+                yield Finding(
+                    WRONG,
+                    one.name,
+                    "spikes without a surrogate: no gradient passes through it; replace the "
+                    "derivative of its step by a surrogate",
+                )
+            elif equation.differs == NO_MEMORY:
+                yield Finding(
+                    WRONG,
+                    one.name,
+                    "has no memory between steps: the state that it returns is not passed to its "
+                    "next call, or it is reset in every step",
+                )
+            elif "gradient is cut" in equation.differs and not self.is_cut:
+                yield Finding(
+                    WRONG, one.name, f"is detached in time: {equation.differs}; keep the graph"
+                )
+
+
+class _Alone:
+    """A neuron for `equation_of`."""
+
+    def __init__(self, examination: Examination, seen: "Seen"):
+        self.model, self.seen = examination.model, seen
+        self.shape = examination.torch_model.currents_shape(seen)
+
+    def drive(
+        self, currents: np.ndarray, upstream: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        return self.model.drive(self.seen, currents, upstream)
+
+
+class _Forward:
+    """The part of a `Program` that `time_axis` uses: inferences that hand out a layer's spikes."""
+
+    def __init__(self, examination: Examination, layer: "Seen"):
+        self.examination, self.layer = examination, layer.name
+
+    def prepare_inference(self, statistics: Any) -> None: ...
+
+    def put_input(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def input_after(self, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def inference(self, x: np.ndarray) -> np.ndarray:
+        steps, batch = x.shape[:2]
+        with self.examination.model.watched(steps, batch) as seen:
+            self.examination._call(x)
+        return self.examination.torch_model.over_time(seen[self.layer], steps, batch)
+
+    def wait(self, result: Any) -> None: ...
+
+    def spikes(self, result: np.ndarray) -> dict[str, np.ndarray]:
+        return {"spikes": result}
+
+
+def _verb(subjects: list[str], singular: str, plural: str) -> str:
+    return singular if len(subjects) == 1 else plural
+
+
+def _same(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
+    return len(first) == len(second) and all(
+        a.shape == b.shape
+        and np.allclose(
+            a, b, rtol=SAME, atol=SAME * float(np.abs(a).max(initial=0)), equal_nan=True
+        )
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _batch_axis(shape: tuple[int, ...], steps: int, batch: int, axes: str) -> int | None:
+    """Returns the batch's axis in an output, or None."""
+    first = (1, 0) if axes != "btf" else (0, 1)
+    if len(shape) > 1 and {shape[0], shape[1]} == {steps, batch}:
+        return first[0] if shape[first[0]] == batch else first[1]
+    return 0 if shape[:1] == (batch,) else None

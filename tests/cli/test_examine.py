@@ -1,0 +1,77 @@
+"""`snnbench examine` as a command: sentences, JSON, exit codes, and models that do harm."""
+
+import json
+import re
+
+import pytest
+from support.paths import FAULTS, ROOT
+
+MODELS = FAULTS / "models"
+INPUT = ("--input", "17,3,11")
+
+
+def test_a_right_model_in_sentences(snnbench):
+    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Net", *INPUT)
+    assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
+    first, *_, last = ended.stdout.splitlines()
+    assert first == (
+        "lif1: Lif: soft, attached, decay 0.75, threshold 1, surrogate atan of slope 1: proved"
+    )
+    assert last == "no finding: nothing wrong, costly or to know was seen"
+
+
+def test_faults_are_one_json_document_and_exit_code_4(snnbench):
+    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Three", *INPUT, "--json")
+    answer = json.loads(ended.stdout)
+    assert (ended.exit_code, ended.stderr, answer["status"]) == (4, "", "ok")
+    severities = [finding["severity"] for finding in answer["findings"]]
+    assert severities == sorted(severities, key=["wrong", "costly", "to know"].index)
+
+
+ENDS = {
+    # model: (exit code, words)
+    "Exits": (3, "crash: exited with status 3 in part 'first_call'"),
+    "Raises": (3, "forward raises ValueError: no such neuron (line "),
+    "batch_first": (3, "it accepts --axes btf, (B, T, features)"),
+    "Prints": (0, "no spiking module was found"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
+    exit_code, words = ENDS[name]
+    ended = snnbench("examine", f"{MODELS / 'hostile.py'}:{name}", *INPUT)
+    assert (ended.exit_code, ended.stderr) == (exit_code, ""), ended.stdout
+    assert words in ended.stdout
+    assert len(ended.stdout.splitlines()) <= 3
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("net.py", *INPUT), "must be a file and a name in it"),
+        (("nowhere.py:net", *INPUT), "nowhere.py: there is no such file"),
+        ((f"{MODELS / 'hostile.py'}:Base", "--input", "17,11"), "must be time steps, batch and"),
+    ],
+)
+def test_a_mistake_is_one_sentence(snnbench, arguments, words):
+    ended = snnbench("examine", *arguments)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert words in ended.message
+
+
+PAGE = (ROOT / "docs" / "examine.md").read_text()
+SHOWN = list(
+    zip(
+        *(re.findall(f"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("python", "text")),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize(("model", "printed"), SHOWN, ids=["three faults", "none"])
+def test_the_page_shows_what_the_command_prints(snnbench, model, printed):
+    (snnbench.folder / "model.py").write_text(model)
+    ended = snnbench("examine", "model.py:net", "--input", "25,8,70")
+    assert "\n".join(line.rstrip() for line in ended.stdout.splitlines()) + "\n" == printed
+    assert ended.exit_code == (4 if model == SHOWN[0][0] else 0)
