@@ -56,9 +56,10 @@ def test_the_example_is_proved_under_torch_compile(tmp_path):
 @pytest.mark.slow
 def test_the_adapter_in_ten_minutes_is_proved(tmp_path):
     page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "mine.py").write_text(code, encoding="utf-8")
-    verdict = snnbench.check(
-        f"{tmp_path / 'mine.py'}:Mine", neuron=["soft", "hard", "native"], **SMALL
-    )
-    assert [checked.status for checked in verdict] == ["ok", "unsupported", "ok"], verdict
+    codes = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    for code, name, native in zip(codes, ("Mine", "Scan"), ("ok", "unsupported"), strict=True):
+        (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+        verdict = snnbench.check(
+            f"{tmp_path / name}.py:{name}", neuron=["soft", "hard", "native"], **SMALL
+        )
+        assert [checked.status for checked in verdict] == ["ok", "unsupported", native], verdict
