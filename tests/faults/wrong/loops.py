@@ -75,9 +75,15 @@ class LosesInput(OfLoop):
 
 
 class Resting(Recurrence):
+    pause = 1
+
     def fired(self, v, spikes):
-        free = 1.0 if not spikes else (spikes[-1] == 0).to(v.dtype)
+        free = 1.0 if not spikes else (sum(spikes[-self.pause :]) == 0).to(v.dtype)
         return self.spike(v) * free
+
+
+class RestingLonger(Resting):
+    pause = 3
 
 
 class Refractory(OfLoop):
@@ -85,6 +91,13 @@ class Refractory(OfLoop):
 
     name = "wrong-refractory"
     kind = Resting
+
+
+class RefractoryOfThree(OfLoop):
+    """Does not fire in the three steps after a spike."""
+
+    name = "wrong-refractory-of-three"
+    kind = RestingLonger
 
 
 class Clamped(Recurrence):
