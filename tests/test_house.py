@@ -30,7 +30,11 @@ PLAIN = {"kernels.spec", "kernels.surrogates", "machine.cores", "machine.process
 
 OPEN_TO_WORKERS = IN_WORKERS | PLAIN | {"adapters", "common", "data"}
 """What of this project a worker's rooms may import; folders with all that is in them."""
-IN_FUNCTIONS = {"core.cuda_queue": {"torch"}, "core.rolling": {"jax"}}
+IN_FUNCTIONS = {
+    "core.cuda_queue": {"torch"},
+    "core.rolling": {"jax"},
+    "worker.examine": {"torch"},
+}
 """Libraries that a module of a worker's rooms imports once they are loaded."""
 
 DOORS = {"", "__main__"}
