@@ -5,7 +5,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, Unpack
 
-from ..common.mistakes import ConfigError, shown
 from ..experiment.config import Grid
 from ..experiment.setting import Argument
 from ..records.rows import Row
@@ -78,13 +77,8 @@ def quick(
 
 
 def _axes(axes: NetworkAxes) -> dict[str, Any]:
-    """Returns the axes of one network. Raises ConfigError for several values of an axis."""
+    """Returns the axes of one network."""
     values: dict[str, Any] = {**axes}
-    for axis, value in values.items():
-        if isinstance(value, list | tuple | range):
-            raise ConfigError(
-                f"quick({axis}={shown(value)}): must be one value; snnbench.run measures several"
-            )
     widths = {name: values.get(name) for name in ("inputs", "outputs")}
     network = network_axes(values.get("workload"), values.get("layers"), widths)
     usual = {axis: field.default for axis, field in Grid.model_fields.items()}

@@ -82,17 +82,19 @@ class VariantPattern:
     def select(self, constructions: Collection[str], modes: Sequence[str]) -> list[Variant]:
         """Returns the variants of an adapter with these constructions and modes. The first
         construction and eager mode are the defaults. Raises KeyError with a word that is
-        neither."""
+        neither, and ValueError with two of a kind."""
         if self.words == ("*",):
             return [Variant(self.framework, self.version, each) for each in constructions]
-        construction, mode = next(iter(constructions)), DEFAULT_MODE
         for word in self.words:
-            if word in modes:
-                mode = word
-            elif word in constructions:
-                construction = word
-            else:
+            if word not in modes and word not in constructions:
                 raise KeyError(word)
+        of_modes = [word for word in self.words if word in modes]
+        others = [word for word in self.words if word not in modes]
+        for words in (of_modes, others):
+            if len(words) > 1:
+                raise ValueError(*words)
+        construction = others[0] if others else next(iter(constructions))
+        mode = of_modes[0] if of_modes else DEFAULT_MODE
         return [Variant(self.framework, self.version, construction, mode)]
 
 

@@ -100,6 +100,9 @@ def resolve_variants(
             f"{about(str(pattern))}: {name} has no {word!r}{nearest(word, known)} "
             f"(it has {', '.join(known)})"
         ) from None
+    except ValueError as error:
+        words = " and ".join(map(repr, error.args))
+        raise ConfigError(f"{about(str(pattern))}: {words} cannot both be chosen") from None
 
 
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:

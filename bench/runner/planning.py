@@ -18,7 +18,7 @@ from ..environments.versions import controls_of
 from ..executors.executor import Executor
 from ..executors.local import LocalExecutor
 from ..experiment.adapter_info import AdapterInfo
-from ..experiment.config import CONFIG, Experiment, check_reference, load_config
+from ..experiment.config import CONFIG, Experiment, Grid, check_reference, listed, load_config
 from ..experiment.grid import expand, points, resolve_variants, select
 from ..experiment.measure import Measure
 from ..experiment.order import Shard, parse_shard
@@ -227,6 +227,11 @@ def quick_plan(
     By default a CPU computes on one core, where programs beside it disturb least, and a GPU has
     all cores beside it.
     """
+    for setting in settings:
+        axis = setting.key.removeprefix("grid.")
+        if axis != "framework" and axis in Grid.model_fields and len(listed(setting.value)) > 1:
+            named = setting.about(setting.key, setting.value)
+            raise ConfigError(f"{named}: must be one value; snnbench run measures several")
     measure = {**QUICK, "phases": [phase], "blocks": blocks, "most_blocks": blocks}
     plan = load_plan({"name": "quick", "measure": measure}, settings, "", references)
     case = plan.cases[0].case

@@ -209,6 +209,10 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
             "--inputs 7: means nothing for conv-lif; leave it out",
         ),
         (["torch", "--set", "grid.framework=jax"], "--set grid.framework=jax: frameworks are"),
+        (
+            ["torch", "--set", "grid.neurons=[1, 2]"],
+            "--set grid.neurons=[1, 2]: grid.neurons = [1, 2]: must be one value; snnbench run",
+        ),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
         (["snntorch-ipu"], "config: no planned case can run here: snntorch-ipu: "),
     ],

@@ -266,6 +266,7 @@ def test_all_means_what_can_run_and_a_name_means_that_name():
         ("norse:stepwize", "norse has no 'stepwize'; did you mean 'stepwise'\\?"),
         ("torch:compile", "torch has no 'compile'.*\\(it has default, eager\\)"),
         ("norse:stepwise+block", "norse has no 'block'"),
+        ("norse:stepwise+default", "'stepwise' and 'default' cannot both be chosen"),
         ("al:*", "here = 'al:\\*': unknown framework"),
     ],
 )
