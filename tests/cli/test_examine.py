@@ -30,17 +30,30 @@ def test_faults_are_one_json_document_and_exit_code_4(snnbench):
 
 ENDS = {
     # model: (exit code, words)
+    "Hangs": (3, "timeout: no end after 4 s, stopped in part 'first_call'"),
     "Exits": (3, "crash: exited with status 3 in part 'first_call'"),
+    "SysExits": (3, "crash: SystemExit: enough"),
     "Raises": (3, "forward raises ValueError: no such neuron (line "),
+    "Nothing": (3, "forward returns no tensor"),
+    "missing": (3, "raises ModuleNotFoundError: No module named 'package_that_is_not_installed'"),
+    "number": (3, "the file gives int as number, not a torch.nn.Module"),
+    "wrong_width": (3, "forward raises RuntimeError"),
     "batch_first": (3, "it accepts --axes btf, (B, T, features)"),
+    "takes_arguments": (3, "missing 1 required positional argument: 'hidden'"),
+    "memory": (3, "raises RuntimeError"),
+    "absent": (3, "the file has no 'absent'"),
     "Prints": (0, "no spiking module was found"),
+    "Returns": (0, "no spiking module was found"),
+    "Lazy": (0, "no spiking module was found"),
+    "Large": (0, "wide.weight, wide.bias are never used in forward"),
 }
 
 
 @pytest.mark.parametrize("name", ENDS)
 def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
     exit_code, words = ENDS[name]
-    ended = snnbench("examine", f"{MODELS / 'hostile.py'}:{name}", *INPUT)
+    timeout = ("--timeout", "4s" if name == "Hangs" else "100s")
+    ended = snnbench("examine", f"{MODELS / 'hostile.py'}:{name}", *INPUT, *timeout)
     assert (ended.exit_code, ended.stderr) == (exit_code, ""), ended.stdout
     assert words in ended.stdout
     assert len(ended.stdout.splitlines()) <= 3
