@@ -226,7 +226,7 @@ class Runner:
             planned for planned in group if planned.id in kept and kept[planned.id].live_set
         ]
         notes = {planned.id: self._set_aside(planned, block) for planned in missing}
-        again = "is measured again, because cases were added to its group"
+        again = "is measured again, because it is timed together with cases that have no record"
         notes |= {planned.id: f"{full_name(planned.case)} {again}" for planned in together}
         for record in self._measured(missing, together, block):
             kept.pop(record.case_id, None)
