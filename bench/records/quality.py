@@ -42,8 +42,15 @@ def flags(records: Sequence[Record]) -> list[str]:
         ),
         "throttled": any(slowed(monitor.get("throttle_reasons", 0)) for monitor in monitors),
         "unsteady": _unsteady([monitor.get("canary") or [] for monitor in monitors]),
+        "not_compiled": any(map(_is_not_compiled, records)),
     }
     return [flag for flag, is_raised in raised.items() if is_raised]
+
+
+def _is_not_compiled(record: Record) -> bool:
+    """True if one of our kernels ran in its torch spelling, though the case asks for another."""
+    asked_for = record.typed_case.construction
+    return record.facts.get("backend") == "reference" != asked_for
 
 
 def disturbed_share(records: Sequence[Record]) -> float | None:

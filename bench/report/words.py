@@ -141,6 +141,10 @@ FLAGS = {
         "unsteady machine",
         "the canary, a constant task, changed its time by more than 8 % meanwhile",
     ),
+    "not_compiled": (
+        "not compiled",
+        "the kernel was not compiled, so its spelling in torch was timed; snnbench doctor says why",
+    ),
     "phases_disagree": (
         "phases disagree",
         (

@@ -25,13 +25,25 @@ def spoilt(flag: str) -> list:
             each.monitor["foreign_cores"] = 0.3
         if flag == "throttled":
             each.monitor["throttle_reasons"] = 0x40
+        if flag == "not_compiled":
+            each.facts["backend"] = "reference"
         if flag == "unsteady":
             each.monitor["canary"] = [0.03 * (1 + 0.06 * number), None, 0.03 * (1 + 0.06 * number)]
     return records
 
 
 @pytest.mark.parametrize(
-    "flag", ["few_blocks", "drift", "shared_cpu", "throttled", "unsteady", "preempted", "disturbed"]
+    "flag",
+    [
+        "few_blocks",
+        "drift",
+        "shared_cpu",
+        "throttled",
+        "unsteady",
+        "preempted",
+        "disturbed",
+        "not_compiled",
+    ],
 )
 def test_a_fault_raises_its_flag(flag):
     raised = flags(spoilt(flag))
