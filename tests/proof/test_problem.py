@@ -159,6 +159,8 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
         "outputs": 5,
         "norm": False,
         "firing": 0.02,
+        "recurrent": True,
+        "readout": "max_time",
     }
     changed |= {"loss": "cross-entropy", "optimizer": "adam", "network": "mine@0123456789abcdef"}
     changed |= {

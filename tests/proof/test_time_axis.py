@@ -67,6 +67,9 @@ class Same:
     def put_input(self, array):
         return self.program.put_input(self.x)
 
+    def input_after(self, x):
+        return None
+
 
 @pytest.mark.parametrize("spec", NEURONS, ids=NeuronSpec.label)
 def test_what_forgets_and_what_does_not_hear_is_found(spec):
