@@ -65,10 +65,20 @@ def _verb(name: str) -> Any:
     if isinstance(function, typer.Typer):
         group = get_group(function)
         group.name = name
+        for command in group.commands.values():
+            _unbreak(command)
         return group
     alone = typer.Typer(add_completion=False)
     alone.command(name, cls=_Verb)(function)
-    return get_command(alone)
+    return _unbreak(get_command(alone))
+
+
+def _unbreak(command: Any) -> Any:
+    """Returns the command with a help text of one line for each paragraph: the terminal breaks
+    lines."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+    return command
 
 
 class _Verb(TyperCommand):

@@ -1,6 +1,7 @@
 """The verbs that measure nothing: one JSON document where it is asked for, one sentence for a
 mistake, help for a newcomer."""
 
+import inspect
 import io
 import json
 import re
@@ -221,6 +222,19 @@ def test_no_word_of_a_help_text_is_lost(snnbench, verb):
         default = each.show_default if isinstance(each.show_default, str) else ""
         for text in (each.help or "", default):
             assert re.sub(r"[\s`]+", "", text) in shown, (each.name, text)
+
+
+@pytest.mark.parametrize("verb", [*(verb for verb in VERBS if verb != "env"), "env create"])
+def test_a_help_text_breaks_no_line_in_mid_sentence(snnbench, verb):
+    snnbench.environment["COLUMNS"] = "1000"
+    shown = [line.strip() for line in snnbench(*verb.split(), "--help").stdout.splitlines()]
+    command = get_command(app)
+    for word in verb.split():
+        command = command.get_command(None, word)
+    for paragraph in inspect.cleandoc(command.callback.__doc__).split("\n\n"):
+        assert " ".join(paragraph.split()).replace("`", "") in [
+            line.replace("`", "") for line in shown
+        ]
 
 
 @pytest.mark.parametrize(
