@@ -5,6 +5,7 @@ The kernel refuses to write beyond a size of a file, as it refuses on a full dis
 """
 
 import errno
+import importlib
 import os
 
 import pytest
@@ -51,3 +52,11 @@ def test_what_hdf5_says_is_told_as_what_the_system_said(number):
         full_disk.cause_of(OSError(errno.ENOENT, "nothing")) is None
         and full_disk.cause_of(KeyError("labels")) is None
     )
+
+
+def test_no_part_of_a_compiled_module_is_kept(tmp_path, monkeypatch):
+    (tmp_path / "long.py").write_text(f"text = {'x' * 5000!r}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with small_files(4000):
+        importlib.import_module("long")
+    assert not list(tmp_path.glob("__pycache__/*"))

@@ -4,6 +4,7 @@ they write."""
 import os
 import resource
 import signal
+import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def full(of):
     class Full(of):
         def build(self):
             before = resource.getrlimit(resource.RLIMIT_FSIZE)
+            sys.dont_write_bytecode = True  # of what is imported meanwhile half would be kept
             resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
             try:
                 super().build()
