@@ -50,7 +50,7 @@ FREE = (
     *("facts", "distributed"),
 )
 """Fields with free texts, at any depth, possibly from a third-party adapter."""
-EXPERIMENT = ("name", "seed", "exclude", "grid", "measure")
+EXPERIMENT = ("name", "seed", "exclude", "grid", "include", "measure")
 """Public fields of `experiment.json`, without a user's adapters, images and data folders."""
 
 _PRIVATE = (

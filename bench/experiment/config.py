@@ -2,7 +2,7 @@
 value and the valid values."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -201,6 +201,12 @@ class Data(_Table):
     ] = None
 
 
+def _axes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parsed axes of some keys of a grid. Raises ValidationError."""
+    grid = Grid.model_validate(values)
+    return {axis: getattr(grid, axis) for axis in grid.model_fields_set}
+
+
 class Experiment(_Table):
     """One config file."""
 
@@ -209,6 +215,9 @@ class Experiment(_Table):
     adapters: list[str] = []
     exclude: list[dict[str, Any]] = []
     grid: Grid = Field(default_factory=Grid)
+    include: Annotated[
+        list[dict[str, Any]], Field(description="the grid again, with axes in place of its own")
+    ] = []
     measure: Measure = Field(default_factory=Measure)
     container: Container = Field(default_factory=Container)
     slurm: Slurm = Field(default_factory=Slurm)
@@ -217,6 +226,11 @@ class Experiment(_Table):
         Networks, Field(description="networks of your own: a table, or several")
     ] = []
     _neuron_lines: list[str] = PrivateAttr(default_factory=list)
+
+    @property
+    def grids(self) -> list[Grid]:
+        """The grid, and for each `include` the grid with the axes of that table."""
+        return [self.grid, *(self.grid.model_copy(update=_axes(entry)) for entry in self.include)]
 
     @property
     def neuron_lines(self) -> list[str]:
@@ -244,8 +258,11 @@ def load_config(config: Path | Mapping[str, Any], settings: Sequence[Setting] = 
         experiment = Experiment.model_validate(values)
     except ValidationError as error:
         raise ConfigError(_message(place, error, settings)) from None
-    experiment._neuron_lines = lines_of(listed(values.get("grid", {}).get("neuron", [])))
     _check_excludes(place, experiment)
+    _check_includes(place, experiment)
+    tables = [values.get("grid", {}), *experiment.include]
+    neurons = [neuron for table in tables for neuron in listed(table.get("neuron", []))]
+    experiment._neuron_lines = lines_of(neurons)
     resolve(experiment, place, folder, settings)
     return experiment
 
@@ -266,10 +283,10 @@ def resolve(
     grid.workload = network_workloads(
         place, experiment.network, grid.workload, "workload" in grid.model_fields_set
     )
-    _check_axes(place, grid, settings)
+    _check_axes(place, experiment, settings)
     for table in experiment.network:
         resolve_network(table, place, folder)
-    if "data" in grid.workload:
+    if any("data" in each.workload for each in experiment.grids):
         _resolve_recordings(experiment, place, folder)
     experiment.adapters = [
         check_reference(reference, folder, f"{place}: adapters")
@@ -280,19 +297,20 @@ def resolve(
 def _resolve_recordings(experiment: Experiment, place: str, folder: Path) -> None:
     """Makes `data.folder` absolute. Raises ConfigError if real recordings of the grid are
     missing."""
-    real = [name for name in experiment.grid.dataset if not name.startswith(SYNTHETIC)]
+    named = [name for grid in experiment.grids for name in grid.dataset]
+    real = [name for name in named if not name.startswith(SYNTHETIC)]
     if not real:
         return
-    if (named := experiment.data.folder) is None:
+    if (data := experiment.data.folder) is None:
         raise ConfigError(
             f"{place}: grid.dataset = {shown(real[0])}: needs data.folder, where its recordings lie"
         )
-    recordings = (folder / Path(named).expanduser()).resolve()
+    recordings = (folder / Path(data).expanduser()).resolve()
     for name in real:
         file, is_file = DATA_SETS[name].file(recordings), DATA_SETS[name].is_sound
         if not (file.is_file() if is_file else file.is_dir()):
             kind = "file" if is_file else "folder"
-            raise ConfigError(f"{place}: data.folder = {shown(named)}: there is no {kind} {file}")
+            raise ConfigError(f"{place}: data.folder = {shown(data)}: there is no {kind} {file}")
     experiment.data.folder = str(recordings)
 
 
@@ -373,43 +391,68 @@ def _check_excludes(place: str, experiment: Experiment) -> None:
         if key not in CASE_FIELDS:
             raise ConfigError(f"{place}: exclude: unknown key {key!r}{nearest(key, CASE_FIELDS)}")
         if key in Grid.model_fields:
-            try:
-                Grid.model_validate({key: listed(value)})
-            except ValidationError as error:
+            _check_values(f"{place}: exclude.", {key: listed(value)})
+
+
+def _check_includes(place: str, experiment: Experiment) -> None:
+    """Raises ConfigError for keys that are no axis of a network, and for values that the axis
+    cannot have."""
+    known = [axis for axis in Grid.model_fields if axis not in ("framework", "device")]
+    for entry in experiment.include:
+        for key, value in entry.items():
+            if key not in known:
                 raise ConfigError(
-                    _message(place, error).replace(f"{place}: ", f"{place}: exclude.", 1)
-                ) from None
+                    f"{place}: include: {key!r} is no axis of a network{nearest(key, known)}"
+                )
+            _check_values(f"{place}: include.", {key: value})
 
 
-def _check_axes(place: str, grid: Grid, settings: Sequence[Setting]) -> None:
-    """Raises ConfigError for an axis of the config that no workload of the grid uses, and for a
-    firing rate without an input of spikes."""
-
-    def refused(axis: str, subject: str) -> ConfigError:
-        key, values = f"grid.{axis}", getattr(grid, axis)
-        value = values[0] if len(values) == 1 and setting_of(key, settings) else values
-        return ConfigError(
-            f"{about(key, value, place, settings)}: means nothing for {subject}; leave it out"
-        )
-
-    if "spikes" not in grid.input and grid.firing != [SPIKE_SHARE]:
-        raise refused("firing", f"input = {shown(grid.input)}")
-    if set(grid.ranks) == {1} and "parallel" in grid.model_fields_set:
-        raise refused("parallel", "one rank (grid.ranks)")
-    for axis in (axis for axis in meaningless(grid) if axis in grid.model_fields_set):
-        raise refused(axis, ", ".join(grid.workload))
+def _check_values(place: str, values: dict[str, Any]) -> None:
+    """Raises ConfigError, which begins with `place`, for a value that its axis cannot have."""
+    try:
+        Grid.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(place + _message("", error).removeprefix(": ")) from None
 
 
-def meaningless(grid: Grid) -> list[str]:
-    """Returns the axes that every workload of the grid ignores."""
+def _check_axes(place: str, experiment: Experiment, settings: Sequence[Setting]) -> None:
+    """Raises ConfigError for an axis of the config that no workload uses, and for a firing rate
+    without an input of spikes."""
 
-    def ignored(name: str) -> bool:
+    def check(table: str, named: Collection[str], grids: Sequence[Grid]) -> None:
+        def refused(axis: str, subject: str) -> ConfigError:
+            key, values = f"{table}.{axis}", getattr(grids[0], axis)
+            value = values[0] if len(values) == 1 and setting_of(key, settings) else values
+            return ConfigError(
+                f"{about(key, value, place, settings)}: means nothing for {subject}; leave it out"
+            )
+
+        inputs = list(dict.fromkeys(kind for grid in grids for kind in grid.input))
+        if "firing" in named and "spikes" not in inputs and grids[0].firing != [SPIKE_SHARE]:
+            raise refused("firing", f"input = {shown(inputs)}")
+        if "parallel" in named and all(set(grid.ranks) == {1} for grid in grids):
+            raise refused("parallel", "one rank (grid.ranks)")
+        for axis in meaningless(grids):
+            if axis in named:
+                workloads = dict.fromkeys(name for grid in grids for name in grid.workload)
+                raise refused(axis, ", ".join(workloads))
+
+    grids = experiment.grids
+    check("grid", experiment.grid.model_fields_set, grids)
+    for entry, grid in zip(experiment.include, grids[1:], strict=True):
+        check("include", entry, [grid])
+
+
+def meaningless(grids: Sequence[Grid]) -> list[str]:
+    """Returns the axes that every workload of the grids ignores."""
+
+    def ignored(name: str, grid: Grid) -> bool:
         alone = name == "parallel" and set(grid.ranks) == {1}
         return alone or all(
             WORKLOADS[workload].ignores(name, getattr(grid, name)) for workload in grid.workload
         )
 
-    return [name for name in Grid.model_fields if ignored(name)]
+    return [name for name in Grid.model_fields if all(ignored(name, grid) for grid in grids)]
 
 
 def listed(value: Any) -> list[Any]:

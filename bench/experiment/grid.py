@@ -21,12 +21,12 @@ AXES = [axis for axis in Grid.model_fields if axis != "framework"]
 
 
 def points(experiment: Experiment, devices: Sequence[str]) -> list[Case]:
-    """Returns every combination of the axes except the framework, without those that are excluded
-    for all frameworks. `devices` is the default of the grid's axis."""
-    axes = {axis: getattr(experiment.grid, axis) for axis in AXES}
-    axes["device"] = experiment.grid.device or devices
+    """Returns every combination of the axes of each grid except the framework, without those that
+    are excluded for all frameworks. `devices` is the default of the grid's axis."""
     combinations = (
-        dict(zip(AXES, values, strict=True)) for values in itertools.product(*axes.values())
+        dict(zip(AXES, values, strict=True))
+        for grid in experiment.grids
+        for values in itertools.product(*(getattr(grid, axis) or devices for axis in AXES))
     )
     networks: dict[str, list[Any]] = {NETWORK: [table.reference for table in experiment.network]}
     cases = [

@@ -157,7 +157,9 @@ def load_plan(
     controls = controls_of(grid.framework)
     grid.framework = [*grid.framework, *parse_variants(controls)]
     executor = _executor(where, experiment, files)
-    behind = parse_variants([text for text in grid.behind if text != NO_NETWORK])
+    behind = parse_variants(
+        [text for one in experiment.grids for text in one.behind if text != NO_NETWORK]
+    )
     inquiry = Inquiry(
         frameworks=(*grid.framework, *behind), points=tuple(points(experiment, ["cpu", "cuda"]))
     )

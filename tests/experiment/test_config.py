@@ -177,6 +177,18 @@ MISTAKES = {
         'name = "a"\nexclude = [{ neuron = "sofd" }]',
         ["exclude.neuron = 'sofd'", "did you mean 'soft'"],
     ),
+    "include has a framework": (
+        'name = "a"\n[[include]]\nframework = ["torch"]',
+        ["include", "'framework' is no axis of a network"],
+    ),
+    "include has an unknown workload": (
+        'name = "a"\n[[include]]\nworkload = ["mnist-mlq"]',
+        ["include.workload = 'mnist-mlq'", "did you mean 'mnist-mlp'"],
+    ),
+    "include has an axis that its workload lacks": (
+        'name = "a"\n[[include]]\nclasses = [10]',
+        ["include.classes = [10]: means nothing for linear-lif"],
+    ),
     "exclude is no table": (
         'name = "a"\nexclude = ["torch"]',
         ["exclude = 'torch'", "must be a table"],

@@ -376,3 +376,33 @@ def test_what_is_excluded_of_one_framework_is_a_point_of_others():
         16
     ]
     assert [case.framework for case in cases(grid=grid, exclude=exclude)] == ["torch"]
+
+
+def test_an_include_is_the_grid_with_axes_in_place_of_its_own():
+    grid = {"framework": ["torch"], "neurons": [31, 97], "time_steps": [37], "batch": [3]}
+    include = [
+        {"time_steps": [20], "neurons": [31]},
+        {"workload": ["mnist-mlp"], "image": [12], "neurons": [97]},
+        {"neurons": [97]},
+    ]
+    sizes = [
+        (case.workload, case.neurons, case.time_steps, case.image)
+        for case in cases(grid=grid, include=include, exclude=[{"neurons": 31, "time_steps": 37}])
+    ]
+    assert sizes == [
+        ("linear-lif", 97, 37, None),
+        ("linear-lif", 31, 20, None),
+        ("mnist-mlp", 97, 37, 12),
+    ]
+
+
+def test_an_axis_of_the_grid_may_be_for_an_include_alone():
+    values = {
+        "name": "a",
+        "grid": {"image": [12], "neurons": [97]},
+        "include": [{"workload": ["mnist-mlp"]}],
+    }
+    assert len(points(load_config(values), ["cpu"])) == 2
+    values["include"] = [{"workload": ["mlp"]}]
+    with pytest.raises(ConfigError, match="means nothing for linear-lif, mlp; leave it out"):
+        load_config(values)

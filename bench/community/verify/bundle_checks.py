@@ -8,7 +8,7 @@ from typing import Any
 from ...core.case import PHASES, full_name
 from ...core.variant import VARIANT_FIELDS
 from ...experiment.config import Experiment
-from ...experiment.grid import excludes, points
+from ...experiment.grid import AXES, excludes, points
 from ...records.leaving import beyond, in_passes
 from ...records.record import Record
 from ...records.rows import grouped, rows_of
@@ -56,9 +56,12 @@ def spanned_by(bundle: Bundle) -> dict[str, str]:
 
 def _spanned(bundle: Bundle) -> dict[str, str]:
     values = {name: value for name, value in bundle.experiment.items() if name != MEASURE_TABLE}
-    if prod(len(axis) for axis in values["grid"].values() if isinstance(axis, list)) > MOST_POINTS:
-        return {}
     experiment = Experiment.model_validate(values)
+    if (
+        sum(prod(len(getattr(grid, axis) or [""]) for axis in AXES) for grid in experiment.grids)
+        > MOST_POINTS
+    ):
+        return {}
     recorded = [record.typed_case for record in bundle.records]
     variants = dict.fromkeys((case.variant, case.delivers_data) for case in recorded)
     cases = (

@@ -78,7 +78,7 @@ def as_toml(experiment: Experiment) -> str:
     """Returns a config equal to `experiment`."""
     values = _given(experiment.model_dump(mode="json", exclude={"slurm"}))
     tables = {name: values.pop(name) for name in ("grid", "measure", "container")}
-    for axis in meaningless(experiment.grid):  # a config that names them is refused
+    for axis in meaningless(experiment.grids):  # a config that names them is refused
         del tables["grid"][axis]
     lines = [
         f"{key} = {_toml(value)}"
