@@ -110,7 +110,7 @@ def test_an_interval_is_the_one_of_the_tables():
         "theirs": ["torch:vanilla", "jax", "spikingjelly"],
     }
     shown = times(table, pairs_of(table, how), "step")
-    assert len(shown) == 9
+    assert len(shown) == 8
     for one in shown:
         standing = one.pair.theirs.row.standing
         assert (one.figure, one.low, one.high) == pytest.approx(
