@@ -86,7 +86,7 @@ def log_axis(
     axis = {
         "title": title,
         "labelExpr": labels if base == 2 else f"{short} || {ROUND} ? ({labels}) : ''",
-        "tickCount": 5,
+        "tickCount": 9,
         "labelBound": BEYOND,
         "labelOverlap": "greedy",
         "labelSeparation": 4,
@@ -173,7 +173,7 @@ def stacked_bars(
 ) -> Spec:
     """Returns a bar of the amounts `field` of each variant's `parts`, which have the places
     `place`."""
-    axis = {"title": title, "tickCount": 5, "labelExpr": labels, **APART}
+    axis = {"title": title, "tickCount": 9, "labelExpr": labels, **APART}
     encoding = {
         "x": {"field": field, "type": "quantitative", "stack": "zero", "axis": axis},
         "color": nominal(
