@@ -219,7 +219,7 @@ def _install_step(target: Target, step: InstallStep, options: Sequence[str]) -> 
     """Yields uv's output by line. Raises NotMade with a sentence, or with the last lines."""
     # Not in /tmp: what a killed uv leaves, often gigabytes, is removed with the environment.
     temporary = target.scratch / "tmp"
-    temporary.mkdir()
+    temporary.mkdir(exist_ok=True)  # what a killed uv builds may write there once more
     arguments, variables = _pip_settings()
     arguments += options
     if step.dependencies:
