@@ -1,6 +1,7 @@
 """A convolution, its norm and the neuron in one autograd function, for float32 images (T, B, C, H,
 W) on CPUs.
 
+Spikes are convolved by `spikes`, which skips their zeros, and saved in bits; other inputs by torch.
 Arrays are channels-last from layer to layer, so that torch's convolution (oneDNN) reorders nothing.
 The forward pass saves the input, the currents and the neuron's state every 32 steps.
 
@@ -24,6 +25,7 @@ from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
 from ..register import no_second_derivative
+from .spikes import Spikes, spikes_of
 from .strides import selected_pixels
 
 Pair = tuple[int, int]
@@ -45,13 +47,17 @@ class ConvOptions:
     epsilon: float | None
     """ε of the norm; None without a norm."""
     recompute: bool
-    spikes: bool
-    """True if every input is 0 or 1."""
+    most: int
+    """Largest number in the input, which are whole numbers; 0 if it is unknown."""
 
     @property
     def packs(self) -> bool:
-        """True if the input is saved in bits."""
-        return self.recompute and self.spikes
+        """True if the input is saved in bits, however it is convolved."""
+        return self.recompute and self.most == 1
+
+    def spikes(self, x: Tensor, weight: Tensor) -> Spikes | None:
+        """Returns the spikes of x (T, B, H, W, C) if `spikes` shall convolve them."""
+        return spikes_of(x, weight, self.most) if self.neuron.backend == "cpp" else None
 
     def drops_currents(self, weight: Tensor) -> bool:
         """Returns True if backward recomputes currents."""
@@ -84,22 +90,27 @@ class ConvOptions:
             (side + 2 * padding - kernel) // stride + 1 for side, kernel, stride, padding in sides
         )
 
-    def currents(self, x: Tensor, weight: Tensor) -> Tensor:
+    def currents(self, x: Tensor | Spikes, weight: Tensor) -> Tensor:
         """Returns the currents (T, B, H', W', C') of x (T, B, H, W, C)."""
+        if isinstance(x, Spikes):
+            return x.sums(weight, self.stride, self.padding)
         convolved = torch.conv2d(_images(x), weight, None, self.stride, self.padding)
         return convolved.permute(0, 2, 3, 1).contiguous().unflatten(0, x.shape[:2])
 
-    def all_currents(self, x: Tensor, weight: Tensor) -> Tensor:
-        """Returns the same currents, computed in pieces if backward recomputes them."""
-        if not self.drops_currents(weight):
+    def all_currents(self, x: Tensor | Spikes, weight: Tensor) -> Tensor:
+        """Returns the same currents, computed in pieces if backward recomputes them: only torch's
+        depend on the piece."""
+        if isinstance(x, Spikes) or not self.drops_currents(weight):
             return self.currents(x, weight)
         out = x.new_empty(*x.shape[:2], *self.size(x.shape[2:4], weight), len(weight))
         for steps, items in self.pieces(x.shape, weight):
             out[steps, items] = self.currents(x[steps, items], weight)
         return out
 
-    def by_weight(self, g: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    def by_weight(self, g: Tensor, x: Tensor | Spikes, weight: Tensor) -> Tensor:
         """Returns the gradient by the weight, from g by the currents and x (T, B, H, W, C)."""
+        if isinstance(x, Spikes):
+            return x.by_weight(g, weight, self.stride, self.padding)
         pixels, stride = selected_pixels(_images(x), weight, self.stride, self.padding)
         return self._backward(g, pixels, weight, stride, (False, True, False))[1]
 
@@ -131,7 +142,9 @@ class ConvNeuron(torch.autograd.Function):
         """Returns spikes (T, B, C', H', W') of x (T, B, C, H, W), mean and biased variance
         (C',)."""
         pixels, weight = pixels_last(x), weight.contiguous(memory_format=torch.channels_last)
-        currents, mean, variance = options.all_currents(pixels, weight), None, None
+        found = options.spikes(pixels, weight)
+        currents = options.all_currents(pixels if found is None else found, weight)
+        mean = variance = None
         if options.epsilon is not None:
             of_pixels = currents.flatten(1, 3)
             mean, variance = by_channel(of_pixels, 2).statistics(of_pixels, 2)
@@ -148,12 +161,19 @@ class ConvNeuron(torch.autograd.Function):
             checkpoints = (
                 final_state.new_zeros(1).expand(1, *final_state.shape) if single else checkpoints
             )
-            source = bits.pack(pixels.flatten(2), 1) if options.packs else x
+            source = (
+                found.fields
+                if found is not None
+                else bits.pack(pixels.flatten(2), 1)
+                if options.packs
+                else x
+            )
             saved_currents = None if options.drops_currents(weight) else currents
             ctx.save_for_backward(
                 source, weight, bias, gamma, beta, mean, variance, saved_currents, checkpoints
             )
             ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
+            ctx.spikes = None if found is None else found.of(None)
         return spikes.view(currents.shape).permute(0, 1, 4, 2, 3), mean, variance
 
     @staticmethod
@@ -172,7 +192,7 @@ class ConvNeuron(torch.autograd.Function):
         rows = {"scale": scale, "shift": shift, "center": center}
         scans = Scans(
             options,
-            source,
+            source if ctx.spikes is None else ctx.spikes.of(source),
             weight,
             currents,
             x,
@@ -216,14 +236,14 @@ MIXED = ("mix_current", "mix_constant")
 class Scans:
     """The scans of a backward pass, a piece at a time.
 
-    `source` is the input (T, B, C, H, W), or its bits; `currents` are those of forward (T, B, H',
-    W', C'), or None if they are recomputed. `x` and `shape` are the shapes of input and currents,
-    channels last. `grad_spikes` is (T, B, H'·W'·C'); `rows` holds fields of `Backward` by name, (B,
-    H'·W'·C').
+    `source` is the input (T, B, C, H, W), its bits, or its spikes; `currents` are those of forward
+    (T, B, H', W', C'), or None if they are recomputed. `x` and `shape` are the shapes of input and
+    currents, channels last. `grad_spikes` is (T, B, H'·W'·C'); `rows` holds fields of `Backward` by
+    name, (B, H'·W'·C').
     """
 
     options: ConvOptions
-    source: Tensor
+    source: Tensor | Spikes
     weight: Tensor
     currents: Tensor | None
     x: torch.Size
@@ -269,12 +289,14 @@ class Scans:
                 part = self.options.by_weight(g, x, self.weight)
                 by_weight = part if by_weight is None else by_weight.add_(part)
                 del part
+            del x  # frees the piece's inputs
             if by_x is not None:
-                x = by_x.view(-1)[: x.numel()].view(x.shape)  # frees the piece's inputs
-                by_x[steps, items] = self.options.by_input(g, x, self.weight)
+                shape = (*g.shape[:2], *self.x[2:])
+                like = by_x.view(-1)[: prod(shape)].view(shape)
+                by_x[steps, items] = self.options.by_input(g, like, self.weight)
             elif needs_x:
-                by_x = self.options.by_input(g, x, self.weight)
-            del x, g  # before the next piece is allocated
+                by_x = self.options.by_input(g, self.weight.new_empty(self.x), self.weight)
+            del g  # before the next piece is allocated
         return by_x, by_weight, None if errors is None else errors[0]
 
     def carried(self, pieces: list[Piece]) -> Tensor | None:
@@ -320,8 +342,10 @@ class Scans:
         if sums is not None:
             sums += part
 
-    def inputs(self, steps: slice, items: slice) -> Tensor:
+    def inputs(self, steps: slice, items: slice) -> Tensor | Spikes:
         """Returns the inputs (T, B, H, W, C) of a piece."""
+        if isinstance(self.source, Spikes):
+            return self.source.part(steps, items)
         source = self.source[steps, items]
         if not self.options.packs:
             return pixels_last(source)
@@ -329,7 +353,7 @@ class Scans:
         bits.unpack(source, 1, x)
         return x.unflatten(2, self.x[2:])
 
-    def currents_of(self, steps: slice, items: slice, x: Tensor | None) -> Tensor:
+    def currents_of(self, steps: slice, items: slice, x: Tensor | Spikes | None) -> Tensor:
         """Returns the currents (T, B, H', W', C') of a piece; x holds its inputs, or is None."""
         if self.currents is not None:
             return self.currents[steps, items]

@@ -22,13 +22,14 @@ class ConvLIF(torch.nn.Module):
 
     norm          normalise over all steps, items and pixels, as `BatchNormLIF` does, with `eps` and
                   `momentum`.
-    recompute     save memory between forward and backward: save an input of marked spikes in bits,
-                  recompute currents of few products, and run backward on a few sequences at a time.
+    recompute     save memory between forward and backward: recompute currents of few products, and
+                  run backward on a few sequences at a time.
     backend       as for `lif`.
 
     The module has an `nn.Conv2d` as `conv` and a `BatchNormLIF` or None as `norm`, and loads their
     `state_dict`. Outputs and gradients equal those of the separate layers. Eager float32 calls on
-    CPUs run fused and return channels-last spikes; other calls, and `eval` mode with a norm, run
+    CPUs run fused, skip the zeros of input spikes, save them in bits and return channels-last
+    spikes; other calls, and `eval` mode with a norm, run
     layer by layer and ignore `recompute`. A strided 1 × 1 convolution of such spikes must be
     `conv_lif.strides.Conv2d`. Raises the errors of `nn.Conv2d`, `BatchNormLIF` and `lif`.
 
@@ -95,7 +96,7 @@ class ConvLIF(torch.nn.Module):
         infos = ((x.shape, x.dtype, x.device), None, None, None)
         neuron = cached_options((self.spec, 2, infos, None, False, needed, self.backend))
         options = ConvOptions(
-            neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x) == 1
+            neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x)
         )
         spikes, mean, variance = ConvNeuron.apply(*tensors, options)
         if norm is not None and norm.track_running_stats:

@@ -8,6 +8,8 @@ spikes, so a convolution behind it must be this one.
 import torch
 from torch import Tensor
 
+from .alone import SpikeConvolution, spikes_of_images
+
 
 def selected_pixels(
     images: Tensor, weight: Tensor, stride: tuple[int, ...], padding: str | tuple[int, ...]
@@ -22,11 +24,18 @@ def selected_pixels(
 
 
 class Conv2d(torch.nn.Conv2d):
-    """`torch.nn.Conv2d` on `selected_pixels`."""
+    """`torch.nn.Conv2d` that skips the zeros of channels-last spikes on CPUs, else on
+    `selected_pixels`."""
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if input.dim() != 4:
             return super()._conv_forward(input, weight, bias)
+        window = self.padding_mode, self.groups, self.dilation
+        if window == ("zeros", 1, (1, 1)) and not isinstance(self.padding, str):
+            spikes = spikes_of_images(input, weight, bias)
+            if spikes is not None:
+                options = spikes, self.stride, self.padding
+                return SpikeConvolution.apply(input, weight, bias, *options)
         pixels, stride = selected_pixels(input, weight, self.stride, self.padding)
         if pixels is input:
             return super()._conv_forward(input, weight, bias)

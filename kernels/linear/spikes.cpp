@@ -41,9 +41,9 @@ static int64_t pack(const Numbers& n, const LINEAR_INPUT* input, uint64_t* words
     const int64_t step = n.batch == 1 ? r : r / n.batch;
     const LINEAR_INPUT* row = input + step * n.strides[0] + (r - step * n.batch) * n.strides[1];
     bool strange = false;
-    alignas(64) float buffer[BLOCK];
+    alignas(64) float buffer[WORD];
     for (int64_t w = 0; w < n.words(); ++w) {
-      const float* x = block_of(row + w * WORD * n.strides[2], n.strides[2], smaller(WORD, n.inputs - w * WORD), buffer);
+      const float* x = block_of<WORD>(row + w * WORD * n.strides[2], n.strides[2], smaller(WORD, n.inputs - w * WORD), buffer);
       uint64_t* to = words + w * rows + r;
       if (n.largest == 1) {
         *to = ones_of(x, &strange);

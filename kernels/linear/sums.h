@@ -11,7 +11,7 @@
 
 constexpr int64_t TABLE = (SELECTED + 1) * BLOCK;     // floats: 128 rows, and zeros for NOTHING
 constexpr int64_t RUN = 32;                           // items that are summed one after the other: 8 KiB
-constexpr int64_t HALF = BLOCK / 2, FOUR_ROWS = 16 * HALF;  // the sums of four rows, for half of the columns
+constexpr int64_t HALF = BLOCK == 64 ? 32 : BLOCK, FOUR_ROWS = 16 * HALF;  // the sums of four rows, for half of 64 columns
 constexpr int64_t PARTIAL = WORD / 4 * FOUR_ROWS;     // floats: 32 KiB, for the rows of a word
 
 // sum[0:64] += scale · the rows of `table` that the list names, or = if `first`.
@@ -79,8 +79,8 @@ static void fill_partial(const float* rows, float* partial) {
 // Offset of the sum that bits 4·group to 4·group + 3 select in its group: bits · HALF, in one
 // shift.
 INLINE uint64_t selected_sum(uint64_t word, int group) {
-  constexpr int PLACE = 5;
-  static_assert(HALF == 1 << PLACE, "the shift is for rows of 32 numbers");
+  constexpr int PLACE = HALF == 32 ? 5 : 4;
+  static_assert(HALF == 1 << PLACE, "the shift is for rows of 16 or 32 numbers");
   const int shift = 4 * group - PLACE;
   return (shift < 0 ? word << -shift : word >> shift) & 15 * HALF;
 }

@@ -12,19 +12,23 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
-constexpr int LANES = 16, TOGETHER = 4;
+constexpr int LANES = 16, MOST_TOGETHER = 4;
 #elif defined(__AVX__)
-constexpr int LANES = 8, TOGETHER = 4;
+constexpr int LANES = 8, MOST_TOGETHER = 4;
 #elif defined(__aarch64__)
-constexpr int LANES = 4, TOGETHER = 8;
+constexpr int LANES = 4, MOST_TOGETHER = 8;
 #else
-constexpr int LANES = 4, TOGETHER = 4;
+constexpr int LANES = 4, MOST_TOGETHER = 4;
 #endif
-// TOGETHER vectors are summed at once, in two chains each: more would not fit into the registers.
 
+#ifndef LINEAR_BLOCK
+#define LINEAR_BLOCK 64
+#endif
 constexpr int64_t NO_MEMORY = -2;  // result of a pass without working memory: nothing is written
-constexpr int64_t BLOCK = 64;  // outputs that are computed together
+constexpr int64_t BLOCK = LINEAR_BLOCK;  // outputs that are computed together: 16, 32 or 64
 constexpr int VECTORS = BLOCK / LANES;
+// Vectors that are summed at once, in two chains each: more would not fit into the registers.
+constexpr int TOGETHER = VECTORS < MOST_TOGETHER ? VECTORS : MOST_TOGETHER;
 
 typedef float Vector __attribute__((vector_size(4 * LANES)));
 typedef float Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -37,16 +41,16 @@ INLINE int64_t parts(int64_t size, int64_t part) { return (size + part - 1) / pa
 
 INLINE float widen(uint8_t x) { return (float)x; }
 
-// `count` ≤ BLOCK numbers as floats, `stride` apart: in place, or in `buffer`, padded with zeros.
-template <typename T>
+// `count` ≤ SIZE numbers as floats, `stride` apart: in place, or in `buffer`, padded with zeros.
+template <int64_t SIZE = BLOCK, typename T>
 INLINE const float* block_of(const T* from, int64_t stride, int64_t count, float* __restrict buffer) {
-  if (sizeof(T) == sizeof(float) && stride == 1 && count == BLOCK) return (const float*)from;
-  if (stride == 1 && count == BLOCK) {
+  if (sizeof(T) == sizeof(float) && stride == 1 && count == SIZE) return (const float*)from;
+  if (stride == 1 && count == SIZE) {
 #pragma omp simd
-    for (int64_t j = 0; j < BLOCK; ++j) buffer[j] = widen(from[j]);
+    for (int64_t j = 0; j < SIZE; ++j) buffer[j] = widen(from[j]);
     return buffer;
   }
-  for (int64_t j = 0; j < BLOCK; ++j) buffer[j] = j < count ? widen(from[j * stride]) : 0.0f;
+  for (int64_t j = 0; j < SIZE; ++j) buffer[j] = j < count ? widen(from[j * stride]) : 0.0f;
   return buffer;
 }
 

@@ -1,0 +1,54 @@
+"""A convolution of spikes without a neuron, in an autograd function of its own."""
+
+import torch
+from torch import Tensor
+
+from ..build import cpp
+from ..lif.autograd import suffices
+from ..register import no_second_derivative
+from .spikes import Pair, Spikes, spikes_of
+
+
+def spikes_of_images(images: Tensor, weight: Tensor, bias: Tensor | None) -> Spikes | None:
+    """Returns the spikes of images (N, C, H, W), channels last, as (1, N, H, W, C); None if torch
+    must convolve them."""
+    tensors = [t for t in (images, weight, bias) if t is not None]
+    plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+    if not plain or not suffices(tensors) or torch.is_autocast_enabled("cpu"):
+        return None
+    pixels = images.permute(0, 2, 3, 1)[None]
+    if not images.numel() or not pixels.is_contiguous() or cpp.unusable() is not None:
+        return None
+    return spikes_of(pixels, weight, 0)
+
+
+class SpikeConvolution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, images, weight, bias, spikes: Spikes, stride: Pair, padding: Pair) -> Tensor:
+        """Returns the sums (N, C', H', W') of images (N, C, H, W)."""
+        sums = spikes.sums(weight, stride, padding)[0]
+        if bias is not None:
+            sums += bias
+        ctx.save_for_backward(weight, spikes.fields)
+        ctx.spikes, ctx.window, ctx.images = spikes.of(None), (stride, padding), images.shape
+        return sums.permute(0, 3, 1, 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        if torch.is_grad_enabled():
+            raise no_second_derivative("a convolution of spikes")
+        weight, fields = ctx.saved_tensors
+        needs_images, needs_weight, needs_bias, *_ = ctx.needs_input_grad
+        by_images = by_weight = by_bias = None
+        if needs_images:
+            shape = *ctx.window, (1, 1), False, (0, 0), 1
+            images = weight.new_empty(ctx.images)
+            by_images = torch.ops.aten.convolution_backward(
+                g, images, weight, None, *shape, (True, False, False)
+            )[0]
+        if needs_weight:
+            pixels = g.permute(0, 2, 3, 1).contiguous()[None]
+            by_weight = ctx.spikes.of(fields).by_weight(pixels, weight, *ctx.window)
+        if needs_bias:
+            by_bias = g.sum((0, 2, 3))
+        return by_images, by_weight, by_bias, None, None, None
