@@ -58,12 +58,14 @@ def quick(
     if timeout:
         seconds_of("quick", "timeout", timeout)
         settings.append(Argument("measure.timeout", timeout, "quick"))
+    if threads is not None:
+        settings.append(Argument("measure.threads", threads, "quick"))
     references = [reference_of(framework) for framework in frameworks]
     names = [reference for reference in references if not is_reference(reference)]
     settings += [Argument("grid.framework", names, "quick")] * bool(names)
     budget = Budget(seconds_of("quick", "within", within) - REPORT_S) if within else Budget()
     files = [reference for reference in references if is_reference(reference)]
-    plan = quick_plan(settings, files, blocks, threads, "inference" if inference else "step")
+    plan = quick_plan(settings, files, blocks, "inference" if inference else "step")
     console = progress_console(plan)
     folder = plan.folder(Path(out) if out else None)
     interrupted = execute_shown(plan, folder, fresh, console, budget)

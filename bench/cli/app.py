@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from ..common import __version__
-from ..common.texts import SHOWN, clean, cut
+from ..common.mistakes import ConfigError
 from . import exit_codes
 from .console import RARER, say
 
@@ -94,7 +94,7 @@ class _Verb(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """Imports verbs when they are called, shortens and cleans the parser's messages, and reports
+    """Imports verbs when they are called, says the parser's messages as one sentence, and reports
     Ctrl-C."""
 
     overview = False
@@ -119,22 +119,25 @@ class _Group(TyperGroup):
         super().format_help(ctx, formatter)
 
     def make_context(self, *arguments: Any, **values: Any) -> Any:
-        with _short():
+        with _in_words():
             return super().make_context(*arguments, **values)
 
     def invoke(self, ctx: Any) -> Any:
-        with _short():
+        with _in_words():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _short() -> Iterator[None]:
+def _in_words() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(message := getattr(error, "message", None), str):
-            error.message = cut(clean(message), *SHOWN)  # type: ignore[attr-defined]
-        raise
+        message = getattr(error, "format_message", None)  # the parser's, which typer keeps private
+        if message is None or type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        context = getattr(error, "ctx", None)
+        verb = context.command_path if context else "snnbench"
+        raise ConfigError(f"{message().rstrip('.')} ({verb} -h has what it takes)") from None
     except KeyboardInterrupt:  # typer turns it into a silent exit
         say("interrupted; what was finished is kept")
         raise typer.Exit(exit_codes.INTERRUPTED) from None

@@ -124,7 +124,8 @@ def quick(
     given = axis_settings(axes, option_settings([neuron], **chosen))
     given += [Option("grid.framework", names, "argument")] if names else []
     given += [Option("measure.timeout", timeout, "--timeout")] if timeout else []
-    plan = quick_plan(given, adapter, blocks, threads, "inference" if inference else "step")
+    given += [Option("measure.threads", threads, "--threads")] if threads is not None else []
+    plan = quick_plan(given, adapter, blocks, "inference" if inference else "step")
     tell_neurons(plan.experiment.neuron_lines)
     tell_left_out(plan.left_out)
     folder = plan.folder(out)

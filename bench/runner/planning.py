@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.mistakes import ConfigError
+from ..common.units import counted
 from ..core.case import NO_NETWORK, Case, sizes, unusual
 from ..core.jobs import Inquiry, Task
 from ..core.variant import ALL, VariantPattern, parse_variants
@@ -22,7 +23,7 @@ from ..experiment.config import CONFIG, Experiment, Grid, check_reference, liste
 from ..experiment.grid import expand, points, resolve_variants, select
 from ..experiment.measure import Measure
 from ..experiment.order import Shard, parse_shard
-from ..experiment.setting import Setting, about
+from ..experiment.setting import Setting, about, setting_of
 from ..machine.cores import usable_cores
 from ..machine.facts import machine_facts
 from ..proof.stages import too_large
@@ -150,6 +151,10 @@ def load_plan(
     place = f"{config}" if isinstance(config, Path) else CONFIG
     part = parse_shard(shard)
     experiment = load_config(config, settings)
+    threads, cores = experiment.measure.threads, len(usable_cores())
+    if threads > cores:
+        given = about("measure.threads", threads, place, settings)
+        raise ConfigError(f"{given}: more than the {counted(cores, 'core')} of this machine")
     grid = experiment.grid
     read_networks(experiment.network, place)
     references = adapter_files(references)
@@ -220,7 +225,6 @@ def quick_plan(
     settings: Sequence[Setting],
     references: list[str],
     blocks: int,
-    threads: int | None = None,
     phase: str = "step",
 ) -> Plan:
     """Returns the plan of `snnbench quick` for the network in `settings`, ranked by `phase`.
@@ -237,9 +241,8 @@ def quick_plan(
     measure = {**QUICK, "phases": [phase], "blocks": blocks, "most_blocks": blocks}
     plan = load_plan({"name": "quick", "measure": measure}, settings, "", references)
     case = plan.cases[0].case
-    if threads is None:
-        threads = 1 if case.device_type == "cpu" else 0
-    plan.experiment.measure.threads = threads
+    if setting_of("measure.threads", settings) is None and case.device_type == "cpu":
+        plan.experiment.measure.threads = 1
     workload = "" if case.workload == Case.workload else case.workload
     network = case.neuron_label, workload, sizes(case).replace("=", ""), unusual(case)
     kind = "quick" if phase == "step" else f"quick-{phase}"

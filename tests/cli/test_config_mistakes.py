@@ -41,6 +41,11 @@ MISTAKES = {
         ["--only", "framwork=norse"],
         ["--only framwork=norse", "did you mean 'framework'"],
     ),
+    "more threads than cores": (
+        'name = "a"\n[measure]\nthreads = 4096',
+        [],
+        ["mine.toml: measure.threads = 4096: more than the "],
+    ),
     "empty --only": (
         'name = "a"',
         ["--only", "framework=tosch"],
@@ -102,7 +107,9 @@ def test_the_value_of_an_option_and_a_second_config_are_no_config(snnbench):
         ["run", "--no-such", "a.toml"],
     ):
         ended = snnbench(*line)
-        assert ended.exit_code == 2 and "Usage: snnbench run" in ended.stderr, line
+        assert ended.exit_code == 2, line
+        assert ended.message.startswith("snnbench: "), line
+        assert ended.message.endswith(" (snnbench run -h has what it takes)"), line
 
 
 @pytest.mark.parametrize(

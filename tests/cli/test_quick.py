@@ -92,11 +92,15 @@ def test_a_slow_framework_is_proved_leaves_after_the_first_pass_and_has_that_bou
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(None, 1), (0, 0), (2, 2)])
-def test_a_framework_has_one_core_unless_threads_says_otherwise(quick, threads, expected):
+def test_a_framework_has_one_core_unless_threads_says_otherwise(
+    quick, monkeypatch, threads, expected
+):
+    monkeypatch.setattr(planning, "usable_cores", lambda: [0, 1])
     _, first = quick
     assert {record["measure"]["threads"] for record in first.records} == {1}
     settings = [Option("grid.device", ["cpu"], "--device")]
-    plan = quick_plan(settings, [f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"], 2, threads)
+    settings += [Option("measure.threads", threads, "--threads")] * (threads is not None)
+    plan = quick_plan(settings, [f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"], 2)
     assert plan.experiment.measure.threads == expected
 
 
@@ -214,6 +218,8 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
             "--set grid.neurons=[1, 2]: grid.neurons = [1, 2]: must be one value; snnbench run",
         ),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
+        (["torch", "--threads", 4096], "--threads 4096: more than the "),
+        (["torch", "--threads", "x"], "Invalid value for '--threads': "),
         (["snntorch-ipu"], "config: no planned case can run here: snntorch-ipu: "),
     ],
 )
