@@ -170,6 +170,7 @@ def test_fewer_recordings_than_are_asked_for_is_a_sentence(snnbench, real):
         ), row["reason"]
 
 
+@pytest.mark.slow
 def test_recordings_that_are_replaced_are_measured_again(snnbench, real):
     """And a single file without its archive is read by tonic too."""
     real.with_name("shd_train.h5.zip").unlink()
