@@ -22,6 +22,10 @@ if TYPE_CHECKING:  # what editors and type checkers see of the names below
     from .api.checking import check as check
     from .api.comparing import Compared as Compared
     from .api.comparing import compare as compare
+    from .api.examining import Examined as Examined
+    from .api.examining import Same as Same
+    from .api.examining import examine as examine
+    from .api.examining import same as same
     from .api.plotting import Plots as Plots
     from .api.plotting import plot as plot
     from .api.results import Results as Results
@@ -39,11 +43,15 @@ _HOMES = {
     "Answer": ".api.answering",
     "compare": ".api.comparing",
     "Compared": ".api.comparing",
+    "examine": ".api.examining",
+    "Examined": ".api.examining",
+    "same": ".api.examining",
+    "Same": ".api.examining",
     "plot": ".api.plotting",
     "Plots": ".api.plotting",
     "ConfigError": ".common.mistakes",
 }
-_CALLED = ("load", "run", "quick", "check", "compare", "plot")
+_CALLED = ("load", "run", "quick", "check", "compare", "examine", "same", "plot")
 
 
 def __getattr__(name: str) -> object:

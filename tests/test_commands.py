@@ -45,7 +45,9 @@ parsed."""
 WRITTEN = {
     "mine.toml": ("experiments.md", "toml", 'name = "mine"'),
     "mine.py": ("adapter.md", "python", "class Mine"),
-    "model.py": ("examine.md", "python", "utils.reset(self)"),
+    **dict.fromkeys(
+        ("model.py", "old.py", "new.py"), ("examine.md", "python", "utils.reset(self)")
+    ),
     "tests/snnbench_adapter.py": ("maintainers.md", "python", "class Mine"),
 }
 """Files that the reader writes, with the example of a page that they hold."""

@@ -33,7 +33,6 @@ OPEN_TO_WORKERS = IN_WORKERS | PLAIN | {"adapters", "common", "data"}
 IN_FUNCTIONS = {
     "core.cuda_queue": {"torch"},
     "core.rolling": {"jax"},
-    "worker.examine": {"torch"},
 }
 """Libraries that a module of a worker's rooms imports once they are loaded."""
 

@@ -8,10 +8,11 @@ attribute and buffer that is no parameter, whatever framework keeps its state th
 import copy
 import importlib.util
 import itertools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 AXES = {
     "tbf": "(T, B, features)",
@@ -49,6 +51,10 @@ RUNNING |= {"_forward_hooks_with_kwargs", "_forward_hooks_always_called", "train
 """Attributes of a module that are no state of a call."""
 
 
+class NoGradient(Exception):
+    """Nothing that forward returns can be differentiated; the text says so."""
+
+
 class NoModel(Exception):
     """The file has no model; the text says why, without the file's name."""
 
@@ -73,6 +79,36 @@ def load(file: str, name: str) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise NoModel(f"gives {type(model).__name__} as {name}, not a torch.nn.Module")
     return model
+
+
+def forget(file: str) -> None:
+    """Forgets the folder of a loaded file and the modules in it, so that another file's are not
+    taken for them."""
+    folder = str(Path(file).parent)
+    sys.path.remove(folder)
+    for name, module in [*sys.modules.items()]:
+        path = getattr(module, "__file__", None) or ""
+        installed = name.startswith("snnbench") or "site-packages" in path
+        if path.startswith(f"{folder}{os.sep}") and not installed:
+            del sys.modules[name]
+
+
+def share_parameters(first: nn.Module, second: nn.Module) -> list[tuple[str, str]]:
+    """Gives the second module the parameters of the first: those of the same name and shape, then
+    the next of the same shape. Returns the pairs of their names."""
+    old, new = dict(first.named_parameters()), dict(second.named_parameters())
+    pairs = [(name, name) for name in old if name in new and old[name].shape == new[name].shape]
+    free = [name for name in new if (name, name) not in pairs]
+    for name in old:
+        if (name, name) not in pairs:
+            other = next((each for each in free if new[each].shape == old[name].shape), None)
+            if other is not None:
+                free.remove(other)
+                pairs.append((name, other))
+    with torch.no_grad():
+        for name, other in pairs:
+            new[other].copy_(old[name])
+    return pairs
 
 
 def line_of(error: BaseException, file: str) -> str:
@@ -174,6 +210,16 @@ class Seen:
         return f"{self.name}.{found}()" if found else None
 
 
+@dataclass
+class Step:
+    """A training step: the tensors of the output, spikes (T, B, N) by neuron in their order in
+    forward, and the gradients of Σ outputs·normal numbers by parameter, None without one."""
+
+    outputs: list[np.ndarray]
+    spikes: dict[str, np.ndarray]
+    gradients: dict[str, np.ndarray | None]
+
+
 class TorchModel:
     """A module, called on arrays (T, B, *features) in the layout `axes`."""
 
@@ -183,10 +229,10 @@ class TorchModel:
         self.dtype = next(floats, torch.float32)
         self._saved = {name: _state(one) for name, one in module.named_modules()}
 
-    def restore(self, but: str | None = None) -> None:
+    def restore(self, but: str | None = None, seed: int = 1) -> None:
         """Puts all state back that is no parameter, except that of the module `but`; gradients are
         dropped and random numbers seeded."""
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         for name, one in self.module.named_modules():
             if name != but:
                 _put_back(one, self._saved[name])
@@ -222,6 +268,65 @@ class TorchModel:
             steps = [tensors(self.module(step)) for step in x.unbind(0)]
             return [torch.stack(parts) for parts in zip(*steps, strict=True)]
         return tensors(self.module(x.transpose(0, 1) if self.axes == "btf" else x))
+
+    def inference(self, x: np.ndarray) -> list[np.ndarray]:
+        """Returns the outputs for x without a graph."""
+        with torch.no_grad():
+            return [_array(y) for y in self(self.put(x))]
+
+    def backward(self, x: np.ndarray) -> None:
+        """Calls and differentiates Σ outputs·normal numbers. Raises NoGradient, and what the model
+        raises."""
+        self._differentiate(self(self.put(x)))
+
+    def _differentiate(self, outputs: list[Tensor]) -> None:
+        outputs = [y for y in outputs if y.requires_grad]
+        if not outputs:
+            raise NoGradient("no output depends on a parameter by a gradient")
+        torch.manual_seed(5)
+        loss = sum((y * torch.randn_like(y)).sum() for y in outputs)
+        assert isinstance(loss, Tensor)
+        loss.backward()
+
+    def gradients(self) -> dict[str, np.ndarray | None]:
+        """Returns the gradients by parameter that learns."""
+        return {
+            name: None if one.grad is None else _array(one.grad)
+            for name, one in self.module.named_parameters()
+            if one.requires_grad
+        }
+
+    def gradient_of_last(self, x: np.ndarray, place: int) -> np.ndarray | None:
+        """Returns the gradient by x (T, B, …) of the last step of the output at `place`."""
+        given, time = self.put(x).requires_grad_(), int(self.axes == "btf")
+        output = self(given)[place].movedim(time, 0)[-1]
+        if output.requires_grad:
+            torch.autograd.backward(output.sum())
+        return None if given.grad is None else _array(given.grad)
+
+    def step(self, x: np.ndarray) -> "Step":
+        """Returns what a training step from the first state computes."""
+        self.restore()
+        self.module.train()
+        with self.watched(*x.shape[:2]) as seen:
+            outputs = self(self.put(x))
+        neurons = {one.name: one for one in neurons_of(self, seen)}
+        with suppress(NoGradient):
+            self._differentiate(outputs)
+        spikes = {name: over_time(neurons[name], *x.shape[:2]) for name in seen if name in neurons}
+        return Step([_array(y) for y in outputs], spikes, self.gradients())
+
+    def step_in_double(self, x: np.ndarray) -> "Step":
+        """Returns a training step in float64, also where the model asks for float32; the module
+        stays in float64."""
+        self.restore()
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            with _Double():
+                return TorchModel(self.module.double(), self.axes).step(x)
+        finally:
+            torch.set_default_dtype(before)
 
     @contextmanager
     def watched(self, steps: int, batch: int) -> Iterator[dict[str, Seen]]:
@@ -279,6 +384,19 @@ class TorchModel:
             return tensors(seen.module(batch_first, *args[1:], **kwargs))[0].transpose(0, 1)
         rows = tensors(seen.module(batch_first.flatten(0, 1), *args[1:], **kwargs))[0]
         return rows.unflatten(0, batch_first.shape[:2]).transpose(0, 1)
+
+
+class _Double(TorchFunctionMode):
+    """Takes float32 for float64."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        def wide(value: Any) -> Any:
+            return torch.float64 if value is torch.float32 else value
+
+        func = torch.Tensor.double if func is torch.Tensor.float else func
+        return func(*map(wide, args), **{key: wide(one) for key, one in (kwargs or {}).items()})
 
 
 def currents_shape(seen: Seen) -> tuple[int, ...]:
@@ -375,6 +493,12 @@ def _layout(seen: Seen, steps: int, batch: int) -> str:
     if seen.calls == 1 and shape[:1] == (steps * batch,):
         return "rows"
     return "step" if shape[:1] in ((batch,), (steps,)) else ""
+
+
+def _array(values: Tensor) -> np.ndarray:
+    """Returns a copy in float64, or in float32 of shorter formats."""
+    values = values.detach()
+    return np.array((values if values.dtype == torch.float64 else values.float()).numpy())
 
 
 def _state(module: nn.Module) -> dict[str, Any]:

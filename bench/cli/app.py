@@ -27,6 +27,8 @@ VERBS = {
     "anything.",
     "examine": "Say which equation each neuron of your own torch model computes, and what is wrong "
     "with the model.",
+    "same": "Say whether two torch models compute the same spikes and gradients from the same "
+    "parameters, and where the first difference is.",
     "report": "Print the tables of one or more result folders; as a table, write results.csv and "
     "report.html anew.",
     "compare": "Compare statuses, proofs, memory and the times of all phases, case by case.",

@@ -1,6 +1,7 @@
-"""`snnbench examine`: a user's model, examined in a process of its own with the limits of an
-adapter's."""
+"""`snnbench examine` and `snnbench same`: users' models in a process of their own with the limits
+of an adapter's."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,12 @@ from .outcome import verdict
 Severity = Literal["wrong", "costly", "to know"]
 SEVERITIES: tuple[Severity, ...] = ("wrong", "costly", "to know")
 """From worst to least."""
+
+
+NO_NEURON = (
+    "no spiking module was found: neurons that forward writes by hand are not seen; put each into "
+    "a module of its own"
+)
 
 
 class ExaminedNeuron(TypedDict):
@@ -47,8 +54,8 @@ class Answer(TypedDict):
 
 @dataclass
 class Examined:
-    """The end of an examination. If `status` is not ok, `reason` says why it ended early, and
-    `neurons` and `findings` are those until then."""
+    """The end of an examination; true if nothing is wrong. If `status` is not ok, `reason` says
+    why it ended early, and `neurons` and `findings` are those until then."""
 
     model: str
     status: str
@@ -56,12 +63,82 @@ class Examined:
     neurons: list[ExaminedNeuron] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.findings.sort(key=lambda finding: SEVERITIES.index(finding["severity"]))
+
     @property
     def is_wrong(self) -> bool:
         return any(finding["severity"] == "wrong" for finding in self.findings)
 
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yields (severity, sentence) from worst to least, neurons first without a severity."""
+        for neuron in self.neurons:
+            yield "", neuron_in_words(neuron)
+        for finding in self.findings:
+            yield finding["severity"], f"{finding['module']} {finding['sentence']}"
+        if self.status != "ok":
+            yield "", f"{self.model}: {self.status}: {self.reason}"
+            return
+        if not self.neurons:
+            yield "", NO_NEURON
+        if not self.findings:
+            yield "", "no finding: nothing wrong, costly or to know was seen"
+
+    def __bool__(self) -> bool:
+        return self.status == "ok" and not self.is_wrong
+
+    def __repr__(self) -> str:
+        return "\n".join(" · ".join(filter(None, line)) for line in self.lines())
+
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
+
+
+def neuron_in_words(neuron: ExaminedNeuron) -> str:
+    """Returns a line on a neuron: `lif1: snnTorch's Leaky: …: proved`."""
+    learned = f"; learned: {', '.join(neuron['learned'])}" if neuron["learned"] else ""
+    verdict = {
+        "proved": "proved",
+        "nearest": f"the nearest equation; {neuron['differs']}",
+        "none": neuron["differs"],
+        "unproved": "not held against the oracle",
+    }[neuron["verdict"]]
+    words = [neuron["module"], neuron["kind"], neuron["equation"] + learned, verdict]
+    return ": ".join(filter(None, words))
+
+
+class Compared(TypedDict):
+    """The file that the worker writes; see `worker/same.py`."""
+
+    difference: Text
+    extent: Text
+    notes: list[Text]
+
+
+@dataclass
+class Same:
+    """Whether two models compute the same; true if they do. If `status` is not ok, `reason` says
+    why they could not be compared. `difference` is the first one, `extent` what was compared."""
+
+    first: str
+    second: str
+    status: str
+    reason: str | None
+    difference: str = ""
+    extent: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.status == "ok" and not self.difference
+
+    def __repr__(self) -> str:
+        if self.status != "ok":
+            return f"{self.status}: {self.reason}"
+        verdict = f"they differ: {self.difference}" if self.difference else f"same: {self.extent}"
+        return "\n".join([verdict, *self.notes])
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"same": bool(self), **vars(self)}
 
 
 def examine_model(
@@ -69,20 +146,38 @@ def examine_model(
 ) -> Examined:
     """Examines the model `name` of a Python file on inputs (T, B, *features), which it takes in
     the layout `axes`, within `timeout` seconds."""
+    job = {"file": str(file.resolve()), "name": name, "shape": shape, "axes": axes}
+    status, reason, answer = _answer("examine", job, timeout, TypeAdapter(Answer))
+    return Examined(f"{file}:{name}", status, reason, **(answer or {}))
+
+
+def compare_models(
+    models: Sequence[tuple[Path, str]], shape: tuple[int, ...], axes: str, timeout: float
+) -> Same:
+    """Compares two models, each the name in a Python file, on inputs (T, B, *features) in the
+    layout `axes`, within `timeout` seconds."""
+    named = [{"file": str(file.resolve()), "name": name} for file, name in models]
+    job = {"models": named, "shape": shape, "axes": axes}
+    status, reason, answer = _answer("same", job, timeout, TypeAdapter(Compared))
+    names = [f"{file}:{name}" for file, name in models]
+    if status == "ok" and answer is None:
+        status, reason = "error", "its worker wrote no answer"
+    return Same(names[0], names[1], status, reason, **(answer or {}))
+
+
+def _answer(
+    verb: str, job: dict[str, Any], timeout: float, kind: TypeAdapter[Any]
+) -> tuple[str, str | None, Any]:
+    """Launches a worker; returns its status, the reason, and the last answer that it wrote."""
     with scratch_apart() as scratch:
-        path = scratch / "examined.json"
-        job = {"file": str(file.resolve()), "name": name, "shape": shape, "axes": axes}
+        path = scratch / "answer.json"
         surroundings = Surroundings(
             scratch, timeout, variables=worker_environment("cpu", 0), shared=[scratch]
         )
-        ended = verdict(launch("examine", {**job, "examined": str(path)}, surroundings), "cpu")
-        examined = Examined(f"{file}:{name}", ended["status"], ended["reason"])
-        if path.is_file():
-            try:
-                answer = read_as(TypeAdapter(Answer), path)
-            except ValueError as error:
-                examined.status, examined.reason = "error", f"its worker wrote no answer: {error}"
-                return examined
-            examined.neurons, examined.findings = answer["neurons"], answer["findings"]
-            examined.findings.sort(key=lambda finding: SEVERITIES.index(finding["severity"]))
-    return examined
+        ended = verdict(launch(verb, {**job, "answer": str(path)}, surroundings), "cpu")
+        if not path.is_file():
+            return ended["status"], ended["reason"], None
+        try:
+            return ended["status"], ended["reason"], read_as(kind, path)
+        except ValueError as error:
+            return "error", f"its worker wrote no answer: {error}", None

@@ -195,9 +195,17 @@ def network(job: Job, emit: Emit) -> None:
 
 
 def examine(job: Job, emit: Emit) -> None:
+    emit({"part": "import"})
     from .examine import examine
 
     examine(job, emit)
+
+
+def same(job: Job, emit: Emit) -> None:
+    emit({"part": "import"})
+    from .same import same
+
+    same(job, emit)
 
 
 def null(job: Job, emit: Emit) -> None:
@@ -209,7 +217,7 @@ VERBS = {
     f.__name__: f
     for f in (
         *(run, prove, profile, judge, free, recordings, canary, describe, ceilings, kernels),
-        *(network, examine, null),
+        *(network, examine, same, null),
     )
 }
 

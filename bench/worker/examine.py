@@ -6,13 +6,16 @@ one of them loses nothing that was seen before.
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+
+from snnbench.adapters.base import torch_model
+from snnbench.adapters.base.torch_model import Seen, TorchModel
 
 from ..common import units
 from ..common.units import counted, share
@@ -23,9 +26,6 @@ from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
 from .sandbox import harness_writing
-
-if TYPE_CHECKING:
-    from snnbench.adapters.base.torch_model import Seen, TorchModel
 
 WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
 INPUT_RATE = 0.2
@@ -64,39 +64,87 @@ class Unfit(Exception):
 
 def examine(job: dict[str, Any], emit: Emit) -> None:
     """Examines the model that `job` names by `file` and `name`, on an input of `shape` (T, B,
-    *features) in the layout `axes`; the answer is written to the file `examined`."""
-    emit({"part": "import"})
+    *features) in the layout `axes`; the answer is written to the file `answer`."""
+
+    def write(examined: Examined) -> None:
+        write_answer(Path(job["answer"]), examined)
+
+    with reporting(emit):
+        module = load(job["file"], job["name"])
+        x, other = inputs(job["shape"])
+        Examination(module, job["axes"], x, other, job["file"], emit, write).run()
+
+
+@contextmanager
+def reporting(emit: Emit) -> Iterator[None]:
+    """Drops what a model prints, and emits how its examination ended."""
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         try:
-            Examination(job, emit).run()
+            yield
+            emit({"part": "build", "status": "ok"})
         except Unfit as error:
             emit({"part": "build", "status": "build_error", "reason": str(error)})
 
 
-class Examination:
-    def __init__(self, job: dict[str, Any], emit: Emit):
-        from snnbench.adapters.base import torch_model
+def load(file: str, name: str) -> Any:
+    """Returns the module `name` of a file. Raises Unfit."""
+    try:
+        return torch_model.load(file, name)
+    except torch_model.NoModel as error:
+        raise Unfit(f"the file {error}") from None
+    except Exception as error:
+        raise Unfit(raised("the file", error, file)) from None
 
-        self.torch_model, self.emit, self.path = torch_model, emit, Path(job["examined"])
-        self.file, self.answer = job["file"], Examined()
+
+def inputs(shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two random inputs (T, B, *features) of zeros and ones."""
+    random = np.random.default_rng(3)
+    x, other = ((random.random(shape) < INPUT_RATE).astype(np.float32) for _ in range(2))
+    return x, other
+
+
+def changed(x: np.ndarray) -> np.ndarray:
+    """Returns another input of the same values: backwards in time, items and features."""
+    return np.ascontiguousarray(np.flip(x))
+
+
+def write_answer(path: Path, answer: Any) -> None:
+    """Writes a dataclass as JSON; a process that dies leaves the answer before it."""
+    with harness_writing():
+        unfinished = path.with_suffix(".part")
+        unfinished.write_text(json.dumps(asdict(answer)))
+        unfinished.replace(path)
+
+
+def raised(what: str, error: BaseException, file: str) -> str:
+    """Returns what raises an error, with the last line of `file` that it came through."""
+    return f"{what} raises {in_words(error)}{torch_model.line_of(error, file)}"
+
+
+class Examination:
+    """Looks at a module on the input `x` (T, B, *features) and changed to `other`; `write` is
+    called after every part."""
+
+    def __init__(
+        self,
+        module: Any,
+        axes: str,
+        x: np.ndarray,
+        other: np.ndarray,
+        file: str,
+        emit: Emit,
+        write: Callable[[Examined], None],
+    ):
+        self.model = TorchModel(module, axes)
+        self.x, self.other, self.shape = x, other, x.shape
+        self.file, self.emit, self.write = file, emit, write
+        self.answer = Examined()
         self.unsteady = self.misread = self.keeps = self.is_cut = False
-        try:
-            module = torch_model.load(self.file, job["name"])
-        except torch_model.NoModel as error:
-            raise Unfit(f"the file {error}") from None
-        except Exception as error:
-            raise Unfit(self._raised("the file", error)) from None
-        self.model: TorchModel = torch_model.TorchModel(module, job["axes"])
-        self.shape = tuple(job["shape"])
-        random = np.random.default_rng(3)
-        self.x, self.other = (
-            (random.random(self.shape) < INPUT_RATE).astype(np.float32) for _ in range(2)
-        )
 
     def run(self) -> None:
         self.emit({"part": "first_call"})
         seen = self._first_call()
-        neurons = self.neurons = self.torch_model.neurons_of(self.model, seen)
+        neurons = self.neurons = torch_model.neurons_of(self.model, seen)
         parts: list[tuple[str, Iterator[Finding]]] = [
             ("first_call", self._of_layers(neurons)),
             ("excitation", self._of_formats(seen)),
@@ -114,22 +162,14 @@ class Examination:
             except Exception as error:
                 sentence = f"{self._raised('', error).lstrip()} when it is called again"
                 self.answer.findings.append(Finding(WRONG, "the model", sentence))
-            self._write()
+            self.write(self.answer)
             if self.misread:
                 break
-        self.emit({"part": "build", "status": "ok"})
-
-    def _write(self) -> None:
-        with harness_writing():
-            unfinished = self.path.with_suffix(".part")
-            unfinished.write_text(json.dumps(asdict(self.answer)))
-            unfinished.replace(self.path)
 
     def _raised(self, what: str, error: BaseException) -> str:
-        line = self.torch_model.line_of(error, self.file)
-        return f"{what} raises {in_words(error)}{line}"
+        return raised(what, error, self.file)
 
-    def _first_call(self) -> dict[str, "Seen"]:
+    def _first_call(self) -> dict[str, Seen]:
         """Returns what the modules did. Raises Unfit, with the layout that would fit."""
         model, (steps, batch) = self.model, self.shape[:2]
         model.module.train()
@@ -145,26 +185,22 @@ class Examination:
 
     def _fitting(self) -> str:
         axes = self.model.axes
-        given = f" on {self.torch_model.AXES[axes]} = {self.shape}"
-        for other in self.torch_model.AXES:
+        given = f" on {torch_model.AXES[axes]} = {self.shape}"
+        for other in torch_model.AXES:
             self.model.axes = other
             with suppress(Exception):
                 self.model.restore()
                 if other != axes and self.model(self.model.put(self.x)):
-                    words = self.torch_model.AXES[other]
+                    words = torch_model.AXES[other]
                     return f"{given}; it accepts --axes {other}, {words}"
         self.model.axes = axes
         return given
 
     def _call(self, x: np.ndarray, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
         """Returns the outputs of an inference as float32."""
-        import torch
-
         if fresh:
             self.model.restore(but)
-        with torch.no_grad():
-            outputs = self.model(self.model.put(x))
-        return [one.detach().float().numpy() for one in outputs]
+        return self.model.inference(x)
 
     def _activity(self, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
         """Returns outputs and spikes of an inference: outputs alone may be silent."""
@@ -179,14 +215,14 @@ class Examination:
         with self.model.watched(steps, batch) as seen:
             outputs = self._call(x, but, fresh)
         spiking = [seen[one.name] for one in self.neurons if seen[one.name].spikes]
-        return [self.torch_model.over_time(one, steps, batch) for one in spiking], outputs
+        return [torch_model.over_time(one, steps, batch) for one in spiking], outputs
 
-    def _of_layers(self, neurons: list["Seen"]) -> Iterator[Finding]:
+    def _of_layers(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields layers that never fire, or nearly always."""
         steps, batch = self.shape[:2]
         where = f"in {counted(steps, 'step')} of {counted(batch, 'item')} on random input"
         for one in neurons:
-            spikes = self.torch_model.over_time(one, steps, batch)
+            spikes = torch_model.over_time(one, steps, batch)
             rate, fires = float(spikes.mean()), (spikes > 0).mean(axis=(0, 1))
             self.answer.neurons.append(
                 {
@@ -215,7 +251,7 @@ class Examination:
                     f"{where}; lower the weights before it or raise its threshold",
                 )
 
-    def _of_formats(self, seen: dict[str, "Seen"]) -> Iterator[Finding]:
+    def _of_formats(self, seen: dict[str, Seen]) -> Iterator[Finding]:
         """Yields float32 inside a model of half precision, and spikes that are no floats."""
         for one in seen.values():
             given, handed_out = one.types
@@ -234,10 +270,8 @@ class Examination:
                     "spikes as floats, with a surrogate gradient",
                 )
 
-    def _of_repeats(self, neurons: list["Seen"]) -> Iterator[Finding]:
+    def _of_repeats(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields what makes a repeated call differ: state, random numbers, or what lies outside."""
-        import torch
-
         model = self.model
         model.module.eval()
         first, again = self._activity(), self._activity(fresh=False)
@@ -251,8 +285,7 @@ class Examination:
                 "same seed: it keeps something outside its modules, such as a global or a list",
             )
             return
-        model.restore()
-        torch.manual_seed(2)
+        model.restore(seed=2)
         if not _same(self._activity(fresh=False), first):
             yield Finding(
                 TO_KNOW,
@@ -266,7 +299,7 @@ class Examination:
         model.module.train()
 
     def _state(
-        self, neurons: list["Seen"], first: list[np.ndarray], changed: list[str]
+        self, neurons: list[Seen], first: list[np.ndarray], changed: list[str]
     ) -> Iterator[Finding]:
         """Yields the modules whose state makes the second of two equal calls differ."""
         guilty = []
@@ -316,16 +349,14 @@ class Examination:
                     "behind them; empty it at the start of forward, or keep .detach()ed copies",
                 )
 
-    def _of_axes(self, neurons: list["Seen"]) -> Iterator[Finding]:
+    def _of_axes(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields outputs that depend on other items of the batch or on the future."""
         if self.unsteady:
             return
         self.model.module.eval()
         problem = self._problem()
         steps, batch = self.shape[:2]
-        firing = [
-            one for one in neurons if self.torch_model.over_time(one, steps, batch).mean() > 0
-        ]
+        firing = [one for one in neurons if torch_model.over_time(one, steps, batch).mean() > 0]
         said = ""
         if firing and steps > 1:
             verdict = time_axis(_Forward(self, firing[-1]), problem)  # type: ignore[arg-type]
@@ -396,20 +427,17 @@ class Examination:
         text = f"gives {what} that depend on {on}"
         if better := self._better_axes():
             self.misread = True
-            words = self.torch_model.AXES[better]
+            words = torch_model.AXES[better]
             return f"{text}; not in the layout --axes {better}, {words}: pass the input so"
         if on == ITEMS:
             return f"{text}; does it scan, average or normalise over the batch axis?"
         return f"{text}; does it normalise over time, or scan another axis?"
 
-    def _of_gradients(self, seen: dict[str, "Seen"], neurons: list["Seen"]) -> Iterator[Finding]:
+    def _of_gradients(self, seen: dict[str, Seen], neurons: list[Seen]) -> Iterator[Finding]:
         """Yields faults of one backward: missing, zero or not finite gradients; and of a second."""
-        import torch
-
         model = self.model
         model.restore()
-        parameters = {n: p for n, p in model.module.named_parameters() if p.requires_grad}
-        if not parameters:
+        if not model.gradients():
             yield Finding(TO_KNOW, "the model", "has no parameters to train")
             return
         failed = self._backward()
@@ -424,13 +452,13 @@ class Examination:
         used = {name for name, one in seen.items() if one.calls}
         missing: dict[bool, list[str]] = {True: [], False: []}
         zero, infinite = [], []
-        for name, parameter in parameters.items():
+        for name, gradient in model.gradients().items():
             owner = name.rpartition(".")[0]
-            if parameter.grad is None:
+            if gradient is None:
                 missing[owner in used or not owner].append(name)
-            elif not torch.isfinite(parameter.grad).all():
+            elif not np.isfinite(gradient).all():
                 infinite.append(name)
-            elif not parameter.grad.any():
+            elif not gradient.any():
                 zero.append(name)
         if missing[True]:
             yield Finding(
@@ -469,8 +497,6 @@ class Examination:
 
     def _cut_in_time(self) -> Iterator[Finding]:
         """Yields that earlier inputs change the last output, whose gradient does not reach them."""
-        import torch
-
         steps, time = self.shape[0], int(self.model.axes == "btf")
         early = self.other.copy()
         early[-1] = self.x[-1]
@@ -482,11 +508,8 @@ class Examination:
             if _same([last[0]], [last[1]]):
                 continue
             self.model.restore()
-            x = self.model.put(self.x).requires_grad_()
-            output = self.model(x)[place].movedim(time, 0)[-1]
-            if output.requires_grad:
-                torch.autograd.backward(output.sum())
-            if x.grad is not None and x.grad[-1].any() and not x.grad[:-1].any():
+            gradient = self.model.gradient_of_last(self.x, place)
+            if gradient is not None and gradient[-1].any() and not gradient[:-1].any():
                 self.is_cut = True
                 yield Finding(
                     WRONG,
@@ -498,22 +521,16 @@ class Examination:
 
     def _backward(self) -> str | None:
         """Calls and differentiates; returns why that fails, in words."""
-        import torch
-
         self.model.module.train()
-        x = self.model.put(self.x)
         try:
-            outputs = [y for y in self.model(x) if y.requires_grad]
-            if not outputs:
-                return "no output depends on a parameter by a gradient"
-            torch.manual_seed(5)
-            loss = sum((y * torch.randn_like(y)).sum() for y in outputs)
-            loss.backward()
+            self.model.backward(self.x)
+        except torch_model.NoGradient as error:
+            return str(error)
         except Exception as error:
             return self._raised("backward", error)
         return None
 
-    def _of_neurons(self, neurons: list["Seen"]) -> Iterator[Finding]:
+    def _of_neurons(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Names every neuron's equation; yields those without a gradient."""
         for one, described in zip(neurons, self.answer.neurons, strict=True):
             try:
@@ -525,7 +542,7 @@ class Examination:
                 "equation": equation.words(),
                 "differs": equation.differs,
             }
-            self._write()
+            self.write(self.answer)
             if equation.differs == NO_GRADIENT:
                 yield Finding(
                     WRONG,
@@ -549,9 +566,9 @@ class Examination:
 class _Alone:
     """A neuron for `equation_of`."""
 
-    def __init__(self, examination: Examination, seen: "Seen"):
+    def __init__(self, examination: Examination, seen: Seen):
         self.model, self.seen = examination.model, seen
-        self.shape = examination.torch_model.currents_shape(seen)
+        self.shape = torch_model.currents_shape(seen)
 
     def drive(
         self, currents: np.ndarray, upstream: np.ndarray | None = None
@@ -562,7 +579,7 @@ class _Alone:
 class _Forward:
     """The part of a `Program` that `time_axis` uses: inferences that hand out a layer's spikes."""
 
-    def __init__(self, examination: Examination, layer: "Seen"):
+    def __init__(self, examination: Examination, layer: Seen):
         self.examination, self.layer = examination, layer.name
 
     def prepare_inference(self, statistics: Any) -> None: ...
@@ -577,7 +594,7 @@ class _Forward:
         steps, batch = x.shape[:2]
         with self.examination.model.watched(steps, batch) as seen:
             self.examination._call(x)
-        return self.examination.torch_model.over_time(seen[self.layer], steps, batch)
+        return torch_model.over_time(seen[self.layer], steps, batch)
 
     def wait(self, result: Any) -> None: ...
 

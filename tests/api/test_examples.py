@@ -39,7 +39,9 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        name if name in ("load", "compare", "plot") else pytest.param(name, marks=pytest.mark.slow)
+        name
+        if name in ("load", "compare", "plot", "examine", "same")
+        else pytest.param(name, marks=pytest.mark.slow)
         for name in snnbench._CALLED
     ],
 )

@@ -30,7 +30,7 @@ def test_faults_are_one_json_document_and_exit_code_4(snnbench):
 
 ENDS = {
     # model: (exit code, words)
-    "Hangs": (3, "timeout: no end after 4 s, stopped in part 'first_call'"),
+    "Hangs": (3, "timeout: no end after 9 s, stopped in part 'first_call'"),
     "Exits": (3, "crash: exited with status 3 in part 'first_call'"),
     "SysExits": (3, "crash: SystemExit: enough"),
     "Raises": (3, "forward raises ValueError: no such neuron (line "),
@@ -52,7 +52,7 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
     exit_code, words = ENDS[name]
-    timeout = ("--timeout", "4s" if name == "Hangs" else "100s")
+    timeout = ("--timeout", "9s" if name == "Hangs" else "100s")
     ended = snnbench("examine", f"{MODELS / 'hostile.py'}:{name}", *INPUT, *timeout)
     assert (ended.exit_code, ended.stderr) == (exit_code, ""), ended.stdout
     assert words in ended.stdout

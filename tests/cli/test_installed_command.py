@@ -34,6 +34,11 @@ SHOWN = {
         3,
         "forward",
     ),
+    "same": (
+        ["same", *[f"{FAULTS / 'models' / 'hostile.py'}:Base"] * 2, "--input", "7,3,11"],
+        0,
+        "same: 1 output",
+    ),
     "profile": (
         [
             "profile",
@@ -82,7 +87,7 @@ def test_run(measured):
 
 
 @pytest.mark.parametrize(
-    "verb", without({"examine", "profile", "adapters", "check", "doctor"}, SHOWN)
+    "verb", without({"examine", "same", "profile", "adapters", "check", "doctor"}, SHOWN)
 )
 def test_a_verb(snnbench_module, measured, verb):
     arguments, exit_code, words = SHOWN[verb]

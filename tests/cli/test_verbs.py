@@ -29,6 +29,7 @@ VERBS = [
     "plan",
     "check",
     "examine",
+    "same",
     "profile",
     "adapters",
     "doctor",

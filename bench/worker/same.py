@@ -1,0 +1,189 @@
+"""Compares two models: do they compute the same spikes and gradients from the same parameters?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapters.base import torch_model
+from snnbench.adapters.base.torch_model import Step, TorchModel
+
+from ..common.units import counted, share
+from .examine import Emit, Unfit, inputs, load, raised, reporting, write_answer
+
+TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
+"""Largest relative L2 error of outputs and gradients that are called equal, by their format."""
+
+
+@dataclass
+class Compared:
+    """`difference` is the first one in a sentence, empty if there is none; `extent` says what was
+    compared; `notes` are sentences to know."""
+
+    difference: str = ""
+    extent: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Model:
+    """A module and its name in sentences."""
+
+    name: str
+    module: Any
+    file: str = ""
+
+
+def same(job: dict[str, Any], emit: Emit) -> None:
+    """Compares the `models`, each with `file` and `name`, on an input of `shape` (T, B, *features)
+    in the layout `axes`; the answer is written to the file `answer`."""
+    with reporting(emit):
+        models = []
+        for each in job["models"]:
+            module = load(each["file"], each["name"])
+            models.append(Model(f"{Path(each['file']).name}:{each['name']}", module, each["file"]))
+            torch_model.forget(each["file"])
+        emit({"part": "first_call"})
+        compared = compare(models[0], models[1], job["axes"], inputs(job["shape"])[0])
+        write_answer(Path(job["answer"]), compared)
+
+
+def compare(first: Model, second: Model, axes: str, x: np.ndarray) -> Compared:
+    """Compares a training step of two models on x (T, B, *features); the second one's parameters
+    are overwritten by the first one's. Raises Unfit."""
+    pairs = torch_model.share_parameters(first.module, second.module)
+    one, other = TorchModel(first.module, axes), TorchModel(second.module, axes)
+    steps = _step(first, one, x), _step(second, other, x)
+    if again := _difference(steps[0], _step(first, one, x), [(n, n) for n, _ in pairs]):
+        raise Unfit(f"{first.name} does not repeat itself: {again}")
+    neurons = _paired(steps[0], steps[1])
+    compared = Compared(extent=_extent(steps[0], x, len(neurons), len(pairs)))
+    compared.notes += _uncompared(first, second, steps, neurons)
+    compared.difference = _learned_apart(first, second, pairs)
+    if compared.difference:
+        return compared
+    compared.difference = _difference(steps[0], steps[1], pairs)
+    if not compared.difference:
+        return compared
+    try:
+        exact = [model.step_in_double(x) for model in (one, other)]
+    except Exception as error:
+        exact = []
+        compared.notes.append(
+            f"rounding was not ruled out: in float64 {raised('one of them', error, second.file)}"
+        )
+    if exact and all(y.dtype == np.float64 for step in exact for y in step.outputs):
+        difference = _difference(exact[0], exact[1], pairs)
+        if not difference:
+            compared.notes.append(f"only rounding differs: {compared.difference} in float32")
+        compared.difference = difference
+    elif exact:
+        compared.notes.append("rounding was not ruled out: one of them has outputs in float32 only")
+    return compared
+
+
+def _step(model: Model, loaded: TorchModel, x: np.ndarray) -> Step:
+    try:
+        return loaded.step(x)
+    except Exception as error:
+        raise Unfit(raised(model.name, error, model.file)) from None
+
+
+def _extent(step: Step, x: np.ndarray, neurons: int, parameters: int) -> str:
+    return (
+        f"{counted(len(step.outputs), 'output')}, spikes of {counted(neurons, 'layer')} and "
+        f"gradients of {counted(parameters, 'parameter')}, in {counted(x.shape[0], 'step')} of "
+        f"{counted(x.shape[1], 'item')}"
+    )
+
+
+def _paired(first: Step, second: Step) -> list[tuple[str, str]]:
+    """Returns the names of layers with the same place in both, or else with the same name."""
+    shapes = [[spikes.shape for spikes in step.spikes.values()] for step in (first, second)]
+    if shapes[0] == shapes[1]:
+        return list(zip(first.spikes, second.spikes, strict=True))
+    return [
+        (name, name)
+        for name, spikes in first.spikes.items()
+        if name in second.spikes and spikes.shape == second.spikes[name].shape
+    ]
+
+
+def _uncompared(
+    first: Model, second: Model, steps: tuple[Step, Step], neurons: list[tuple[str, str]]
+) -> Iterator[str]:
+    for place, model in enumerate((first, second)):
+        compared = {pair[place] for pair in neurons}
+        if apart := [name for name in steps[place].spikes if name not in compared]:
+            yield f"spikes of {', '.join(apart)} in {model.name} have no counterpart"
+    silent = [name for name, _ in neurons if not steps[0].spikes[name].any()]
+    if silent:
+        yield f"{', '.join(silent)} never fires on this input, which proves little of it"
+    if all(gradient is None for step in steps for gradient in step.gradients.values()):
+        yield "no output of either has a gradient"
+
+
+def _learned_apart(first: Model, second: Model, pairs: list[tuple[str, str]]) -> str:
+    """Returns that one model learns what the other has not, or nothing."""
+    for place, (model, other) in enumerate(((first, second), (second, first))):
+        shared = {pair[place] for pair in pairs}
+        learned = [name for name, one in model.module.named_parameters() if one.requires_grad]
+        if apart := [name for name in learned if name not in shared]:
+            return f"{model.name} learns {', '.join(apart)}, which {other.name} has not"
+    return ""
+
+
+def _difference(first: Step, second: Step, parameters: list[tuple[str, str]]) -> str:
+    """Returns the first difference of two steps: in spikes by time, in outputs, in gradients from
+    the last parameter back. Empty if there is none."""
+    found = []
+    for place, (name, other) in enumerate(_paired(first, second)):
+        apart = first.spikes[name] != second.spikes[other]
+        if apart.any():
+            found.append((int(np.argmax(apart.any(axis=(1, 2)))), place, name, other, apart))
+    if found:
+        step, _, name, other, apart = min(found, key=lambda each: each[:2])
+        item, neuron = (int(i) for i in np.unravel_index(apart[step].argmax(), apart[step].shape))
+        counts = [int(s[step, item, neuron]) for s in (first.spikes[name], second.spikes[other])]
+        return (
+            f"spikes of {_named(name, other)} differ from step {step} on (item {item}, neuron "
+            f"{neuron}: {counts[0]} and {counts[1]}); {share(float(apart.mean()))} of all differ"
+        )
+    if len(first.outputs) != len(second.outputs):
+        numbers = [counted(len(step.outputs), "tensor") for step in (first, second)]
+        return f"forward returns {numbers[0]} and {numbers[1]}"
+    for place, (y, z) in enumerate(zip(first.outputs, second.outputs, strict=True)):
+        if y.shape != z.shape:
+            return f"output {place} has the sizes {y.shape} and {z.shape}"
+        if error := _error(y, z):
+            return f"output {place} differs by {error}"
+    wrong = [
+        (name, other, error)
+        for name, other in reversed(parameters)
+        if (error := _error(first.gradients.get(name), second.gradients.get(other)))
+    ]
+    if not wrong:
+        return ""
+    name, other, error = wrong[0]
+    return (
+        f"the gradient of {_named(name, other)} differs by {error}; {len(wrong)} of "
+        f"{len(parameters)} gradients differ, spikes and outputs do not"
+    )
+
+
+def _named(name: str, other: str) -> str:
+    return name if name == other else f"{name} and {other}"
+
+
+def _error(first: np.ndarray | None, second: np.ndarray | None) -> str:
+    """Returns the relative L2 error in words; nothing if it is within rounding."""
+    if first is None or second is None:
+        return "" if first is second else "all: one of them has none"
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    if np.array_equal(a, b, equal_nan=True):
+        return ""
+    error = float(np.linalg.norm(a - b) / max(float(np.linalg.norm(a)), 1e-300))
+    limit = max(TOLERANCE.get(each.dtype, 1e-4) for each in (first, second))
+    return "" if error <= limit else f"{error:.1g} (relative L2 error)"
