@@ -13,6 +13,7 @@ from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
 from .calibration import MOST_ITEMS, MOST_STEPS, calibrate
+from .judgeable import unjudgeable
 from .problem import Gains, generate
 from .recurrence import growth, spec_of
 
@@ -33,7 +34,8 @@ class FreeRun:
     `seeded`: the weights are seeded, although the network has its own. `work`: spikes of all
     neurons and operations of a forward, see `WORK`. `statistics`: those of norms, which an
     inference takes for their running ones. `growth`: the largest factor by which the gradient of a
-    recurrent neuron grows in a step."""
+    recurrent neuron grows in a step. `unjudgeable`: the reason why no proof can judge its
+    gradients, empty without one."""
 
     gains: Gains
     rates: dict[str, float]
@@ -42,6 +44,7 @@ class FreeRun:
     work: dict[str, int] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=dict)
     growth: float = 0.0
+    unjudgeable: str = ""
 
     def of(self, network: Network) -> Network:
         """Returns the network with the weights of this run."""
@@ -71,7 +74,7 @@ class FreeRun:
             )
         outside = [rate for rate in self.rates.values() if not LEAST_RATE <= rate <= MOST_RATE]
         if not outside:
-            return None
+            return f"unsuitable problem: {self.unjudgeable}" if self.unjudgeable else None
         suitable = f"{LEAST_RATE:.0%} to {MOST_RATE:.0%}"
         return (
             f"unsuitable problem: the oracle fires at {outside[0]:.1%}, outside {suitable}, "
@@ -92,8 +95,17 @@ class FreeRun:
 
 
 def free_run(case: Case, network: Network) -> FreeRun:
-    """Calibrates `case` and runs its oracle free. A network's own weights are used as they are,
-    or times a gain, if that makes its neurons fire; else they are replaced by seeded ones."""
+    """Calibrates `case`, runs its oracle free and examines whether its gradients can be judged. A
+    network's own weights are used as they are, or times a gain, if that makes its neurons fire;
+    else they are replaced by seeded ones."""
+    free = _with_weights(case, network)
+    if free.unsuitable:
+        return free
+    reason = unjudgeable(case, workload_of(case), free.of(network), free.gains)
+    return replace(free, unjudgeable=reason or "")
+
+
+def _with_weights(case: Case, network: Network) -> FreeRun:
     if network.given:
         unseeded = _free_run(case, network)
         if unseeded.overflows or (
@@ -143,6 +155,7 @@ def write_free_run(case: Case, path: Path) -> None:
     for node, named in free.statistics.items():
         arrays |= {f"{name} of {node}": array for name, array in named.items()}
     arrays |= {"work": [free.work[name] for name in WORK], "growth": free.growth}
+    arrays["unjudgeable"] = free.unjudgeable
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
@@ -165,7 +178,8 @@ def read_free_run(path: Path) -> FreeRun:
                 if node:
                     statistics.setdefault(node, {})[name] = stored[key]
             seeded, growth = bool(stored["seeded"]), float(stored.get("growth", 0.0))
-            return FreeRun(gains, rates, stored["spikes"], seeded, work, statistics, growth)
+            reason = str(stored.get("unjudgeable", ""))
+            return FreeRun(gains, rates, stored["spikes"], seeded, work, statistics, growth, reason)
     except OSError:
         raise
     except Exception as error:  # archive, compressed bytes and arrays fail in many ways

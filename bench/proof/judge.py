@@ -4,7 +4,7 @@ in words."""
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdi
         if verdict.findings:
             verdict.findings.clear()
             verdict.errors.clear()
-            slack = _slack_at_edges(problem, call, limits) or call.slack
+            slack = slack_at_edges(problem, call, limits) or call.slack
             call = replace(call, slack=slack)
             noise = noise_of(
                 network,
@@ -138,7 +138,7 @@ def _slack_of_decays(result: oracle.Run, call: JudgedCall, limits: LimitsByNode)
     }
 
 
-def _slack_at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Slack:
+def slack_at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Slack:
     """Returns the slack of a call and that at the edges of surrogates that end abruptly, and of
     nearly equal maxima over time; nothing without these, and in short formats: their noise has it.
     If a potential is as near to an edge as wrong decisions may be to a threshold, rounding decides
@@ -388,6 +388,7 @@ def _compare(
     actual, expected = comparable(actual, expected)
     most_apart = inf  # of the factor along the right one from 1
     if size := float(np.linalg.norm(expected)):
+        noise = noise if isfinite(noise.error) else NONE
         wider = limit + min(slack / size, MOST_SLACK)
         if noise.error / size > max(wider, SCALED):
             most_apart = max(wider, noise.scale)

@@ -9,7 +9,7 @@ to 100, the farthest was 2.8 times as far as the runs.
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from math import isfinite, prod
+from math import inf, isfinite, prod
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Deviation:
 
 Noise = dict[tuple[str, str], Deviation]
 """Largest deviations of right gradients, by node and parameter, and (INPUT, "input")."""
-NONE = Deviation(0.0, 0.0)
+NONE, ENDLESS = Deviation(0.0, 0.0), Deviation(inf, inf)
 WIDENED = 4
 """Factor from the root mean square error of the runs to the largest error of a right gradient or
 potential, and from the share of decisions that they turn to the largest of a right neuron."""
@@ -48,20 +48,23 @@ def noise_of(
     upstream: Callable[[oracle.Run], np.ndarray],
     expected: oracle.Expected,
     precision: str = "fp32",
+    runs: int | None = None,
 ) -> Noise:
-    """Returns the noise of gradients on these inputs and spikes, 0 where a run overflows.
+    """Returns the noise of gradients on these inputs and spikes, infinite where a run overflows.
     `upstream` gives the gradient of the loss by the output of a run, `expected` are the oracle's
-    gradients."""
-    count = _runs(sum(prod(shape) for shape in network.shapes.values()) * x.shape[0] * x.shape[1])
+    gradients. `runs`: their number, if not that of the network's size."""
+    count = runs or _runs(
+        sum(prod(shape) for shape in network.shapes.values()) * x.shape[0] * x.shape[1]
+    )
     arithmetic = random_arithmetic(np.random.default_rng(0), precision)
-    right, runs = _by_place(expected), list[dict[tuple[str, str], Deviation]]()
+    right, each = by_place(expected), list[dict[tuple[str, str], Deviation]]()
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(count):
             run = oracle.forward(network, parameters, x, spikes, arithmetic=arithmetic)
-            inexact = _by_place(oracle.backward(network, run, upstream(run)))
-            runs.append({place: _deviation(inexact[place], right[place]) for place in right})
+            inexact = by_place(oracle.backward(network, run, upstream(run)))
+            each.append({place: _deviation(inexact[place], right[place]) for place in right})
         short = precision in SHORT
-        return {place: _widened([run[place] for run in runs], short) for place in right}
+        return {place: _widened([run[place] for run in each], short) for place in right}
 
 
 def _runs(values: int) -> int:
@@ -87,16 +90,16 @@ def decision_noise(
 
 
 def _widened(deviations: list[Deviation], short: bool) -> Deviation:
-    """Returns WIDENED times the root mean square of deviations, none where a run overflows. In a
-    short format, where runs of gradients of many numbers are equally far, it is less."""
+    """Returns WIDENED times the root mean square of deviations, infinite where a run overflows.
+    In a short format, where runs of gradients of many numbers are equally far, it is less."""
     errors, scales = np.transpose([astuple(each) for each in deviations])
     error, scale = (WIDENED * float(np.mean(each**2)) ** 0.5 for each in (errors, scales))
     if short:
         error = min(error, 2 * float(errors.mean()) + 6 * float(errors.std()))
-    return Deviation(error, scale) if isfinite(error) else NONE
+    return Deviation(error, scale) if isfinite(error) and isfinite(scale) else ENDLESS
 
 
-def _by_place(gradients: oracle.Expected) -> dict[tuple[str, str], Value]:
+def by_place(gradients: oracle.Expected) -> dict[tuple[str, str], Value]:
     by_parameters, by_input = gradients
     places = {
         (node, key): value for node, own in by_parameters.items() for key, value in own.items()

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.contract import Program
 from .diagnosis.diagnose import name_fault
 from .judge import CallVerdict, JudgedCall, judge
+from .judgeable import unjudgeable_gradient
 from .limits import LimitsByNode
 from .native import ask_gradients
 from .problem import Problem
@@ -57,7 +58,8 @@ def judge_rare(
 
     Gradients of the single spike are not judged: potentials far from every threshold may have
     smaller ones than float32 numbers. Nor are those of ones in a network with norms: the weight
-    before a norm has the sum of gradients whose mean the norm has removed.
+    before a norm has the sum of gradients whose mean the norm has removed. Nor are wrong ones where
+    no right ones can be told, see `judgeable.py`.
 
     `together`: the calls run before the first backward, which must not use what a later call has
     overwritten.
@@ -96,6 +98,9 @@ def judge_rare(
     differentiate()
     for rare, words, call in calls:
         findings = judge(rare, call, limits).findings
+        if findings and call.gradients and unjudgeable_gradient(rare):
+            call.gradients = None
+            findings = judge(rare, call, limits).findings
         if findings:
             fault = name_fault(rare, call, limits)
             if problem.loss is None and any("gradient" in each for each in findings):

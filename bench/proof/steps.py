@@ -3,6 +3,7 @@ optimizer carries over."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +12,17 @@ from ..core.contract import LEARNING_RATE, Parameters, Program
 from ..core.result import Gradients
 from . import oracle
 from .diagnosis.training import step_fault
-from .judge import AT_REST, CallVerdict, JudgedCall, judge, upstream_of
+from .judge import (
+    AT_REST,
+    MOST_SLACK,
+    CallVerdict,
+    JudgedCall,
+    judge,
+    slack_at_edges,
+    upstream_of,
+)
 from .limits import LimitsByNode
+from .noise import noise_of
 from .problem import Problem
 from .rounding import last_bit
 from .training import (
@@ -79,7 +89,7 @@ def judge_steps(
     start, seen, ways = _exact(problem.parameters), list[By](), _limits_of_ways(problem, limits)
     right = Descent(problem.optimizer, _exact(problem.parameters), LEARNING_RATE)
     upstream, drawn = program.put_upstream(problem.upstream, result), [*_inputs(problem)]
-    before, verdict = problem.parameters, CallVerdict()
+    before, verdict, calls = problem.parameters, CallVerdict(), list[tuple[Problem, JudgedCall]]()
     earlier: States | None = None
     program.roll_parameters(0)
     for index, x in enumerate(drawn[:steps]):
@@ -97,8 +107,14 @@ def judge_steps(
         right.step(seen[-1])
         if verdict.passed and problem.optimizer:
             verdict.findings += _wrong_update(problem, run, before, answer, earlier, index + 1)
-        if verdict.passed:
-            verdict.findings += wrong_way(start, right.parameters, answer.updated or {}, seen, ways)
+        calls.append((given, call))
+        updated = answer.updated or {}
+        if verdict.passed and [*wrong_way(start, right.parameters, updated, seen, ways)]:
+            ways = _with_noise(ways, limits, calls, seen)
+            verdict.findings += wrong_way(start, right.parameters, updated, seen, ways)
+            if index and problem.optimizer is None:
+                own_start = replace(given, parameters=before)
+                verdict.findings[:] = _wrong_from(own_start, call, updated, ways)
         if not verdict.passed:
             verdict.findings = [
                 f"step {index + 1} of {steps}: {finding}" for finding in verdict.findings
@@ -176,6 +192,53 @@ def _limits_of_ways(problem: Problem, limits: LimitsByNode) -> LimitsByNode:
     factor = max([1.0, *(spec.slope / STEEP for spec in specs)])
     return {
         name: replace(limit, gradient=factor * limit.gradient) for name, limit in limits.items()
+    }
+
+
+def _wrong_from(
+    problem: Problem, call: JudgedCall, updated: Any, ways: LimitsByNode
+) -> Iterator[str]:
+    """Yields faults of a plain step by its own start: what rounding did to the step before it moves
+    the parameters, and behind a steep surrogate the gradients."""
+    run = oracle.forward(problem.network, problem.parameters, problem.input, call.spikes)
+    gradient = _whole(oracle.backward(problem.network, run, upstream_of(problem, run))[0])
+    start, right = (
+        _exact(problem.parameters),
+        Descent(None, _exact(problem.parameters), LEARNING_RATE),
+    )
+    right.step(gradient)
+    yield from wrong_way(start, right.parameters, updated, [gradient], ways)
+
+
+def _with_noise(
+    ways: LimitsByNode,
+    limits: LimitsByNode,
+    calls: list[tuple[Problem, JudgedCall]],
+    gradients: list[By],
+) -> LimitsByNode:
+    """Returns the limits of movements with what rounding does to the gradients of these steps, up
+    to MOST_SLACK of them."""
+    more = dict.fromkeys(ways, 0.0)
+    for (problem, call), right in zip(calls, gradients, strict=True):
+        run = oracle.forward(problem.network, problem.parameters, problem.input, call.spikes)
+        expected = oracle.backward(problem.network, run, upstream_of(problem, run))
+        noise = noise_of(
+            problem.network,
+            problem.parameters,
+            problem.input,
+            call.spikes,
+            partial(upstream_of, problem),
+            expected,
+        )
+        slack = slack_at_edges(problem, call, limits)
+        for node, named in right.items():
+            for name, gradient in named.items():
+                error = noise[node, name].error + slack.get((node, name), 0.0)
+                size = max(float(np.linalg.norm(gradient)), 1e-300)
+                more[node] = max(more[node], min(2 * error / size, MOST_SLACK))
+    return {
+        node: replace(limit, gradient=limit.gradient + more[node] / WIDENED)
+        for node, limit in ways.items()
     }
 
 
