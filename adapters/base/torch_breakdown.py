@@ -171,7 +171,7 @@ def _bytes(program: Stepped, x: Tensor, upstream: Tensor, trace: str | None) -> 
     program.step(x, upstream)
     program.release()
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
-    with profile(activities=activities, profile_memory=True, acc_events=True) as profiled:
+    with profile(activities=activities, profile_memory=True) as profiled:
         result = program.forward(x)
         marker()
         result = program.backward(result, upstream)
