@@ -6,6 +6,7 @@ from torch import Tensor
 from ..build import cpp
 from ..lif.autograd import suffices
 from ..register import no_second_derivative
+from . import winograd
 from .spikes import Pair, Spikes, spikes_of
 
 
@@ -40,15 +41,18 @@ class SpikeConvolution(torch.autograd.Function):
         weight, fields = ctx.saved_tensors
         needs_images, needs_weight, needs_bias, *_ = ctx.needs_input_grad
         by_images = by_weight = by_bias = None
-        if needs_images:
-            shape = *ctx.window, (1, 1), False, (0, 0), 1
+        pixels = g.permute(0, 2, 3, 1).contiguous()[None]
+        (stride, padding), image = ctx.window, ctx.images[2:]
+        if needs_images and winograd.takes(pixels, image, weight, stride):
+            by_images = winograd.by_input(pixels, image, weight, padding)[0].permute(0, 3, 1, 2)
+        elif needs_images:
+            shape = stride, padding, (1, 1), False, (0, 0), 1
             images = weight.new_empty(ctx.images)
             by_images = torch.ops.aten.convolution_backward(
                 g, images, weight, None, *shape, (True, False, False)
             )[0]
         if needs_weight:
-            pixels = g.permute(0, 2, 3, 1).contiguous()[None]
-            by_weight = ctx.spikes.of(fields).by_weight(pixels, weight, *ctx.window)
+            by_weight = ctx.spikes.of(fields).by_weight(pixels, weight, stride, padding)
         if needs_bias:
             by_bias = g.sum((0, 2, 3))
         return by_images, by_weight, by_bias, None, None, None

@@ -25,6 +25,7 @@ from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
 from ..register import no_second_derivative
+from . import winograd
 from .spikes import Spikes, spikes_of
 from .strides import selected_pixels
 
@@ -114,10 +115,19 @@ class ConvOptions:
         pixels, stride = selected_pixels(_images(x), weight, self.stride, self.padding)
         return self._backward(g, pixels, weight, stride, (False, True, False))[1]
 
-    def by_input(self, g: Tensor, like: Tensor, weight: Tensor) -> Tensor:
-        """Returns the gradient by x (T, B, H, W, C); only the shape of `like` is read."""
+    def by_input(
+        self, g: Tensor, image: torch.Size, weight: Tensor, memory: Tensor | None = None
+    ) -> Tensor:
+        """Returns the gradient by x (T, B, *image), from g by the currents; image is (H, W, C).
+
+        `memory` is unused memory of at least that size, or None.
+        """
+        if self.neuron.backend == "cpp" and winograd.takes(g, image, weight, self.stride):
+            return winograd.by_input(g, image[:2], weight, self.padding)
+        shape = (*g.shape[:2], *image)
+        like = g.new_empty(shape) if memory is None else memory.view(-1)[: prod(shape)].view(shape)
         by_images = self._backward(g, _images(like), weight, self.stride, (True, False, False))[0]
-        return by_images.permute(0, 2, 3, 1).unflatten(0, like.shape[:2])
+        return by_images.permute(0, 2, 3, 1).unflatten(0, g.shape[:2])
 
     def _backward(
         self,
@@ -291,11 +301,9 @@ class Scans:
                 del part
             del x  # frees the piece's inputs
             if by_x is not None:
-                shape = (*g.shape[:2], *self.x[2:])
-                like = by_x.view(-1)[: prod(shape)].view(shape)
-                by_x[steps, items] = self.options.by_input(g, like, self.weight)
+                by_x[steps, items] = self.options.by_input(g, self.x[2:], self.weight, by_x)
             elif needs_x:
-                by_x = self.options.by_input(g, self.weight.new_empty(self.x), self.weight)
+                by_x = self.options.by_input(g, self.x[2:], self.weight)
             del g  # before the next piece is allocated
         return by_x, by_weight, None if errors is None else errors[0]
 
