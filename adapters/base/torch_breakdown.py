@@ -196,14 +196,7 @@ def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]
     """Returns the bytes by kind when most are in use. Feature maps are alive at the first of the
     `marks`; gradients have the given addresses and are alive at the second."""
     forward_end, step_end = marks
-    changes = sorted(
-        [(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations]
-    )
-    total = most = peak = 0
-    for moment, change in changes:
-        total += change
-        if total > most:
-            most, peak = total, moment
+    _, peak = _peak(allocations)
     by_kind = {"feature maps": 0, "gradients": 0, "workspace": 0}
     for a in allocations:
         if a.start <= peak < a.end:
@@ -214,6 +207,30 @@ def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]
                 kind = "gradients"
             by_kind[kind] += a.bytes
     return by_kind
+
+
+def peak_bytes(call: Callable[[], object]) -> int:
+    """Returns the most bytes of torch on the CPU that a call has allocated at any time."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(
+        activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True
+    ) as profiled:
+        call()
+    return _peak(_allocations(profiled, cuda=False)[0])[0]
+
+
+def _peak(allocations: list[Allocation]) -> tuple[int, int]:
+    """Returns the most bytes that are in use at once, and the number of the event from which on."""
+    changes = sorted(
+        [(a.start, a.bytes) for a in allocations] + [(a.end, -a.bytes) for a in allocations]
+    )
+    total = most = peak = 0
+    for moment, change in changes:
+        total += change
+        if total > most:
+            most, peak = total, moment
+    return most, peak
 
 
 def _allocations(profiled: Any, cuda: bool) -> tuple[list[Allocation], list[int]]:

@@ -158,7 +158,8 @@ def is_count(values: Tensor) -> bool:
 class Seen:
     """One module in one forward. `spikes`: its first output by call, None once one was no count;
     `first`: arguments of the first call; `passed_on`: positions of arguments that were outputs of
-    the call before, with their positions there."""
+    the call before, with their positions there; `sources`: modules of which every input was the
+    first output; `last`: output of the last call."""
 
     name: str
     module: nn.Module
@@ -169,6 +170,7 @@ class Seen:
     same_shape: bool = True
     passed_on: dict[int | str, int] = field(default_factory=dict)
     types: tuple[str, str] = ("", "")
+    sources: set[str] = field(default_factory=set)
     last: Any = None
     layout: str = ""
 
@@ -453,6 +455,10 @@ def _has_layers(seen: Seen) -> bool:
     )
 
 
+def _first(value: Any) -> Tensor | None:
+    return next(iter(tensors(value)), None)
+
+
 def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
     def hook(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         one = seen.setdefault(name, Seen(name, module))
@@ -472,6 +478,8 @@ def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
                 for source, earlier in enumerate(before)
                 if value is earlier and value is not None
             }
+        sources = {key for key, other in seen.items() if _first(other.last) is given[0]}
+        one.sources = one.sources & sources if one.calls else sources
         one.calls, one.last = one.calls + 1, output
         one.counts_in = one.counts_in and is_count(given[0])
         one.same_shape = one.same_shape and given[0].shape == handed_out[0].shape

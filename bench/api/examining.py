@@ -19,14 +19,17 @@ Value = TypeVar("Value")
 AXES = ("tbf", "btf", "bf")
 
 
-def examine(model: Any, input: Any, *, axes: str = "tbf", timeout: str = "2m") -> "Examined":
+def examine(
+    model: Any, input: Any, *, axes: str = "tbf", quick: bool = False, timeout: str = "2m"
+) -> "Examined":
     """Says which equation each neuron of a torch model computes, and what is wrong with it.
 
     `model` is a module, of which a copy is examined in this process, or `"model.py:net"`, which
     runs in a process of its own for `timeout`. `input` is a tensor or an array in the order `axes`:
     "tbf" for (T, B, features), "btf" for (B, T, features), "bf" for a model of one step a call,
-    whose input is (T, B, features); or the sizes (T, B, features) of random zeros and ones. The
-    answer is true if nothing is wrong, and prints sentences. Raises ConfigError for a mistake.
+    whose input is (T, B, features); or the sizes (T, B, features) of random zeros and ones.
+    `quick` measures no fused neurons. The answer is true if nothing is wrong, and prints
+    sentences. Raises ConfigError for a mistake.
 
     Example:
 
@@ -41,14 +44,15 @@ def examine(model: Any, input: Any, *, axes: str = "tbf", timeout: str = "2m") -
     from ..worker import examine as worker
 
     if isinstance(model, str):
-        return examine_model(
-            *_file(model), _sizes(input), _axes(axes), seconds_of("examine", "timeout", timeout)
-        )
+        seconds = seconds_of("examine", "timeout", timeout)
+        return examine_model(*_file(model), _sizes(input), _axes(axes), seconds, quick)
     x, other = _inputs(input, _axes(axes))
     examination = worker.Examination(
         _copied(model), axes, x, other, _source(model), _ignore, _ignore
     )
     status, reason, _ = _ended(examination.run)
+    if status == "ok" and not quick:
+        _ended(examination.swap)
     return Examined(type(model).__name__, status, reason, **asdict(examination.answer))
 
 
@@ -78,10 +82,10 @@ def same(first: Any, second: Any, input: Any, *, axes: str = "tbf", timeout: str
         return compare_models(files, _sizes(input), _axes(axes), seconds)
     x, _ = _inputs(input, _axes(axes))
     one, other = (
-        worker.Model(name, _copied(model), _source(model))
+        worker.Model(name, _copied(model), axes, _source(model))
         for name, model in (("the first", first), ("the second", second))
     )
-    status, reason, compared = _ended(lambda: worker.compare(one, other, axes, x))
+    status, reason, compared = _ended(lambda: worker.compare(one, other, x))
     names = type(first).__name__, type(second).__name__
     return Same(*names, status, reason, **(asdict(compared) if compared else {}))
 
@@ -94,7 +98,7 @@ def _ended(run: Callable[[], Value]) -> tuple[str, str | None, Value | None]:
     before."""
     import torch
 
-    from ..worker.examine import Unfit
+    from ..worker.models import Unfit
 
     with torch.random.fork_rng(devices=[]):
         try:
@@ -157,7 +161,7 @@ def _sizes(input: Any) -> tuple[int, ...]:
 
 def _inputs(input: Any, axes: str) -> tuple[np.ndarray, np.ndarray]:
     """Returns the input (T, B, *features) and another one."""
-    from ..worker.examine import changed, inputs
+    from ..worker.models import changed, inputs
 
     if isinstance(input, list | tuple):
         return inputs(_sizes(input))

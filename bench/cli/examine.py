@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from ..common.files import naming
 from ..common.mistakes import ConfigError
 from ..runner.examine import Examined, examine_model
 from . import exit_codes, options
-from .console import output, print_json
+from .console import output, print_json, say
 
 COLOURS = {"wrong": "red", "costly": "yellow", "to know": "cyan"}
 
@@ -40,20 +41,43 @@ def examine(
     model: Model,
     shape: Input,
     axes: Axes = Layout.TBF,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Measure no fused neurons in place of yours.")
+    ] = False,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.py", help="Write the lines that put fused neurons in."),
+    ] = None,
     timeout: Timeout = "2m",
     as_json: options.Json = False,
 ) -> None:
     """Say which equation each neuron of your own torch model computes, and what is wrong with the
     model."""
     seconds = options.parse_seconds("--timeout", timeout)
-    examined = examine_model(*parse_model(model), parse_sizes(shape), axes.value, seconds)
+    if quick and write:
+        raise ConfigError("--write: needs what --quick leaves out; drop one of them")
+    examined = examine_model(*parse_model(model), parse_sizes(shape), axes.value, seconds, quick)
     if as_json:
         print_json(examined.as_dict())
     else:
         _print(examined)
+    is_written = write is None or _write(write, examined)
     if examined.status != "ok":
         raise typer.Exit(exit_codes.FAILED)
-    raise typer.Exit(exit_codes.REJECTED if examined.is_wrong else exit_codes.FINE)
+    if examined.is_wrong:
+        raise typer.Exit(exit_codes.REJECTED)
+    raise typer.Exit(exit_codes.FINE if is_written else exit_codes.NOTHING)
+
+
+def _write(path: Path, examined: Examined) -> bool:
+    """Writes the code of a swap; False if there is none."""
+    code = examined.swap["code"] if examined.swap else ""
+    if not code:
+        say(f"{path}: not written: no fused neurons keep the model the same")
+        return False
+    with naming(path):
+        path.write_text(code)
+    return True
 
 
 def parse_model(text: str) -> tuple[Path, str]:

@@ -4,14 +4,16 @@ of an adapter's."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
+import numpy as np
+from pydantic import Field, StringConstraints, TypeAdapter
 from typing_extensions import TypedDict
 
+from ..common import units
 from ..executors.launch import Surroundings, launch, scratch_apart
 from ..executors.variables import worker_environment
-from ..schema import Finite, Share, Text, read_as
+from ..schema import Bytes, Finite, Positive, Share, Text, Time, read_as
 from .outcome import verdict
 
 Severity = Literal["wrong", "costly", "to know"]
@@ -45,11 +47,28 @@ class Finding(TypedDict):
     sentence: Text
 
 
+class Measured(TypedDict):
+    seconds: tuple[Time, Time]
+    bytes: tuple[Bytes, Bytes]
+    ratios: Annotated[list[Positive], Field(min_length=1)]
+
+
+class Swapped(TypedDict):
+    """Fused neurons in place of `modules`; see `worker/swap.py`."""
+
+    modules: list[Text]
+    refused: list[Text]
+    difference: Text
+    measured: Measured | None
+    code: Annotated[str, StringConstraints(max_length=1 << 20)]
+
+
 class Answer(TypedDict):
     """The file that the worker writes; see `worker/examine.py`."""
 
     neurons: list[ExaminedNeuron]
     findings: list[Finding]
+    swap: Swapped | None
 
 
 @dataclass
@@ -62,6 +81,7 @@ class Examined:
     reason: str | None
     neurons: list[ExaminedNeuron] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    swap: Swapped | None = None
 
     def __post_init__(self) -> None:
         self.findings.sort(key=lambda finding: SEVERITIES.index(finding["severity"]))
@@ -83,6 +103,8 @@ class Examined:
             yield "", NO_NEURON
         if not self.findings:
             yield "", "no finding: nothing wrong, costly or to know was seen"
+        if self.swap:
+            yield from (("", line) for line in swap_in_words(self.swap))
 
     def __bool__(self) -> bool:
         return self.status == "ok" and not self.is_wrong
@@ -92,6 +114,33 @@ class Examined:
 
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
+
+
+def swap_in_words(swap: Swapped) -> Iterator[str]:
+    """Yields what fused neurons change, as far as it was measured."""
+    yield from swap["refused"]
+    if not swap["modules"]:
+        return
+    what = f"fused neurons for {', '.join(swap['modules'])}"
+    measured = swap["measured"]
+    if swap["difference"] or measured is None:
+        yield f"{what} do not give the same model: {swap['difference']}"
+        return
+    low, middle, high = np.quantile(measured["ratios"], [0, 0.5, 1])
+    rounds = f"{low:.2f} to {high:.2f} in {len(measured['ratios'])} rounds"
+    speed = "in no clear ratio of times"
+    if low > 1:
+        speed = f"{middle:.2f} times as fast"
+    elif high < 1:
+        speed = f"{1 / middle:.2f} times as slow"
+        rounds = f"{1 / high:.2f} to {1 / low:.2f} in {len(measured['ratios'])} rounds"
+    times = " → ".join(map(units.seconds, measured["seconds"]))
+    sizes = " → ".join(map(units.size, measured["bytes"]))
+    share = measured["bytes"][1] / max(measured["bytes"][0], 1)
+    yield (
+        f"{what}: same spikes and gradients; a training step is {speed} ({rounds}: {times}), its "
+        f"tensors take {share:.2f} times the memory ({sizes})"
+    )
 
 
 def neuron_in_words(neuron: ExaminedNeuron) -> str:
@@ -142,11 +191,11 @@ class Same:
 
 
 def examine_model(
-    file: Path, name: str, shape: tuple[int, ...], axes: str, timeout: float
+    file: Path, name: str, shape: tuple[int, ...], axes: str, timeout: float, quick: bool
 ) -> Examined:
     """Examines the model `name` of a Python file on inputs (T, B, *features), which it takes in
-    the layout `axes`, within `timeout` seconds."""
-    job = {"file": str(file.resolve()), "name": name, "shape": shape, "axes": axes}
+    the layout `axes`, within `timeout` seconds; `quick` measures no fused neurons."""
+    job = {"file": str(file.resolve()), "name": name, "shape": shape, "axes": axes, "quick": quick}
     status, reason, answer = _answer("examine", job, timeout, TypeAdapter(Answer))
     return Examined(f"{file}:{name}", status, reason, **(answer or {}))
 

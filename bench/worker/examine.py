@@ -4,11 +4,9 @@ Everything that is known so far is written after every part, so that a model tha
 one of them loses nothing that was seen before.
 """
 
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +19,13 @@ from ..common import units
 from ..common.units import counted, share
 from ..core.case import NATIVE
 from ..core.network import INPUT, Network, Node
-from ..core.status import in_words
 from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
-from .sandbox import harness_writing
+from .models import Emit, Unfit, inputs, load, raised, reporting, write_answer
+from .swap import Swapped, swapped
 
 WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
-INPUT_RATE = 0.2
-"""Share of ones in the examined input."""
 SATURATED = 0.95
 """Share of steps with a spike from which on a layer tells nothing."""
 SAME = 1e-5
@@ -38,7 +34,6 @@ ITEMS, LATER = "other items of the batch", "later inputs"
 DEPENDS = {"batch items": ITEMS, "looks ahead": LATER}
 """What spikes depend on, by the beginning of a finding of `time_axis`."""
 HALF = ("float16", "bfloat16")
-Emit = Callable[[dict[str, Any]], None]
 
 
 @dataclass
@@ -56,10 +51,7 @@ class Examined:
 
     neurons: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-
-
-class Unfit(Exception):
-    """The model cannot be examined; the text is the reason in one sentence."""
+    swap: Swapped | None = None
 
 
 def examine(job: dict[str, Any], emit: Emit) -> None:
@@ -72,53 +64,10 @@ def examine(job: dict[str, Any], emit: Emit) -> None:
     with reporting(emit):
         module = load(job["file"], job["name"])
         x, other = inputs(job["shape"])
-        Examination(module, job["axes"], x, other, job["file"], emit, write).run()
-
-
-@contextmanager
-def reporting(emit: Emit) -> Iterator[None]:
-    """Drops what a model prints, and emits how its examination ended."""
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        try:
-            yield
-            emit({"part": "build", "status": "ok"})
-        except Unfit as error:
-            emit({"part": "build", "status": "build_error", "reason": str(error)})
-
-
-def load(file: str, name: str) -> Any:
-    """Returns the module `name` of a file. Raises Unfit."""
-    try:
-        return torch_model.load(file, name)
-    except torch_model.NoModel as error:
-        raise Unfit(f"the file {error}") from None
-    except Exception as error:
-        raise Unfit(raised("the file", error, file)) from None
-
-
-def inputs(shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two random inputs (T, B, *features) of zeros and ones."""
-    random = np.random.default_rng(3)
-    x, other = ((random.random(shape) < INPUT_RATE).astype(np.float32) for _ in range(2))
-    return x, other
-
-
-def changed(x: np.ndarray) -> np.ndarray:
-    """Returns another input of the same values: backwards in time, items and features."""
-    return np.ascontiguousarray(np.flip(x))
-
-
-def write_answer(path: Path, answer: Any) -> None:
-    """Writes a dataclass as JSON; a process that dies leaves the answer before it."""
-    with harness_writing():
-        unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(asdict(answer)))
-        unfinished.replace(path)
-
-
-def raised(what: str, error: BaseException, file: str) -> str:
-    """Returns what raises an error, with the last line of `file` that it came through."""
-    return f"{what} raises {in_words(error)}{torch_model.line_of(error, file)}"
+        examination = Examination(module, job["axes"], x, other, job["file"], emit, write)
+        examination.run()
+        if not job["quick"]:
+            examination.swap()
 
 
 class Examination:
@@ -139,11 +88,13 @@ class Examination:
         self.x, self.other, self.shape = x, other, x.shape
         self.file, self.emit, self.write = file, emit, write
         self.answer = Examined()
+        self.equations: dict[str, Equation] = {}
         self.unsteady = self.misread = self.keeps = self.is_cut = False
 
     def run(self) -> None:
         self.emit({"part": "first_call"})
         seen = self._first_call()
+        self.seen = seen
         neurons = self.neurons = torch_model.neurons_of(self.model, seen)
         parts: list[tuple[str, Iterator[Finding]]] = [
             ("first_call", self._of_layers(neurons)),
@@ -165,6 +116,18 @@ class Examination:
             self.write(self.answer)
             if self.misread:
                 break
+
+    def swap(self) -> None:
+        """Measures fused neurons in place of those that `run` has named."""
+        if self.misread or self.unsteady:
+            return
+        self.emit({"part": "breakdown"})
+        try:
+            swap = swapped(self.model, self.seen, self.neurons, self.equations, self.x)
+        except Exception as error:
+            swap = Swapped(refused=[self._raised("the model with fused neurons", error)])
+        self.answer.swap = swap
+        self.write(self.answer)
 
     def _raised(self, what: str, error: BaseException) -> str:
         return raised(what, error, self.file)
@@ -537,6 +500,7 @@ class Examination:
                 equation = equation_of(_Alone(self, one), one.threshold)
             except Exception as error:
                 equation = Equation("none", differs=self._raised("alone it", error))
+            self.equations[one.name] = equation
             described |= {
                 "verdict": equation.verdict,
                 "equation": equation.words(),

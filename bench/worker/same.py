@@ -11,7 +11,7 @@ from snnbench.adapters.base import torch_model
 from snnbench.adapters.base.torch_model import Step, TorchModel
 
 from ..common.units import counted, share
-from .examine import Emit, Unfit, inputs, load, raised, reporting, write_answer
+from .models import Emit, Unfit, inputs, load, raised, reporting, write_answer
 
 TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """Largest relative L2 error of outputs and gradients that are called equal, by their format."""
@@ -33,6 +33,7 @@ class Model:
 
     name: str
     module: Any
+    axes: str
     file: str = ""
 
 
@@ -43,18 +44,21 @@ def same(job: dict[str, Any], emit: Emit) -> None:
         models = []
         for each in job["models"]:
             module = load(each["file"], each["name"])
-            models.append(Model(f"{Path(each['file']).name}:{each['name']}", module, each["file"]))
+            name = f"{Path(each['file']).name}:{each['name']}"
+            models.append(Model(name, module, job["axes"], each["file"]))
             torch_model.forget(each["file"])
         emit({"part": "first_call"})
-        compared = compare(models[0], models[1], job["axes"], inputs(job["shape"])[0])
+        compared = compare(models[0], models[1], inputs(job["shape"])[0])
         write_answer(Path(job["answer"]), compared)
 
 
-def compare(first: Model, second: Model, axes: str, x: np.ndarray) -> Compared:
-    """Compares a training step of two models on x (T, B, *features); the second one's parameters
-    are overwritten by the first one's. Raises Unfit."""
-    pairs = torch_model.share_parameters(first.module, second.module)
-    one, other = TorchModel(first.module, axes), TorchModel(second.module, axes)
+def compare(
+    first: Model, second: Model, x: np.ndarray, pairs: list[tuple[str, str]] | None = None
+) -> Compared:
+    """Compares a training step of two models on x (T, B, *features). `pairs` are names of equal
+    parameters; without them the second one's are overwritten by the first one's. Raises Unfit."""
+    pairs = torch_model.share_parameters(first.module, second.module) if pairs is None else pairs
+    one, other = (TorchModel(each.module, each.axes) for each in (first, second))
     steps = _step(first, one, x), _step(second, other, x)
     if again := _difference(steps[0], _step(first, one, x), [(n, n) for n, _ in pairs]):
         raise Unfit(f"{first.name} does not repeat itself: {again}")

@@ -11,7 +11,7 @@ INPUT = ("--input", "17,3,11")
 
 
 def test_a_right_model_in_sentences(snnbench):
-    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Net", *INPUT)
+    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Net", *INPUT, "--quick")
     assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
     first, *_, last = ended.stdout.splitlines()
     assert first == (
@@ -20,8 +20,41 @@ def test_a_right_model_in_sentences(snnbench):
     assert last == "no finding: nothing wrong, costly or to know was seen"
 
 
+def test_what_would_help_is_measured_and_written(snnbench):
+    """The written lines make a model that `same` calls the same."""
+    net = f"{MODELS / 'complaints.py'}:Net"
+    ended = snnbench("examine", net, "--input", "37,3,11", "--write", "swapped.py")
+    assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
+    last = ended.stdout.splitlines()[-1]
+    assert re.match(
+        r"fused neurons for lif1, lif2: same spikes and gradients; a training step is (\d+\.\d\d "
+        r"times as (fast|slow)|in no clear ratio of times) \(\d+\.\d\d to \d+\.\d\d in [3-7] rounds: "
+        r".*s → .*s\), its tensors take \d\.\d\d times the memory \(.* → .*\)$",
+        last,
+    ), last
+    (snnbench.folder / "new.py").write_text(
+        "import importlib.util\nimport swapped\n"
+        f"spec = importlib.util.spec_from_file_location('old', {str(MODELS / 'complaints.py')!r})\n"
+        "old = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(old)\n"
+        "def net():\n    return swapped.swap(old.Net())\n"
+    )
+    assert snnbench("same", net, "new.py:net", *INPUT).exit_code == 0
+
+
+def test_nothing_is_written_that_would_not_help(snnbench):
+    silent = f"{MODELS / 'hostile.py'}:Returns"
+    ended = snnbench("examine", silent, *INPUT, "--write", "swapped.py")
+    assert ended.exit_code == 6 and not (snnbench.folder / "swapped.py").exists()
+    assert ended.message.endswith(
+        "swapped.py: not written: no fused neurons keep the model the same"
+    )
+    ended = snnbench("examine", silent, *INPUT, "--write", "swapped.py", "--quick")
+    assert ended.exit_code == 2
+    assert ended.message.endswith("--write: needs what --quick leaves out; drop one of them")
+
+
 def test_faults_are_one_json_document_and_exit_code_4(snnbench):
-    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Three", *INPUT, "--json")
+    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Three", *INPUT, "--json", "--quick")
     answer = json.loads(ended.stdout)
     assert (ended.exit_code, ended.stderr, answer["status"]) == (4, "", "ok")
     severities = [finding["severity"] for finding in answer["findings"]]
@@ -85,6 +118,6 @@ SHOWN = list(
 @pytest.mark.parametrize(("model", "printed"), SHOWN, ids=["three faults", "none"])
 def test_the_page_shows_what_the_command_prints(snnbench, model, printed):
     (snnbench.folder / "model.py").write_text(model)
-    ended = snnbench("examine", "model.py:net", "--input", "25,8,70")
+    ended = snnbench("examine", "model.py:net", "--input", "25,8,70", "--quick")
     assert "\n".join(line.rstrip() for line in ended.stdout.splitlines()) + "\n" == printed
     assert ended.exit_code == (4 if model == SHOWN[0][0] else 0)

@@ -9,7 +9,7 @@ from support.paths import FAULTS
 from torch import nn
 
 from snnbench.kernels import LIF, NeuronSpec
-from snnbench.worker.examine import Unfit, inputs
+from snnbench.worker.models import Unfit, inputs
 from snnbench.worker.same import Model, compare
 
 sys.path.append(str(FAULTS / "models"))
@@ -70,8 +70,8 @@ class Potential(complaints.Net):
 
 
 def compared(second, first=None, shape=SHAPE):
-    models = Model("old", first or complaints.Net()), Model("new", second)
-    return compare(*models, "tbf", inputs(shape)[0])
+    models = Model("old", first or complaints.Net(), "tbf"), Model("new", second, "tbf")
+    return compare(*models, inputs(shape)[0])
 
 
 @pytest.mark.parametrize("second", [complaints.Net, Fused, SinglePrecision])

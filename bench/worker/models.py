@@ -1,0 +1,70 @@
+"""What is common to examinations of users' models: loading them, inputs, how they end, answers."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapters.base import torch_model
+
+from ..core.status import in_words
+from .sandbox import harness_writing
+
+INPUT_RATE = 0.2
+"""Share of ones in the random input."""
+Emit = Callable[[dict[str, Any]], None]
+
+
+class Unfit(Exception):
+    """The model cannot be examined; the text is the reason in one sentence."""
+
+
+@contextmanager
+def reporting(emit: Emit) -> Iterator[None]:
+    """Drops what a model prints, and emits how its examination ended."""
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        try:
+            yield
+            emit({"part": "build", "status": "ok"})
+        except Unfit as error:
+            emit({"part": "build", "status": "build_error", "reason": str(error)})
+
+
+def load(file: str, name: str) -> Any:
+    """Returns the module `name` of a file. Raises Unfit."""
+    try:
+        return torch_model.load(file, name)
+    except torch_model.NoModel as error:
+        raise Unfit(f"the file {error}") from None
+    except Exception as error:
+        raise Unfit(raised("the file", error, file)) from None
+
+
+def inputs(shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two random inputs (T, B, *features) of zeros and ones."""
+    random = np.random.default_rng(3)
+    x, other = ((random.random(shape) < INPUT_RATE).astype(np.float32) for _ in range(2))
+    return x, other
+
+
+def changed(x: np.ndarray) -> np.ndarray:
+    """Returns another input of the same values: backwards in time, items and features."""
+    return np.ascontiguousarray(np.flip(x))
+
+
+def write_answer(path: Path, answer: Any) -> None:
+    """Writes a dataclass as JSON; a process that dies leaves the answer before it."""
+    with harness_writing():
+        unfinished = path.with_suffix(".part")
+        unfinished.write_text(json.dumps(asdict(answer)))
+        unfinished.replace(path)
+
+
+def raised(what: str, error: BaseException, file: str) -> str:
+    """Returns what raises an error, with the last line of `file` that it came through."""
+    return f"{what} raises {in_words(error)}{torch_model.line_of(error, file)}"
