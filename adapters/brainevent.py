@@ -6,7 +6,7 @@ and behind neurons that fire once a step. brainevent has no neurons.
 """
 
 from snnbench.core.case import SPIKES, Case
-from snnbench.core.network import INPUT, Network
+from snnbench.core.network import INPUT, SAME_NUMBERS, Network
 
 from .jax_scan import JaxScan
 
@@ -27,7 +27,7 @@ class Brainevent(JaxScan):
             return reason
         for linear, _ in network.neurons_behind("linear"):
             source = network.node(linear).inputs[0]
-            while source != INPUT and network.node(source).kind == "flatten":
+            while source != INPUT and network.node(source).kind in SAME_NUMBERS:
                 source = network.node(source).inputs[0]
             if source == INPUT and case.input not in SPIKES:
                 return f"a binary array takes spikes, and this input is {case.input}"

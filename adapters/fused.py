@@ -77,6 +77,8 @@ class Fused(TorchAdapter):
                 f"{RECOMPUTED} is about the convolution in front of a neuron, and this network has "
                 "none"
             )
+        if any(node.options.get("groups", 1) > 1 for node in network.nodes):
+            return "our convolutions have no groups"
         return super().refuses(case, network) or _refuses_recurrent(case, network)
 
     def lif(self, spec, features, construction):

@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 from snnbench.core.case import SPIKES, Case
 from snnbench.core.contract import Unsupported
-from snnbench.core.network import Network
+from snnbench.core.network import OF_TWO, Network
 
 from .base.spikes import torch_spike
 from .base.torch_adapter import TorchAdapter, torch_constructions
@@ -84,7 +84,7 @@ class SpikingJelly(TorchAdapter):
         self.time_steps = case.time_steps  # the order of SlidingPSN
         # Whether the layers of construction memopt, linears and neurons, read spikes only.
         self.of_spikes = case.input in SPIKES and not (
-            {"avg_pool", "add", "integrator", "softmax_sum", "vote"}
+            {"avg_pool", "integrator", "softmax_sum", "sum", "vote", *OF_TWO}
             & {node.kind for node in network.nodes}
         )
         if case.construction in PROVIDERS and case.device != "cpu":

@@ -15,6 +15,7 @@ from support.memory_table import memory_text
 from support.names_table import names_text
 from support.paths import ROOT, committed
 from support.scaling_table import scaling_text
+from support.ties_table import ties_text
 
 import snnbench
 from snnbench.adapters.registry import FRAMEWORKS
@@ -38,7 +39,8 @@ TEXT = {
     "scaling": scaling_text,
 }
 BLOCK = re.compile(
-    rf"(<!-- ({'|'.join(TEXT)}|claims|names): (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL
+    rf"(<!-- ({'|'.join(TEXT)}|claims|names|ties): (\S+) -->\n)(.*?)(<!-- end of table -->)",
+    re.DOTALL,
 )
 MOST_LINES = 130
 """Limit of the README; longer subjects have a page in docs/."""
@@ -54,6 +56,8 @@ def generated(text: str) -> str:
             return f"{match[1]}\n{claims_text(claims_of(ROOT / match[3]))}\n{match[5]}"
         if match[2] == "names":
             return f"{match[1]}\n{names_text(match[3])}\n{match[5]}"
+        if match[2] == "ties":
+            return f"{match[1]}\n{ties_text(match[3])}\n{match[5]}"
         results = read_results([ROOT / match[3]])
         assert results.rows, f"no records in {match[3]}"
         assert not results.unreadable, results.unreadable
@@ -81,7 +85,7 @@ def test_tables_are_generated_from_committed_records():
         text = page.read_text(encoding="utf-8")
         seen |= {match[2] for match in BLOCK.finditer(text)}
         assert text == generated(text), page.name
-    assert seen == {*TEXT, "claims", "names"}
+    assert seen == {*TEXT, "claims", "names", "ties"}
 
 
 def test_the_first_page_is_short():

@@ -4,6 +4,7 @@ rest, each layer once over all T·B items."""
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -214,7 +215,12 @@ def _conv(options: Any) -> Callable[..., Any]:
         def once(items: Value) -> Value:
             axes = ("NCHW", "OIHW", "NCHW")
             value = jax.lax.conv_general_dilated(
-                items, arrays["weight"], stride, padding, dimension_numbers=axes
+                items,
+                arrays["weight"],
+                stride,
+                padding,
+                dimension_numbers=axes,
+                feature_group_count=options["groups"],
             )
             return value + arrays["bias"][:, None, None] if "bias" in arrays else value
 
@@ -287,6 +293,13 @@ def _vote(options: Any) -> Callable[..., Any]:
     return lambda arrays, x: x.reshape(*x.shape[:-1], -1, options["group"]).mean(-1)
 
 
+def _product(
+    arrays: NodeArrays, a: Value, b: Value, scale: float, left: bool, right: bool
+) -> Value:
+    value = (a.mT if left else a) @ (b.mT if right else b)
+    return value if scale == 1 else scale * value
+
+
 OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "linear": lambda options: lambda arrays, x: linear((arrays["weight"], arrays.get("bias")), x),
     "conv": _conv,
@@ -294,7 +307,11 @@ OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "max_pool": _max_pool,
     "avg_pool": _avg_pool,
     "flatten": lambda options: lambda arrays, x: x.reshape(*x.shape[:2], -1),
+    "reshape": lambda options: lambda arrays, x: x.reshape(*x.shape[:2], *options["shape"]),
     "add": lambda options: lambda arrays, left, right: left + right,
+    "multiply": lambda options: lambda arrays, left, right: left * right,
+    "product": lambda options: partial(_product, **options),
+    "sum": lambda options: lambda arrays, x: x.sum(2 + options["axis"], keepdims=True),
     "integrator": _integrator,
     "mean_time": lambda options: lambda arrays, x: x.mean(0, keepdims=True),
     "max_time": lambda options: _max_time,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import Case
 from snnbench.core.contract import Adapter, Program, Trait, Unsupported
-from snnbench.core.network import LAYERS, OVER_TIME, Network
+from snnbench.core.network import LAYERS, OF_TWO, OVER_TIME, Network
 from snnbench.core.variant import COMPILE_MODES
 from snnbench.kernels.spec import NeuronSpec
 
@@ -27,10 +27,10 @@ PYTHON_HEADER = Path(sysconfig.get_path("include")) / "Python.h"
 
 
 def _first_before_a_neuron(network: Network) -> str | None:
-    """Returns the kind of the first integrator, vote or node over time that has a neuron behind it,
-    or None."""
+    """Returns the kind of the first node that frameworks have no layer for, such as an integrator,
+    and that has a neuron behind it, or None."""
     kinds = [node.kind for node in network.nodes]
-    heads = ("integrator", "vote", *OVER_TIME)
+    heads = ("integrator", "vote", "reshape", "multiply", "product", "sum", *OVER_TIME)
     first = next((index for index, kind in enumerate(kinds) if kind in heads), len(kinds))
     return kinds[first] if "neuron" in kinds[first:] else None
 
@@ -208,7 +208,7 @@ class TorchAdapter(Adapter):
                 f"{self.name}'s own container is called once for each step, and a norm's "
                 "statistics are over all steps"
             )
-        if "add" in kinds:
+        if kinds & {*OF_TWO}:
             return f"{self.name}'s own container is a chain, and this network has shortcuts"
         return None
 

@@ -102,7 +102,11 @@ ITEMWISE: dict[str, Callable[[Any, Mapping[str, Any], Shape], nn.Module]] = {
         features[0], options["outputs"], bias=options["bias"]
     ),
     "conv": lambda nn, options, features: nn.Conv2d(
-        features[0], options["outputs"], *_window(options), bias=options["bias"]
+        features[0],
+        options["outputs"],
+        *_window(options),
+        groups=options["groups"],
+        bias=options["bias"],
     ),
     "norm": lambda nn, options, features: (
         nn.BatchNorm2d if len(features) == 3 else nn.BatchNorm1d
@@ -121,9 +125,18 @@ def layer_of(node: Node, network: Network, library: Any = nn) -> nn.Module:
     return ITEMWISE[node.kind](library, node.options, network.shapes[node.inputs[0]])
 
 
+def _product(a: Tensor, b: Tensor, scale: float, left: bool, right: bool) -> Tensor:
+    value = (a.mT if left else a) @ (b.mT if right else b)
+    return value if scale == 1 else scale * value
+
+
 OPERATIONS: dict[str, Callable[[Mapping[str, Any]], Callable[..., Tensor]]] = {
     "flatten": lambda options: lambda x: x.flatten(2),
-    "add": lambda options: lambda left, right: left + right,
+    "reshape": lambda options: lambda x: x.reshape(*x.shape[:2], *options["shape"]),
+    "add": lambda options: torch.add,
+    "multiply": lambda options: torch.mul,
+    "product": lambda options: partial(_product, **options),
+    "sum": lambda options: lambda x: x.sum(2 + options["axis"], keepdim=True),
     "mean_time": lambda options: lambda x: x.mean(0, keepdim=True),
     "max_time": lambda options: lambda x: x.max(0, keepdim=True).values,
     "softmax_sum": lambda options: lambda x: x.softmax(-1).sum(0, keepdim=True),

@@ -52,6 +52,7 @@ class NetworkAxes(TypedDict, total=False):
     outputs: Whole
     recurrent: Flag
     readout: Text
+    heads: Whole
 
 
 class Axes(NetworkAxes, total=False):

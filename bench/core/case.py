@@ -137,6 +137,7 @@ class Case:
     outputs: int = _of_some()
     recurrent: bool = _of_some(usual=True)
     readout: str = _of_some(usual=READOUTS[0])
+    heads: int = _of_some()
 
     @property
     def variant(self) -> Variant:

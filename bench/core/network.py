@@ -10,14 +10,20 @@ Values of nodes are (T, B, *features): T time steps, B batch items, features (N,
 
 kind        what it computes
 linear      x · weightᵀ + bias
-conv        2-d cross-correlation with zero padding, square kernel, plus bias
+conv        2-d cross-correlation with zero padding, square kernel, plus bias; the channels of each
+            of `groups` equal parts see their own part of the input's
 norm        batch norm: mean and biased variance over T, B, H, W; running statistics take the
             unbiased one. An inference normalises by its running statistics
 max_pool    maximum over square windows; of equal values the first in row-major order has the
             gradient
 avg_pool    mean over square windows
 flatten     (C, H, W) → (C·H·W,)
+reshape     the same numbers in another `shape`, (N,) or (C, H, W), in row-major order
 add         the sum of two nodes
+multiply    the product of two nodes, number by number; an axis of 1 is repeated
+product     scale · (matrix product) of two nodes, (C, M, K) · (C, K, P) → (C, M, P); with `left` or
+            `right` that factor is transposed first
+sum         the sum over an `axis` of the features, which stays with length 1
 integrator  v[t] = decay · v[t-1] + x[t] from 0; with `normal` x counts 1 - decay. Its value is v:
             it neither spikes nor resets
 mean_time   the mean over time: T becomes 1, here and in the next three
@@ -36,7 +42,7 @@ cannot be judged.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
+from math import frexp, inf, prod
 from typing import TYPE_CHECKING, Any
 
 from snnbench.kernels.spec import NeuronSpec
@@ -53,12 +59,19 @@ REQUIRED = "required"
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": {"outputs": REQUIRED, "bias": True},
-    "conv": {"outputs": REQUIRED, "kernel": REQUIRED, "stride": 1, "padding": 0, "bias": True},
+    "conv": {
+        **{"outputs": REQUIRED, "kernel": REQUIRED, "stride": 1, "padding": 0, "bias": True},
+        "groups": 1,
+    },
     "norm": {"epsilon": 1e-5, "momentum": 0.1},
     "max_pool": {"kernel": REQUIRED, "stride": REQUIRED, "padding": 0},
     "avg_pool": {"kernel": REQUIRED, "stride": REQUIRED, "padding": 0},
     "flatten": {},
+    "reshape": {"shape": REQUIRED},
     "add": {},
+    "multiply": {},
+    "product": {"scale": 1.0, "left": False, "right": False},
+    "sum": {"axis": REQUIRED},
     "integrator": {"decay": REQUIRED, "normal": False},
     "mean_time": {},
     "max_time": {},
@@ -69,7 +82,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
 
-LEAST = {"outputs": 1, "kernel": 1, "stride": 1, "padding": 0, "group": 1}
+LEAST = {"outputs": 1, "kernel": 1, "stride": 1, "padding": 0, "group": 1, "groups": 1, "axis": 0}
 """Least values of options that are whole numbers."""
 
 LAYERS = ("linear", "conv", "max_pool", "avg_pool")
@@ -78,11 +91,21 @@ LAYERS = ("linear", "conv", "max_pool", "avg_pool")
 OVER_TIME = ("mean_time", "max_time", "softmax_sum", "last_time")
 """Kinds of nodes with one step for all that they read."""
 
+SAME_NUMBERS = ("flatten", "reshape")
+"""Kinds of nodes that change the shape alone."""
+
+OF_TWO = ("add", "multiply", "product")
+"""Kinds of nodes that read two nodes."""
+
 Shape = tuple[int, ...]
 
 
 def _counts(value: Any, least: int = 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_features(shape: Any) -> bool:
+    return isinstance(shape, tuple | list) and bool(shape) and all(map(_counts, shape))
 
 
 @dataclass(frozen=True)
@@ -114,11 +137,23 @@ class Node:
                 raise self.fault(f"{option} = {filled[option]!r} {wanted}")
         if self.kind == "integrator":
             self._check_decay(filled["decay"], filled["normal"])
+        if self.kind == "reshape":
+            shape = filled["shape"]
+            if not (_is_features(shape) and len(shape) in (1, 3)):
+                raise self.fault(
+                    f"shape = {shape!r} must be (N,) or (C, H, W), whole numbers from 1"
+                )
+            filled["shape"] = tuple(shape)
+        scale = filled.get("scale", 1.0)
+        if not isinstance(scale, float | int) or isinstance(scale, bool) or not 0 < scale < inf:
+            raise self.fault(f"scale = {scale!r} must be a number above 0")
         if isinstance(self.inputs, str):
             name = self.inputs
             raise self.fault(f"inputs = {name!r} must be a tuple of names, as ({name!r},)")
-        if len(self.inputs) != (reads := 2 if self.kind == "add" else 1):
+        if len(self.inputs) != (reads := 2 if self.kind in OF_TWO else 1):
             raise self.fault(f"{self.kind} reads {reads} nodes, not {len(self.inputs)}")
+        if len({*self.inputs}) < reads:
+            raise self.fault(f"{self.kind} reads {self.inputs[0]} twice")
         object.__setattr__(self, "options", filled)
 
     def _check_decay(self, decay: Any, normal: Any) -> None:
@@ -147,7 +182,7 @@ class Network:
     def __post_init__(self) -> None:
         if not self.nodes:
             raise ValueError("a network has at least one node")
-        if not (isinstance(self.input, tuple) and self.input and all(map(_counts, self.input))):
+        if not (isinstance(self.input, tuple) and _is_features(self.input)):
             raise ValueError(
                 f"input = {self.input!r} must be features (N,) or (C, H, W), whole numbers from 1"
             )
@@ -159,6 +194,8 @@ class Network:
             if node.name in seen:
                 raise node.fault("the name stands twice")
             seen.add(node.name)
+            if len({self.steps(name, 2) for name in node.inputs}) > 1:
+                raise node.fault("reads a value of all time steps and a value of one")
             before = None if node.inputs[0] == INPUT else self.node(node.inputs[0])
             if node.kind == "norm" and before is not None and before.options.get("bias"):
                 raise before.fault("has a bias in front of a norm; its gradient is exactly 0")
@@ -210,6 +247,20 @@ class Network:
             all(node.options[option] for option in options)
             for node in self.nodes
             if node.kind == "neuron"
+        )
+
+    def is_whole(self, name: str) -> bool:
+        """Tells if a node's values follow from spikes alone and are whole numbers, times a power of
+        two: every order of summation gives the same bits in float32, below 2²⁴."""
+        if name == INPUT:
+            return False
+        node = self.node(name)
+        if node.kind == "neuron":
+            return not node.options["potentials"]
+        return (
+            node.kind in (*OF_TWO, *SAME_NUMBERS, "sum")
+            and frexp(node.options.get("scale", 1.0))[0] == 0.5
+            and all(map(self.is_whole, node.inputs))
         )
 
     @property
@@ -309,9 +360,25 @@ def _shape(node: Node, inputs: list[Shape]) -> Shape:
         ]
         if min(sides) < 1:
             raise node.fault(f"a kernel of {options['kernel']} does not fit into {first[1:]}")
+        groups = options.get("groups", 1)
+        if first[0] % groups or channels % groups:
+            raise node.fault(f"{first[0]} and {channels} channels are no {groups} equal groups")
         return (channels, *sides)
     if node.kind == "add" and first != others[0]:
         raise node.fault(f"cannot add {first} and {others[0]}")
+    if node.kind == "multiply":
+        return _repeated(node, first, others[0])
+    if node.kind == "product":
+        return _multiplied(node, first, others[0])
+    if node.kind == "sum":
+        if options["axis"] >= len(first):
+            raise node.fault(f"axis = {options['axis']} is none of the features {first}")
+        return tuple(1 if axis == options["axis"] else n for axis, n in enumerate(first))
+    if node.kind == "reshape":
+        shape: Shape = options["shape"]
+        if prod(shape) != prod(first):
+            raise node.fault(f"{first} has not as many numbers as {shape}")
+        return shape
     if node.kind == "neuron" and options["recurrent"] and len(first) != 1:
         raise node.fault(f"a recurrent neuron reads features (N,), not {first}")
     if node.kind in ("softmax_sum", "vote") and len(first) != 1:
@@ -322,6 +389,29 @@ def _shape(node: Node, inputs: list[Shape]) -> Shape:
             raise node.fault(f"{first[0]} features are no groups of {options['group']}")
         return (groups,)
     return (prod(first),) if node.kind == "flatten" else first
+
+
+def _repeated(node: Node, first: Shape, second: Shape) -> Shape:
+    """Returns the features of two nodes multiplied number by number."""
+    fits = len(first) == len(second) and all(
+        n == m or 1 in (n, m) for n, m in zip(first, second, strict=True)
+    )
+    if not fits:
+        raise node.fault(f"cannot multiply {first} by {second}")
+    return tuple(map(max, first, second))
+
+
+def _multiplied(node: Node, first: Shape, second: Shape) -> Shape:
+    """Returns the features of a matrix product."""
+    if len(first) != 3 or len(second) != 3:
+        raise node.fault(f"product reads features (C, M, K), not {first} and {second}")
+    left = (first[2], first[1]) if node.options["left"] else first[1:]
+    right = (second[2], second[1]) if node.options["right"] else second[1:]
+    if first[0] != second[0] or left[1] != right[0]:
+        raise node.fault(
+            f"cannot multiply the matrices {(first[0], *left)} and {(second[0], *right)}"
+        )
+    return (first[0], left[0], right[1])
 
 
 def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
@@ -338,5 +428,5 @@ def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
     if node.kind not in ("linear", "conv"):
         return {}
     kernel = (options["kernel"],) * 2 if node.kind == "conv" else ()
-    weight = {"weight": (options["outputs"], features[0], *kernel)}
+    weight = {"weight": (options["outputs"], features[0] // options.get("groups", 1), *kernel)}
     return {**weight, "bias": (options["outputs"],)} if options["bias"] else weight

@@ -154,6 +154,7 @@ class Grid(_Table):
     outputs: list[Count] = _axis(20, "neurons of an mlp's last layer")
     recurrent: list[Flag] = _axis(USUAL["recurrent"], "recurrent layers in sequences")
     readout: list[Readout] = _axis(USUAL["readout"], "over time, in networks for sounds")
+    heads: list[Count] = _axis(4, "of attention, in transformers")
 
 
 class Container(_Table):

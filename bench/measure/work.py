@@ -7,7 +7,7 @@ from math import prod
 from snnbench.kernels.spec import NeuronSpec
 
 from ..core.case import SPIKES, Case
-from ..core.network import INPUT, Network, Node
+from ..core.network import INPUT, OF_TWO, SAME_NUMBERS, Network, Node
 
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "amp-bf16": 4}
 """Bytes of a number in parameters and at the input of a network."""
@@ -137,7 +137,7 @@ def _least_share(case: Case, network: Network, below: str | None, nonzero: float
 def _source(network: Network, node: Node) -> str | None:
     """Returns the neuron, or INPUT, of the unchanged values that a node reads, else None."""
     name = node.inputs[0]
-    while name != INPUT and network.node(name).kind == "flatten":
+    while name != INPUT and network.node(name).kind in SAME_NUMBERS:
         name = network.node(name).inputs[0]
     return name if name == INPUT or network.node(name).kind == "neuron" else None
 
@@ -149,9 +149,9 @@ def _reader(network: Network, node: Node) -> Node | None:
     while (
         last.kind != "neuron"
         and len(readers := network.readers[last.name]) == 1
-        and readers[0].kind != "add"
+        and readers[0].kind not in OF_TWO
     ):
-        if readers[0].kind not in ("norm", "flatten", "neuron"):
+        if readers[0].kind not in ("norm", "neuron", *SAME_NUMBERS):
             return None
         (last,) = readers
     return last if last.kind == "neuron" or last is network.output else None
@@ -174,7 +174,7 @@ def _reached(network: Network, node: Node) -> bool:
             and _at_every_step(network, reader)
         ):
             return True
-        one_by_one = reader.kind in ("flatten", "add", "integrator", "vote")
+        one_by_one = reader.kind in (*SAME_NUMBERS, "add", "sum", "integrator", "vote")
         if one_by_one and _reached(network, reader):
             return True
     return False
@@ -182,11 +182,11 @@ def _reached(network: Network, node: Node) -> bool:
 
 def _at_every_step(network: Network, node: Node) -> bool:
     """Tells if a node's value has a gradient at every step: behind a maximum or a softmax over
-    time, and a last step, it need not."""
+    time, a last step, and beside a factor that may be zero, it need not."""
     if node is network.output or node.kind == "mean_time":
         return True
     return any(
-        reader.kind not in ("max_time", "softmax_sum", "last_time")
+        reader.kind not in ("max_time", "softmax_sum", "last_time", "multiply", "product")
         and _at_every_step(network, reader)
         for reader in network.readers[node.name]
     )

@@ -285,12 +285,13 @@ def _spikes(count: float) -> str:
 def _values(
     problem: Problem, call: JudgedCall, result: oracle.Run, limits: LimitsByNode
 ) -> Iterator[str]:
-    """Yields findings on an output that is not spikes, and on the running statistics of norms."""
+    """Yields findings on an output that is not spikes, and on the running statistics of norms.
+    Whole numbers are equal to the bit."""
     network, output = problem.network, problem.network.output
     if call.output is not None and (output.kind != "neuron" or output.options["potentials"]):
-        _, fault = _difference(
-            call.output, result.values[output.name], limits[output.name].gradient
-        )
+        exact = problem.precision == "fp32" and network.is_whole(output.name)
+        limit = 0.0 if exact else limits[output.name].gradient
+        _, fault = _difference(call.output, result.values[output.name], limit)
         if fault:
             yield f"the output, of {output.name}, {fault}"
     if call.statistics is None:

@@ -108,6 +108,8 @@ MOST_WINDOWS = 2**25
 
 
 def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    if (count := options.get("groups", 1)) > 1:
+        return _grouped(options, parameters, x, count)
     weight, items = parameters["weight"], x.reshape(-1, 1, *x.shape[2:])
     seen = windows(items, options)
     part = max(1, MOST_WINDOWS // prod(seen.shape[2:]))
@@ -133,6 +135,35 @@ def _conv(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
     if "bias" in parameters:
         value += parameters["bias"][:, None, None]
     return value.reshape(*x.shape[:2], *value.shape[2:]), pull
+
+
+def _grouped(
+    options: Options, parameters: Arrays, x: np.ndarray, count: int
+) -> tuple[np.ndarray, Pull]:
+    """Computes every group of channels as a convolution of its own."""
+    weights = np.split(parameters["weight"], count)
+    biases = np.split(parameters["bias"], count) if "bias" in parameters else [None] * count
+    values, pulls = zip(
+        *(
+            _conv(
+                {**options, "groups": 1},
+                {"weight": w} if b is None else {"weight": w, "bias": b},
+                part,
+            )
+            for w, b, part in zip(weights, biases, np.split(x, count, axis=2), strict=True)
+        ),
+        strict=True,
+    )
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        parts = [
+            pull_group(part)
+            for pull_group, part in zip(pulls, np.split(gradient, count, axis=2), strict=True)
+        ]
+        by_parameter = {key: np.concatenate([own[key] for own, _ in parts]) for key in parts[0][0]}
+        return by_parameter, np.concatenate([by_x for _, by_x in parts], axis=2)
+
+    return np.concatenate(values, axis=2), pull
 
 
 def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
@@ -201,10 +232,49 @@ def _flatten(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nd
     return x.reshape(*x.shape[:2], -1), lambda gradient: ({}, gradient.reshape(x.shape))
 
 
+def _reshape(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    value = x.reshape(*x.shape[:2], *options["shape"])
+    return value, lambda gradient: ({}, gradient.reshape(x.shape))
+
+
 def _add(
     options: Options, parameters: Arrays, x: np.ndarray, y: np.ndarray
 ) -> tuple[np.ndarray, Pull]:
     return x + y, lambda gradient: ({}, (gradient, gradient))
+
+
+def _multiply(
+    options: Options, parameters: Arrays, x: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, Pull]:
+    return x * y, lambda gradient: (
+        {},
+        (_summed_to(x.shape, gradient * y), _summed_to(y.shape, gradient * x)),
+    )
+
+
+def _summed_to(shape: tuple[int, ...], gradient: np.ndarray) -> np.ndarray:
+    """Returns the gradient of a value of that shape that was repeated along axes of 1."""
+    repeated = tuple(i for i, n in enumerate(shape) if n < gradient.shape[i])
+    return gradient.sum(axis=repeated, keepdims=True) if repeated else gradient
+
+
+def _product(
+    options: Options, parameters: Arrays, x: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, Pull]:
+    scale, left, right = (options[name] for name in ("scale", "left", "right"))
+    a, b = x.swapaxes(3, 4) if left else x, y.swapaxes(3, 4) if right else y
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, Passed]:
+        by_a = scale * (gradient @ b.swapaxes(3, 4))
+        by_b = scale * (a.swapaxes(3, 4) @ gradient)
+        return {}, (by_a.swapaxes(3, 4) if left else by_a, by_b.swapaxes(3, 4) if right else by_b)
+
+    return scale * (a @ b), pull
+
+
+def _sum(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    value = x.sum(axis=2 + options["axis"], keepdims=True)
+    return value, lambda gradient: ({}, np.broadcast_to(gradient, x.shape))
 
 
 def _mean_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
@@ -286,7 +356,11 @@ LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {
     "max_pool": _max_pool,
     "avg_pool": _avg_pool,
     "flatten": _flatten,
+    "reshape": _reshape,
     "add": _add,
+    "multiply": _multiply,
+    "product": _product,
+    "sum": _sum,
     "integrator": _integrator,
     "mean_time": _mean_time,
     "max_time": _max_time,

@@ -40,6 +40,7 @@ AXES = {
     "norm": Axis("norm", lambda value: "norms" if value else "no norms"),
     "recurrent": Axis("recurrent", lambda value: "recurrent" if value else "not recurrent"),
     "readout": Axis("readout"),
+    "heads": Axis("heads", lambda value: f"{value} heads", unit="count"),
     "input": Axis(
         "input", lambda value: "input of spikes" if value == "spikes" else f"{value} input"
     ),

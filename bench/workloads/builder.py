@@ -1,6 +1,9 @@
 """Writes a network node by node, so that a workload's function reads like the paper's figure."""
 
+from dataclasses import replace
 from typing import Any
+
+from snnbench.kernels.spec import NeuronSpec
 
 from ..core.case import Case
 from ..core.network import INPUT, Network, Node, Shape
@@ -49,11 +52,14 @@ class Builder:
     def norm(self) -> str:
         return self._add("norm", None)
 
-    def neuron(self, recurrent: bool = False, potentials: bool = False) -> str:
-        """Adds the case's neuron, one for each feature."""
-        return self._add(
-            "neuron", None, neuron=self.spec, recurrent=recurrent, potentials=potentials
-        )
+    def neuron(
+        self, recurrent: bool = False, potentials: bool = False, threshold: float = 1.0
+    ) -> str:
+        """Adds the case's neuron, one for each feature; `threshold` is a factor on its own."""
+        spec = self.spec
+        if threshold != 1 and isinstance(spec, NeuronSpec):
+            spec = replace(spec, threshold=threshold * spec.threshold)
+        return self._add("neuron", None, neuron=spec, recurrent=recurrent, potentials=potentials)
 
     def max_pool(self, kernel: int, stride: int, padding: int) -> str:
         return self._add("max_pool", None, kernel=kernel, stride=stride, padding=padding)
@@ -68,6 +74,9 @@ class Builder:
     def flatten(self) -> str:
         return self._add("flatten", None)
 
+    def reshape(self, *shape: int) -> str:
+        return self._add("reshape", None, shape=shape)
+
     def integrator(self, decay: float, normal: bool = False) -> str:
         return self._add("integrator", None, decay=decay, normal=normal)
 
@@ -80,7 +89,11 @@ class Builder:
 
     def add(self, other: str) -> str:
         """Adds the sum of the last node and `other`."""
-        return self._append(Node(self._name("add"), "add", (self.last, other)))
+        return self.of_two("add", self.last, other)
+
+    def of_two(self, kind: str, first: str, second: str, **options: Any) -> str:
+        """Adds a node of a kind in `OF_TWO`."""
+        return self._append(Node(self._name(kind), kind, (first, second), options))
 
     def _add(self, kind: str, after: str | None, **options: Any) -> str:
         return self._append(Node(self._name(kind), kind, (after or self.last,), options))

@@ -49,6 +49,7 @@ LATER |= {
     "outputs": 7,
     "recurrent": False,
     "readout": "softmax_sum",
+    "heads": 3,
     "parallel": "time",
     "ranks": 2,
 }

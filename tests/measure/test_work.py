@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.networks import network_of
+from support.networks import MANY, network_of
 
 from snnbench.core.case import NATIVE, Case
 from snnbench.core.network import INPUT, Network, Node
@@ -138,6 +138,8 @@ def test_padding_is_not_multiplied():
         ("norm", {}, True),
         ("neuron", {"neuron": NeuronSpec()}, True),
         ("flatten", {}, True),
+        ("reshape", {"shape": (28, 9, 1)}, True),
+        ("sum", {"axis": 0}, False),
         ("mean_time", {}, False),
         ("max_time", {}, False),
         ("integrator", {"decay": 0.5}, False),
@@ -185,6 +187,15 @@ def test_behind_a_node_over_time_gradients_are_dense_only_if_it_is_a_mean(kinds,
         nodes.append(Node(kind, kind, (nodes[-1].name,), options))
     network = Network((13,), tuple(nodes))
     assert (mandatory(DENSE, network, "backward", HALF).flops > 0) == dense
+
+
+def test_products_of_spikes_and_what_stands_before_them_need_no_multiplication():
+    """A zero in the other factor leaves a gradient of zero."""
+    case = Case("torch", workload="attention", **MANY)
+    forward, backward = (
+        mandatory(case, network_of(case), phase, HALF) for phase in ("forward", "backward")
+    )
+    assert forward.flops == backward.flops == 0
 
 
 def test_of_a_network_only_weights_and_the_outer_borders_are_moved():

@@ -65,6 +65,7 @@ def assert_same_as_autograd(network, parameters, x, upstream):
         {"workload": "contract", **TINY},
         {"workload": "recurrent"},
         {"workload": "potentials"},
+        {"workload": "attention", **TINY},
         *({"workload": readout} for readout in READOUTS),
     ],
     ids=lambda changes: changes.get("workload", "linear-lif"),

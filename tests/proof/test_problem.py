@@ -161,6 +161,7 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
         "firing": 0.02,
         "recurrent": True,
         "readout": "max_time",
+        "heads": 3,
     }
     changed |= {"loss": "cross-entropy", "optimizer": "adam", "network": "mine@0123456789abcdef"}
     changed |= {

@@ -46,8 +46,18 @@ def integrator(options, x):
     return torch.stack(values)
 
 
+def product(options, left, right):
+    first = "bchji" if options["left"] else "bchij"
+    second = "bchkj" if options["right"] else "bchjk"
+    return options["scale"] * torch.einsum(f"{first},{second}->bchik", left, right)
+
+
 WHOLE = {
     "add": lambda options, left, right: left + right,
+    "multiply": lambda options, left, right: left * right,
+    "product": product,
+    "sum": lambda options, x: x.sum(2 + options["axis"], keepdim=True),
+    "reshape": lambda options, x: x.reshape(*x.shape[:2], *options["shape"]),
     "integrator": integrator,
     "mean_time": lambda options, x: x.mean(0, keepdim=True),
     "max_time": lambda options, x: x.max(0, keepdim=True).values,
@@ -77,8 +87,8 @@ def value_of(network, parameters, x):
             "linear": lambda rows=rows, own=own: functional.linear(
                 rows, own["weight"], own.get("bias")
             ),
-            "conv": lambda rows=rows, own=own, w=window: functional.conv2d(
-                rows, own["weight"], own.get("bias"), w[1], w[2]
+            "conv": lambda rows=rows, own=own, w=window, o=options: functional.conv2d(
+                rows, own["weight"], own.get("bias"), w[1], w[2], groups=o["groups"]
             ),
             "norm": lambda rows=rows, own=own, o=options: functional.batch_norm(
                 rows, None, None, own["weight"], own["bias"], training=True, eps=o["epsilon"]

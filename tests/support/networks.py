@@ -7,6 +7,7 @@ from snnbench.kernels.spec import NeuronSpec
 from snnbench.workloads import WORKLOADS, Workload
 
 TINY = {"time_steps": 5, "batch": 3}
+MANY = {"time_steps": 37, "batch": 3}
 WIDEST = NeuronSpec("hard", detach_reset=True, decay=0.5)
 """The neuron that most frameworks have."""
 LIANG = NeuronSpec("hard", decay=0.25, threshold=0.25, surrogate="rectangle")
@@ -117,12 +118,55 @@ READOUTS = {
 """Networks with a readout over time, without a neuron behind."""
 
 
+def attention(case: Case) -> Network:
+    """Spikes of two grouped convolutions, in heads of three features and 15 tokens, multiplied in
+    every way. The output is a whole number of eighths."""
+    return Network(
+        (4, 3, 5),
+        (
+            *_in_heads(case, 1, groups=2),
+            *_in_heads(case, 2, groups=2),
+            Node("product1", "product", ("reshape1", "reshape2"), {"left": True}),
+            Node("product2", "product", ("reshape2", "product1"), {"scale": 1 / 8, "right": True}),
+            Node("sum1", "sum", ("reshape1",), {"axis": 2}),
+            Node("multiply1", "multiply", ("product2", "sum1")),
+        ),
+    )
+
+
+def ties(case: Case) -> Network:
+    """Spikes of two convolutions, multiplied and summed over tokens: whole numbers in front of a
+    neuron, whose threshold many of its potentials meet exactly if it is 1 and the decay ½."""
+    return Network(
+        (4, 3, 5),
+        (
+            *_in_heads(case, 1),
+            *_in_heads(case, 2),
+            Node("multiply1", "multiply", ("reshape1", "reshape2")),
+            Node("sum1", "sum", ("multiply1",), {"axis": 2}),
+            Node("neuron3", "neuron", ("sum1",), {"neuron": case.neuron}),
+        ),
+    )
+
+
+def _in_heads(case: Case, number: int, groups: int = 1) -> tuple[Node, ...]:
+    """conv – neuron – reshape, their names with this number."""
+    conv = {"outputs": 6, "kernel": 3, "padding": 1, "groups": groups}
+    return (
+        Node(f"conv{number}", "conv", (INPUT,), conv),
+        Node(f"neuron{number}", "neuron", (f"conv{number}",), {"neuron": case.neuron}),
+        Node(f"reshape{number}", "reshape", (f"neuron{number}",), {"shape": (2, 3, 15)}),
+    )
+
+
 NETWORKS = {
     **{
         name: Workload(name, network, axes=(), small={"time_steps": 37, "batch": 3})
         for name, network in READOUTS.items()
     },
     "contract": Workload("contract", contract, axes=(), small=TINY),
+    "attention": Workload("attention", attention, axes=(), small=MANY),
+    "ties": Workload("ties", ties, axes=(), small=MANY),
     "recurrent": Workload("recurrent", recurrent, axes=(), small={"time_steps": 37, "batch": 3}),
     "potentials": Workload("potentials", potentials, axes=(), small={"time_steps": 37, "batch": 3}),
 }
@@ -138,7 +182,7 @@ def network_of(case: Case) -> Network:
 
 
 def sized(workload: str, **changes) -> Case:
-    """A case of a named network at its small odd sizes, in the common neuron."""
+    """A case of a network at its small odd sizes, in the common neuron."""
     case = Case(
         "torch",
         workload=workload,
@@ -152,5 +196,7 @@ def sized(workload: str, **changes) -> Case:
         outputs=7,
         recurrent=True,
         readout="max_time",
+        heads=1,
     )
-    return WORKLOADS[workload].small_case(WORKLOADS[workload].canonical(case), **changes)
+    named = workload_of(case)
+    return named.small_case(named.canonical(case), **changes)

@@ -1,17 +1,22 @@
 """The named networks: their sizes are those of the papers, and every framework computes them."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.expected import HERE, adapter_of, case_of, on_jax, representatives
-from support.networks import FUSION, LIANG, WIDEST, network_of, sized
+from support.expected import HERE, PROVED, adapter_of, case_of, on_jax, representatives
+from support.networks import FUSION, LIANG, MANY, WIDEST, network_of, sized
+from support.paths import ROOT
 from support.proofs import proof_of, refusal_of
 from support.slow import without
+from support.ties_table import ABOVE, CURRENTS, LOWERED, NEURON, currents
 
 from snnbench.core.case import INPUTS, SPIKES, Case
+from snnbench.core.network import OF_TWO
 from snnbench.proof.problem import draw_input
+from snnbench.proof.recurrence import run
 from snnbench.workloads import NETWORKS, WORKLOADS, workload_of
 
 PUBLISHED = {  # millions of parameters, neuron layers; ResNets have as many as torchvision counts of theirs
@@ -26,6 +31,7 @@ PUBLISHED = {  # millions of parameters, neuron layers; ResNets have as many as 
     "resnet34": (21.80, 33),
     "mnist-mlp": (0.80, 2),
 }
+TIES = (ROOT / "docs" / "ties.md").read_text(encoding="utf-8")
 CHAINS = ("snntorch:layers", "norse:layers")
 """Constructions that are refused for networks with norms or shortcuts."""
 TORCH = ("torch", "snntorch", "spikingjelly", "norse", "sinabs", "fused")
@@ -109,12 +115,54 @@ def test_a_named_network_is_proved(name, workload):
     ):
         assert "recurrent" in reason
         return
-    if name in CHAINS and any(node.kind in ("norm", "add") for node in network.nodes):
+    if name in CHAINS and any(node.kind in ("norm", *OF_TWO) for node in network.nodes):
         assert "a norm's statistics are over all steps" in reason
+        return
+    if name.endswith(":layers") and any(node.kind == "reshape" for node in network.nodes):
+        assert "without neurons behind a reshape" in reason
         return
     assert reason is None
     proof = proof_of(adapter, case)
     assert proof.passed, proof.reason
+
+
+def test_heads_divide_the_width():
+    case = replace(sized("spikformer-block"), heads=5)
+    with pytest.raises(ValueError, match="width = 42 is no multiple of heads = 5"):
+        network_of(case)
+
+
+@pytest.mark.parametrize("kind", CURRENTS)
+def test_a_lowered_threshold_keeps_all_spikes_and_has_no_ties(kind):
+    x = currents(kind, 0.15)
+    (v, spikes), (lower, same), (_, fewer) = (run(spec, x) for spec in (NEURON, LOWERED, ABOVE))
+    assert (v == NEURON.threshold).mean() > 0.05 and not (lower == LOWERED.threshold).any()
+    assert np.array_equal(spikes, same) and fewer.sum() < spikes.sum()
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", without({*HERE} - {"torch", "snntorch"}, HERE))
+def test_a_framework_that_fires_above_a_threshold_is_named(name):
+    """docs/ties.md lists them."""
+    (listed,) = re.findall(r"fires above its threshold: (.+?)\.", TIES, re.DOTALL)
+    case = next(
+        case
+        for neuron in (WIDEST, *PROVED[name])
+        if refusal_of(adapter_of(name), case := case_of(name, neuron, workload="ties", **MANY))
+        is None
+    )
+    proof = proof_of(adapter_of(name), case)
+    if f"`{name}`" in listed:
+        assert "neuron3 fires above its threshold, not at it, where " in proof.reason
+    else:
+        assert proof.passed, proof.reason
+
+
+@pytest.mark.parametrize("steps", range(1, 9))
+def test_no_potential_of_attention_lies_on_its_threshold(steps):
+    """Without a spike at a decay of ½ a potential is any multiple of 2^(1 − T) eighths."""
+    neuron = network_of(sized("spikformer-block")).node("neuron4").options["neuron"]
+    assert (neuron.threshold * 8 * 2 ** (steps - 1)) % 1 != 0
 
 
 @pytest.mark.frameworks

@@ -38,7 +38,7 @@ from .hypotheses import (
     roundings,
     structures,
 )
-from .networks import behind_neurons, of_inputs
+from .networks import behind_neurons, of_inputs, of_ties
 from .operands import operands
 from .recurrences import recurrences
 from .shapes import shape_fault
@@ -129,7 +129,9 @@ def diagnose(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | 
                 return found
             named = _of_layer(layer, spikes, None, limit)
             return named and f"in {neuron}: {named}"
-    return behind_neurons(problem, call, limits) if by_node else None
+    if not by_node:
+        return None
+    return of_ties(problem, call, limits) or behind_neurons(problem, call, limits)
 
 
 def _layers(problem: Problem, call: JudgedCall) -> list[Problem]:

@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...common.units import small_share
 from ...core.contract import Statistics
 from ...core.network import Node
 from .. import oracle
 from ..judge import JudgedCall
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem
-from ..recurrence import run, spec_of
+from ..recurrence import from_threshold, run, spec_of
 from .pulls import best_pull
 from .values import best_fault
 
@@ -52,6 +53,22 @@ def of_inputs(problem: Problem, call: JudgedCall, neuron: str, limit: Limits) ->
             if misfit(currents, 0 * recurrent) <= 1:
                 return f"{neuron} {words}"
     return best_fault(network, result, neuron, call.statistics and call.statistics[0], misfit)
+
+
+def of_ties(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:
+    """Names the first neuron with wrong decisions where its potential is the threshold itself."""
+    network = problem.network
+    result = oracle.forward(network, problem.parameters, call.x, call.spikes)
+    for name in network.neurons if not result.lean else ():
+        spec = spec_of(network.node(name).options["neuron"])
+        at = from_threshold(spec, result.potentials[name]) == 0
+        wrong = at & (result.spikes[name] != result.expected[name])
+        if wrong.mean() > limits[name].decisions:
+            share = small_share(float(at.mean()))
+            return (
+                f"{name} fires above its threshold, not at it, where {share} of its potentials are"
+            )
+    return None
 
 
 def behind_neurons(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:

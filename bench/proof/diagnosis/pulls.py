@@ -202,6 +202,13 @@ def _of_kind(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tu
             ("spreads the gradient over the whole window", even),
         ):
             yield words, _by_window(node, x.shape, shares)
+    elif node.kind == "product" and (scale := node.options["scale"]) != 1:
+        yield "does not multiply the gradient by its scale", lambda g: right(g / scale)
+    elif node.kind == "multiply":
+        yield from _of_repeated(right, run, node)
+    elif node.kind == "sum":
+        count = x.shape[2 + node.options["axis"]]
+        yield "divides the gradient by the length of its axis", lambda g: right(g / count)
     elif node.kind == "mean_time":
         yield "does not divide the gradient by T", lambda g: ({}, np.broadcast_to(g, x.shape))
         yield (
@@ -233,6 +240,30 @@ def _of_kind(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[tu
             )
     elif node.kind == "neuron":
         yield from _of_neuron(parameters, run, node)
+
+
+def _of_repeated(right: Pull, run: oracle.Run, node: Node) -> Iterator[tuple[str, Pull]]:
+    """Yields a multiplication with other gradients of a factor that is repeated along an axis."""
+    shape = run.values[node.name].shape
+    for index, name in enumerate(node.inputs):
+        axes = [i for i, n in enumerate(run.values[name].shape) if n < shape[i]]
+        if axes:
+            first = tuple(slice(1) if i in axes else slice(None) for i in range(len(shape)))
+            yield (
+                f"takes the first of the gradients of {{{index}}}, not their sum",
+                _of_first(right, index, first),
+            )
+
+
+def _of_first(right: Pull, index: int, first: tuple[slice, ...]) -> Pull:
+    def pull(gradient: np.ndarray) -> tuple[Gradient, Passed]:
+        some = np.zeros_like(gradient)
+        some[first] = gradient[first]
+        (own, passed), (_, from_first) = right(gradient), right(some)
+        assert isinstance(passed, tuple) and isinstance(from_first, tuple)
+        return own, tuple(from_first[i] if i == index else part for i, part in enumerate(passed))
+
+    return pull
 
 
 def _of_maximum(x: np.ndarray) -> Iterator[tuple[str, Pull]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.contract import Statistics
-from ...core.network import INPUT, Network, Node
+from ...core.network import INPUT, OF_TWO, Network, Node
 from .. import oracle
 from ..layers import LAYERS, Arrays, integrated, softmax
 from ..recurrence import after_reset, risen, spec_of
@@ -171,7 +171,7 @@ def _faults(network: Network, run: oracle.Run, node: Node, before: Statistics | 
                 run, node, {}, **oracle.exact(run.parameters, network.node(other))
             )
     for index, name in enumerate(node.inputs):
-        if run.values[name].shape == shape and node.kind != "add":
+        if run.values[name].shape == shape and node.kind not in OF_TWO:
             faults["is left out"] = lambda x: x
         for other in _before(network, node.name):
             if (
@@ -264,7 +264,8 @@ def _of_conv(run: oracle.Run, node: Node) -> Faults:
         faults["pads one pixel less at the beginning and one more at the end"] = padded(
             padding - 1, padding + 1
         )
-    for groups in (2, 3, 4):
+    count = options["groups"]
+    for groups in (2, 3, 4) if count == 1 else ():
         if len(weight) % groups == 0 and weight.shape[1] % groups == 0:
             blocks = np.kron(
                 np.eye(groups), np.ones((len(weight) // groups, weight.shape[1] // groups))
@@ -272,6 +273,10 @@ def _of_conv(run: oracle.Run, node: Node) -> Faults:
             faults[f"has {groups} groups"] = _right(
                 run, node, weight=weight * blocks[..., None, None]
             )
+    if count > 1:
+        faults["takes every group's channels from all over its input"] = lambda x: right(
+            _interleaved(x, (count, x.shape[2] // count, *x.shape[3:])).reshape(x.shape)
+        )
     faults["reads its channels in reversed order"] = lambda x: right(x[:, :, ::-1])
     if len({*run.values[node.inputs[0]].shape[3:]}) == 1:
         faults["exchanges rows and columns of its image"] = lambda x: right(x.swapaxes(3, 4))
@@ -308,6 +313,65 @@ def _of_pool(run: oracle.Run, node: Node) -> Faults:
 
 def _of_flatten(run: oracle.Run, node: Node) -> Faults:
     return {"takes channels last": lambda x: x.transpose(0, 1, 3, 4, 2).reshape(*x.shape[:2], -1)}
+
+
+def _interleaved(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns x (T, B, …) in `shape`, the first two axes of which were taken in the other order."""
+    first, second, *rest = shape
+    return x.reshape(*x.shape[:2], second, first, *rest).swapaxes(2, 3)
+
+
+def _of_reshape(run: oracle.Run, node: Node) -> Faults:
+    shape, faults = node.options["shape"], Faults()
+    if len(shape) == 3:
+        faults["interleaves what it splits into its first two axes"] = lambda x: _interleaved(
+            x, shape
+        )
+        faults["exchanges its last two axes"] = lambda x: x.reshape(
+            *x.shape[:2], shape[0], shape[2], shape[1]
+        ).swapaxes(3, 4)
+    if run.values[node.inputs[0]].ndim == 5:
+        faults["reads its first two axes interleaved"] = lambda x: x.swapaxes(2, 3).reshape(
+            *x.shape[:2], *shape
+        )
+        faults["reads its last two axes exchanged"] = lambda x: x.swapaxes(3, 4).reshape(
+            *x.shape[:2], *shape
+        )
+    return faults
+
+
+def _of_multiply(run: oracle.Run, node: Node) -> Faults:
+    return {
+        "adds {0} and {1}": np.add,
+        "leaves out {0}": lambda x, y: np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)),
+        "leaves out {1}": lambda x, y: np.broadcast_to(x, np.broadcast_shapes(x.shape, y.shape)),
+    }
+
+
+def _of_product(run: oracle.Run, node: Node) -> Faults:
+    right, scale = _right(run, node), node.options["scale"]
+    faults: Faults = {"takes a softmax of it": lambda x, y: softmax(right(x, y))}
+    if scale != 1:
+        faults["leaves out its scale"] = lambda x, y: right(x, y) / scale
+        faults["multiplies by its scale twice"] = lambda x, y: scale * right(x, y)
+    for index, side in enumerate(("left", "right")):
+        rows, columns = run.values[node.inputs[index]].shape[3:]
+        if rows == columns:
+            has = not node.options[side]
+            words = f"{'transposes' if has else 'does not transpose'} {{{index}}}"
+            faults[words] = _right(run, node, {side: has})
+    return faults
+
+
+def _of_sum(run: oracle.Run, node: Node) -> Faults:
+    axis = 2 + node.options["axis"]
+    return {
+        "takes the mean, not the sum": lambda x: x.mean(axis=axis, keepdims=True),
+        "takes the maximum, not the sum": lambda x: x.max(axis=axis, keepdims=True),
+        "leaves out the last of its axis": lambda x: (
+            x.sum(axis=axis, keepdims=True) - np.take(x, [-1], axis=axis)
+        ),
+    }
 
 
 def _of_add(run: oracle.Run, node: Node) -> Faults:
@@ -407,7 +471,11 @@ _OF_KIND: dict[str, Callable[[oracle.Run, Node], Faults]] = {
     "max_pool": _of_pool,
     "avg_pool": _of_pool,
     "flatten": _of_flatten,
+    "reshape": _of_reshape,
     "add": _of_add,
+    "multiply": _of_multiply,
+    "product": _of_product,
+    "sum": _of_sum,
     "integrator": _of_integrator,
     "mean_time": _of_time,
     "max_time": _of_time,

@@ -442,7 +442,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("ranked_by", attrgetter("ranked")),
     INFERENCE_ENERGY,
     *LATENCY,
-    *_case_metrics("recurrent", "readout"),
+    *_case_metrics("recurrent", "heads"),
 )
 """The metrics in the order of results.csv, which users' scripts read."""
 

@@ -24,7 +24,7 @@ MEASURES = {
 SIZES = (
     *("neurons", "time_steps", "batch", "layers", "input", "bias", "input_grad", "seed"),
     *("workload", "threads", "width", "image", "inputs", "outputs", "classes", "norm"),
-    *("loss", "optimizer", "recurrent", "readout"),
+    *("loss", "optimizer", "recurrent", "readout", "heads"),
 )
 """Axes in which the cases of a panel may differ; a panel has one neuron and one precision."""
 OF_DATA = (

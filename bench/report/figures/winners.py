@@ -45,7 +45,7 @@ NEURONS, TIME_STEPS = ("neurons", "neurons N"), ("time_steps", "time steps T")
 OF_LAYERS = (NEURONS[0], TIME_STEPS[0])
 SIZES = (
     *("width", "image", "norm", "inputs", "neurons", "outputs", "classes", "layers", "bias"),
-    *("recurrent", "readout"),
+    *("recurrent", "readout", "heads"),
 )
 OF_NETWORKS = ("workload", *SIZES)
 """Axes of the maps; the first varying size of a network makes the columns."""
