@@ -50,6 +50,8 @@ class Run:
     spread: dict[str, float] = field(default_factory=dict)
 
 
+OPERATIONS_OF_DECAY = 3
+"""Rounded operations from a parameter to its learned decay, as in 1 − 1/(1 + exp(−w))."""
 LARGE, LEAN = 2**23, 2**25
 """Values over all nodes from which on a network, if it is no chain of layers, is proved at its
 own width with fewer steps and items; and from which on a run of it is lean."""
@@ -210,8 +212,9 @@ def _neuron(
     )
     given = None if spikes is None else spikes.astype(x.dtype)
     decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else spec.decay
-    decay = result.arithmetic.number(float(decay))
     arithmetic = result.arithmetic
+    for _ in range(OPERATIONS_OF_DECAY if "decay" in own else 1):
+        decay = arithmetic.number(float(decay))
     v, expected = run(spec, arithmetic.array(x), given, recurrent, contrary, decay, arithmetic)
     s = expected if given is None else given
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = (
