@@ -1,5 +1,4 @@
-"""Plain JAX, as a user writes it without any framework. The only JAX adapter with recurrent neurons
-and with potentials.
+"""Plain JAX, as a user writes it without any framework. The only JAX adapter with potentials.
 
 - `default`: the recurrence under `lax.scan`.
 - `associative-scan`: without a reset the recurrence is linear, so that `lax.associative_scan`

@@ -5,7 +5,8 @@ time loops cannot be cut: `compile` unrolls the whole sequence.
 - `default`: `LIFNeuronTorch`, without synapse and recurrence.
 - `lif-torch`: `LIFTorch` as shipped, which multiplies by an N × N matrix of zero recurrent weights
   at every step. Its synapse, which decays the input before use, is switched off by a tiny decay and
-  currents scaled by its inverse.
+  currents scaled by its inverse. Recurrent neurons are the same with their weights in place of the
+  zeros.
 - `lif-torch-without-recurrence`: the same with that matrix deleted, which `LIFTorch` allows.
 """
 
@@ -28,7 +29,7 @@ class Rockpool(TorchAdapter):
     distribution = "rockpool"
     constructions = {
         **torch_constructions("uncut", "learning"),
-        "lif-torch": {"uncut"},
+        "lif-torch": {"uncut", "recurrent"},
         "lif-torch-without-recurrence": {"uncut"},
     }
     learned_decays = MappingProxyType({"time-constant": "tau_mem"})
@@ -70,17 +71,26 @@ class Rockpool(TorchAdapter):
             tau = -1 / log(spec.decay)
             tau_mem = torch.tensor([tau]) if spec.learned_decay else constant(tau)
             return from_rest(LIFNeuronTorch(prod(features), tau_mem=tau_mem, **options(spec)))
-        from rockpool.nn.modules import LIFTorch
-
-        decays = {
-            "leak_mode": "decays",
-            "alpha": constant(spec.decay),
-            "beta": constant(SYNAPSE_OFF),
-        }
-        lif = LIFTorch(prod(features), **decays, **options(spec))
+        lif = lif_torch(spec, prod(features))
         if construction == "lif-torch-without-recurrence":
             del lif.w_rec
         return from_rest(lif)
+
+    def recurrent(self, spec, neurons, construction):
+        if construction != "lif-torch":
+            return super().recurrent(spec, neurons, construction)
+        import torch
+
+        lif = lif_torch(spec, neurons)
+        del lif.w_rec
+        module = from_rest(lif)
+        module.recurrent = torch.nn.Linear(neurons, neurons, bias=False)
+
+        def transpose(module, inputs):
+            object.__setattr__(lif, "w_rec", module.recurrent.weight.t())
+
+        module.register_forward_pre_hook(transpose)
+        return module
 
     def native(self, features):
         """LIFTorch(N): synapse and membrane of 20 ms at steps of 1 ms, many spikes a step,
@@ -111,6 +121,18 @@ def constant(value):
     from rockpool.parameters import Constant
 
     return Constant(torch.tensor(float(value)))
+
+
+def lif_torch(spec, neurons):
+    """Returns a `LIFTorch` of `spec` with its synapse switched off."""
+    from rockpool.nn.modules import LIFTorch
+
+    decays = {
+        "leak_mode": "decays",
+        "alpha": constant(spec.decay),
+        "beta": constant(SYNAPSE_OFF),
+    }
+    return LIFTorch(neurons, **decays, **options(spec))
 
 
 def options(spec) -> dict:

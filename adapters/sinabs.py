@@ -5,6 +5,8 @@
 - `alphas`: `LIF` with the decay itself (`train_alphas=True`), trained only where the decay is
   learned. With an adaptive threshold `ALIF`; its spike function, written here, gives the
   threshold a gradient too.
+- `lif-recurrent`: recurrent neurons are `LIFRecurrent`. It keeps its membrane and not its last
+  spikes, so that a sequence cannot be run in pieces.
 - `layers`: `LIFSqueeze` or `IAFSqueeze` and torch's layers on merged batch and time (B·T, …),
   `Merge` for sums.
 """
@@ -27,6 +29,7 @@ class Sinabs(TorchAdapter):
     constructions = {
         **torch_constructions("synaptic", "adaptive", "learning"),
         "alphas": {"synaptic", "adaptive", "learning"},
+        "lif-recurrent": {"uncut", "recurrent", "feedback"},
         "layers": {"learning"},
     }
     layers = "sinabs.layers"
@@ -41,7 +44,7 @@ class Sinabs(TorchAdapter):
         if spec.reset.startswith("soft") and spec.detach_reset:
             return "MembraneSubtract is never detached"
         if spec.decay == 1 and (
-            case.construction == "alphas"
+            case.construction in ("alphas", "lif-recurrent")
             or spec.current_decay is not None
             or spec.adaptation is not None
         ):
@@ -77,9 +80,18 @@ class Sinabs(TorchAdapter):
     def lif(self, spec, features, construction):
         return loop(self.made(spec, construction))
 
-    def made(self, spec, construction, **squeezed):
+    def recurrent(self, spec, neurons, construction):
+        if construction != "lif-recurrent":
+            return super().recurrent(spec, neurons, construction)
+        import torch
+
+        module = loop(self.made(spec, construction, torch.nn.Linear(neurons, neurons, bias=False)))
+        module.recurrent = module.lif.rec_connect
+        return module
+
+    def made(self, spec, construction, rec_connect=None, **squeezed):
         """Returns Sinabs' `LIF` or `IAF` of `spec`; with a `batch_size` the one that takes batch
-        and time merged."""
+        and time merged, with the layer `rec_connect` the recurrent one."""
         import torch
         from sinabs import activation
 
@@ -124,11 +136,15 @@ class Sinabs(TorchAdapter):
             return (layers.IAFSqueeze if squeezed else layers.IAF)(**alike).requires_grad_(False)
         tau = torch.tensor(-1 / math.log(spec.decay))
         kind = layers.LIFSqueeze if squeezed else layers.LIF
+        if rec_connect is not None:
+            kind = partial(layers.LIFRecurrent, rec_connect=rec_connect)
         if spec.current_decay is not None:
             alike["tau_syn"] = torch.tensor(-1 / math.log(spec.current_decay))
         alphas = construction == "alphas" or spec.learned_decay == "direct"
         lif = kind(tau_mem=tau, norm_input=False, train_alphas=alphas, **alike)
         lif.requires_grad_(False)
+        if rec_connect is not None:
+            rec_connect.requires_grad_()
         if spec.learned_decay == "time-constant":
             lif.tau_mem.requires_grad_()
         if alphas:

@@ -9,6 +9,9 @@ without a loop.
 - `lapicque`: `Lapicque`, with the resistance and capacitance of the decay.
 - `state-leaky`: `StateLeaky`, a convolution over time, no reset.
 - `linear-leaky`: `LinearLeaky`, the same with the linear layer inside.
+- `rleaky`: recurrent neurons are `RLeaky`, its Linear without the bias. Its own `subtract` is that
+  of `soft-undecayed`; for `soft` and `hard` the reset is applied here. Its own `zero` is neither:
+  after a spike all of the step's current is lost, input and feedback.
 - `layers`: torch's layers and `Leaky(init_hidden=True)` in a `Sequential` that is called once for
   each step after `utils.reset`, as tutorials write it.
 """
@@ -28,10 +31,6 @@ OTHER_FAMILIES = {
     "alpha": (
         "Alpha's membrane is the difference of two currents that decay, which is no neuron of the "
         "equations here"
-    ),
-    "rleaky": (
-        "RLeaky feeds spikes back by a layer of its own; the network recurrent-lif is offered with "
-        "Leaky and torch's layer"
     ),
     "rsynaptic": (
         "RSynaptic feeds spikes back by a layer of its own; no recurrent neuron with a synaptic "
@@ -59,6 +58,7 @@ class SnnTorch(TorchAdapter):
         "state-leaky": {"uncut"},
         "linear-leaky": {"uncut", "linear"},
         "layers": {"chain", "learning"},
+        "rleaky": {"feedback", "learning"},
         **{name: set() for name in OTHER_FAMILIES},
     }
     learned_decays = MappingProxyType({"direct": "beta"})
@@ -101,6 +101,16 @@ class SnnTorch(TorchAdapter):
             if spec.current_decay is None
             else synaptic_loop(spec)
         )
+
+    def recurrent(self, spec, neurons, construction):
+        if construction != "rleaky":
+            return super().recurrent(spec, neurons, construction)
+        from snntorch import RLeaky
+
+        how = {**resetting(spec), "reset_mechanism": "none"} if applied(spec) else resetting(spec)
+        leaky = RLeaky(spec.decay, linear_features=neurons, **how)
+        leaky.recurrent.bias = None
+        return recurrent_loop(leaky, spec if applied(spec) else None)
 
     def modules(self, case: Case, network: Network):
         if case.construction != "layers":
@@ -197,6 +207,32 @@ def loop(leaky, spec=None):
         def step(self, current, mem):
             spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
             return spike, mem if spec is None else reset(spec, mem, spike, torch.Tensor.detach)
+
+    return Loop()
+
+
+def applied(spec) -> bool:
+    """Returns True if the reset of a recurrent `spec` is applied here, to the membrane."""
+    return spec.reset in ("soft", "hard")
+
+
+def recurrent_loop(leaky, spec):
+    """Returns the TimeLoop of an `RLeaky`; the reset of `spec`, if given, is applied here to the
+    membrane."""
+    import torch
+
+    from .base.time_loop import TimeLoop
+
+    class Loop(TimeLoop):
+        def __init__(self):
+            super().__init__()
+            self.leaky = leaky
+
+        def step(self, current, state):
+            spike, mem = state or (torch.zeros_like(current), torch.zeros_like(current))
+            spike, mem = self.leaky(current, spike, mem)
+            after = mem if spec is None else reset(spec, mem, spike, torch.Tensor.detach)
+            return spike, (spike, after)
 
     return Loop()
 

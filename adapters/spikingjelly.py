@@ -8,6 +8,9 @@
 - `parametric`: `ParametricLIFNode`, its time constant trained only where the decay is learned.
 - `layers`: `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in
   multi-step mode.
+- `recurrent-container`: recurrent neurons are single-step ones in `LinearRecurrentContainer`,
+  which multiplies input and spikes by one weight [I | R] without a bias. The identity I is a
+  constant here; as the package makes it, it is trained too.
 - `flexsn`: `FlexSN` around one step written here, with the reset `none` too; on a CUDA device the
   package makes a kernel of it where it can.
 - `memopt`: a Linear and `LIFNode` in `memopt.checkpoint_module`: backward recomputes them. Inputs
@@ -49,6 +52,7 @@ class SpikingJelly(TorchAdapter):
         **{name: set() for name in PROVIDERS},
         "parametric": {"learning"},
         "layers": {"synaptic", "learning"},
+        "recurrent-container": {"uncut", "recurrent", "feedback"},
         "flexsn": {"uncut"},
         "memopt": {"uncut", "linear"},
         "sliding-psn": {"uncut"},
@@ -129,6 +133,16 @@ class SpikingJelly(TorchAdapter):
         node = neuron.ParametricLIFNode(1 / (1 - spec.decay), **alike)
         node.w.requires_grad_(spec.learned_decay is not None)
         return self.loop(node)
+
+    def recurrent(self, spec, neurons, construction):
+        if construction != "recurrent-container":
+            return super().recurrent(spec, neurons, construction)
+        return contained(self.lif(spec, (neurons,), "single-step").lif, neurons)
+
+    def recurrent_weight(self, module):
+        if hasattr(module, "container"):
+            return module.container.rc.parametrizations.weight.original
+        return super().recurrent_weight(module)
 
     def layer(self, spec, inputs, outputs, bias, construction):
         layer = super().layer(spec, inputs, outputs, bias, construction)
@@ -315,6 +329,35 @@ def checkpointed(layer, of_spikes):
             return self.both(x)
 
     return Checkpointed(layer.linear, layer.neuron.lif)
+
+
+def contained(node, neurons):
+    """Returns a single-step neuron in `LinearRecurrentContainer`, from currents (T, B, neurons) to
+    spikes, from rest. Its weight [I | R] is made of the parameter R at each call."""
+    import torch
+    from spikingjelly.activation_based import functional, layer
+
+    class BesideIdentity(torch.nn.Module):
+        def forward(self, recurrent):
+            return torch.cat([torch.eye(neurons, device=recurrent.device), recurrent], 1)
+
+        def right_inverse(self, weight):
+            return weight[:, neurons:]
+
+    class Contained(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.container = layer.LinearRecurrentContainer(node, neurons, neurons, bias=False)
+            torch.nn.utils.parametrize.register_parametrization(
+                self.container.rc, "weight", BesideIdentity()
+            )
+
+        def forward(self, currents):
+            functional.reset_net(self.container)
+            with torch.nn.utils.parametrize.cached():
+                return torch.stack([self.container(current) for current in currents.unbind(0)])
+
+    return Contained()
 
 
 def sliding_psn(spec, time_steps, surrogate):

@@ -91,6 +91,19 @@ class Spyx(JaxAdapter):
         lif = made(spyx.nn.PSU_LIF, spec, features)
         return lambda currents: spyx.nn.run(Step(lif), currents)[0]
 
+    def step(self, spec, features):
+        import jax
+        import jax.numpy as jnp
+        import spyx
+
+        lif = made(spyx.nn.PSU_LIF, spec, features)
+
+        def step(v, current):
+            s, v = lif(current, v)
+            return reset(spec, v, s, jax.lax.stop_gradient), s
+
+        return jnp.zeros_like, step
+
     def lif(self, spec, features, construction):
         import jax.numpy as jnp
         import spyx

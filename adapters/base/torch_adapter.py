@@ -130,12 +130,25 @@ class TorchAdapter(Adapter):
         """Returns the (weight, bias) parameters of a module of `modules`."""
         return layer.linear.weight, layer.linear.bias
 
-    def recurrent_weight(self, module: Any) -> "torch.nn.Parameter":
-        """Returns the recurrent weight (N, N) within the module of a recurrent neuron."""
+    def recurrent(self, spec: NeuronSpec, neurons: int, construction: str) -> "torch.nn.Module":
+        """Returns the module of a recurrent neuron, from currents (T, B, neurons) to spikes: `lif`
+        with torch's Linear from its spikes back to it. Override it where a framework has a class
+        for both; the module with the weight is its attribute `recurrent`. Raises Unsupported where
+        the neuron is no TimeLoop."""
+        from .time_loop import TimeLoop
         from .torch_network import Recurrent
 
+        neuron = self.lif(spec, (neurons,), construction)
+        if not isinstance(neuron, TimeLoop):
+            raise Unsupported(
+                f"{self.name}'s neuron hands out no state: no recurrent linear fits into its loop"
+            )
+        return Recurrent(neurons, neuron)
+
+    def recurrent_weight(self, module: Any) -> "torch.nn.Parameter":
+        """Returns the recurrent weight (N, N) within the module of a recurrent neuron."""
         return next(
-            part for part in module.modules() if isinstance(part, Recurrent)
+            part for part in module.modules() if hasattr(part, "recurrent")
         ).recurrent.weight
 
     def facts(self, case: Case) -> dict[str, Any]:

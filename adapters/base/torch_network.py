@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from snnbench.core.case import Case
-from snnbench.core.contract import Unsupported
 from snnbench.core.network import INPUT, LAYERS, Network, Node, Shape
+from snnbench.kernels.spec import NeuronSpec
 
 from .time_loop import State, TimeLoop
 
@@ -193,6 +193,7 @@ class TorchSpelling(Protocol):
     def modules(self, case: Case, network: Network) -> dict[tuple[str, ...], nn.Module]: ...
     def neuron_of(self, case: Case, node: Node, features: Shape) -> nn.Module: ...
     def parameters(self, layer: nn.Module) -> tuple[nn.Parameter, nn.Parameter | None]: ...
+    def recurrent(self, spec: NeuronSpec, neurons: int, construction: str) -> nn.Module: ...
     def recurrent_weight(self, module: nn.Module) -> nn.Parameter: ...
     def cast_spikes(self, spikes: Tensor, dtype: torch.dtype) -> Tensor: ...
     def facts(self, case: Case) -> dict[str, Any]: ...
@@ -314,14 +315,11 @@ class TorchNetwork(nn.Module):
         features = self.network.shapes[node.inputs[0]]
         if node.kind != "neuron":
             return module_of(node, self.network, case.construction == "vanilla")
-        neuron = self.adapter.neuron_of(case, node, features)
         if node.options["recurrent"]:
-            if not isinstance(neuron, TimeLoop):
-                raise Unsupported(
-                    f"{self.adapter.name}'s neuron hands out no state: no recurrent linear fits "
-                    "into its loop"
-                )
-            neuron = Recurrent(features[0], neuron)
+            spec = node.options["neuron"]
+            neuron = self.adapter.recurrent(spec, features[0], case.construction)
+        else:
+            neuron = self.adapter.neuron_of(case, node, features)
         scaled = Operation(partial(torch.mul, other=self.scale))
         return nn.Sequential(scaled, neuron) if node.name in self.scaled_in_call else neuron
 

@@ -100,6 +100,7 @@ Trait = Literal[
     "resumable",
     "uncut",
     "recurrent",
+    "feedback",
     "chain",
     "loader",
 ]
@@ -125,6 +126,7 @@ class Adapter(ABC):
     resumable   its neurons take and return their states, so that ranks can share the time steps
     uncut       torch: its neuron is no TimeLoop; refused for recurrent neurons, unless it is
     recurrent   torch: it has a module for a recurrent neuron
+    feedback    it is about a recurrent neuron; refused for networks without one
     chain       torch: it is a chain of layers, called once per step: no norms, no shortcuts
     loader      data: it uses torch's DataLoader, with its processes and pinned memory
     """
@@ -225,6 +227,8 @@ class Adapter(ABC):
                 f"{case.construction} is about the linear layer in front of a neuron, "
                 "and this network has no linear layer"
             )
+        if self.has_trait("feedback", case) and not network.has_neuron("recurrent"):
+            return f"{case.construction} is about a recurrent neuron, and this network has none"
         if case.native:
             return self._refuses_native(case, network)
         if (wrong := refused(case.loss, network)) or (case.optimizer and not network.parameters):
