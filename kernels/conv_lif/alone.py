@@ -43,8 +43,10 @@ class SpikeConvolution(torch.autograd.Function):
         by_images = by_weight = by_bias = None
         pixels = g.permute(0, 2, 3, 1).contiguous()[None]
         (stride, padding), image = ctx.window, ctx.images[2:]
-        if needs_images and winograd.takes(pixels, image, weight, stride):
-            by_images = winograd.by_input(pixels, image, weight, padding)[0].permute(0, 3, 1, 2)
+        if needs_images and winograd.takes(pixels, image, weight, stride, padding):
+            by_images = winograd.by_input(pixels, image, weight, stride, padding)[0].permute(
+                0, 3, 1, 2
+            )
         elif needs_images:
             shape = stride, padding, (1, 1), False, (0, 0), 1
             images = weight.new_empty(ctx.images)

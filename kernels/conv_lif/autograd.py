@@ -122,8 +122,10 @@ class ConvOptions:
 
         `memory` is unused memory of at least that size, or None.
         """
-        if self.neuron.backend == "cpp" and winograd.takes(g, image, weight, self.stride):
-            return winograd.by_input(g, image[:2], weight, self.padding)
+        if self.neuron.backend == "cpp" and winograd.takes(
+            g, image, weight, self.stride, self.padding
+        ):
+            return winograd.by_input(g, image[:2], weight, self.stride, self.padding)
         shape = (*g.shape[:2], *image)
         like = g.new_empty(shape) if memory is None else memory.view(-1)[: prod(shape)].view(shape)
         by_images = self._backward(g, _images(like), weight, self.stride, (True, False, False))[0]

@@ -1,4 +1,4 @@
-"""Calls winograd.cpp: the gradient by the images of a 3 × 3 convolution of stride 1 on CPUs.
+"""Calls winograd.cpp: the gradient by the images of a 3 × 3 convolution of stride 1 or 2 on CPUs.
 
 Its relative L2 error is about 8e-7 in float32, five times that of direct sums. Spikes never depend
 on it.
@@ -19,34 +19,58 @@ from ..linear.dense import WORK_OF_A_THREAD, checked
 
 MOST_WORK = 0.6
 """Largest share of the direct products for which the transforms are worth their time: small images
-fill their tiles badly."""
+and few channels fill their tiles badly."""
+COLUMNS = 32
+"""Channels of dense.cpp's tile, at most."""
 LEAST_TILES = 28
 
 
-def takes(g: Tensor, image: Sequence[int], weight: Tensor, stride: Sequence[int]) -> bool:
+def takes(
+    g: Tensor,
+    image: Sequence[int],
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> bool:
     """Returns True if this is faster for g (T, B, H', W', N) by the sums of images of this height
     and width and a weight (N, C, 3, 3)."""
-    tiles = (-(-image[0] // 4)) * (-(-image[1] // 4))
-    fits = tuple(weight.shape[2:]) == (3, 3) and max(stride) == 1 and cpp.unusable() is None
-    fills = 4 * tiles <= MOST_WORK * image[0] * image[1]
-    return fits and fills and tiles * g.shape[:2].numel() >= LEAST_TILES
+    if tuple(weight.shape[2:]) != (3, 3) or cpp.unusable() is not None:
+        return False
+    if tuple(stride) == (2, 2) and tuple(padding) == (1, 1):
+        tiles = -(-image[0] // 8) * -(-image[1] // 8)
+        products, direct = 81 * tiles, 9 * g.shape[2:4].numel()
+    elif max(stride) == 1 and max(padding) <= 2:
+        tiles = -(-image[0] // 4) * -(-image[1] // 4)
+        products, direct = 36 * tiles, 9 * image[0] * image[1]
+    else:
+        return False
+    channels = weight.shape[1]
+    filled = channels / (-(-channels // COLUMNS) * COLUMNS)
+    return products <= MOST_WORK * filled * direct and tiles * g.shape[:2].numel() >= LEAST_TILES
 
 
-def by_input(g: Tensor, image: Sequence[int], weight: Tensor, padding: Sequence[int]) -> Tensor:
+def by_input(
+    g: Tensor,
+    image: Sequence[int],
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> Tensor:
     """Returns the gradient by the images, (T, B, H, W, C), from contiguous g (T, B, H', W', N) and
-    a weight (N, C, 3, 3)."""
+    a weight (N, C, 3, 3), where `takes` is True."""
     outputs, channels = weight.shape[:2]
     result = g.new_empty(*g.shape[:2], *image, channels)
-    work = result.numel() * outputs
+    work = g.numel() * channels
     numbers = struct.pack(
-        "=10q",
+        "=11q",
         min(torch.get_num_threads(), 1 + work // WORK_OF_A_THREAD),
         g.shape[:2].numel(),
         *g.shape[2:4],
         *image,
         outputs,
         channels,
-        *(2 - side for side in padding),
+        stride[0],
+        *(2 - side if stride[0] == 1 else 0 for side in padding),
     )
     last = weight.permute(0, 2, 3, 1).contiguous()
     checked(_function()(numbers, g.data_ptr(), last.data_ptr(), result.data_ptr()))

@@ -20,13 +20,15 @@ def drawn(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def check(steps, batch, outputs, channels, image, padding):
+def check(steps, batch, outputs, channels, image, padding, stride=1):
     """Raises AssertionError unless the gradient is near that in float64. Returns it."""
-    places = [side + 2 * pad - 2 for side, pad in zip(image, padding, strict=True)]
+    sides = list(zip(image, padding, strict=True))
+    places = [(side + 2 * pad - 3) // stride + 1 for side, pad in sides]
     g, weight = drawn(steps, batch, *places, outputs), drawn(outputs, channels, 3, 3, seed=1)
-    found = winograd.by_input(g, image, weight, padding)
+    found = winograd.by_input(g, image, weight, (stride, stride), padding)
     images = g.flatten(0, 1).permute(0, 3, 1, 2).double()
-    exact = conv_transpose2d(images, weight.double(), padding=padding)
+    rest = [(side + 2 * pad - 3) % stride for side, pad in sides]
+    exact = conv_transpose2d(images, weight.double(), None, stride, padding, rest)
     error = relative(found.flatten(0, 1).permute(0, 3, 1, 2), exact)
     assert error <= LIMIT, "gradient by the images"
     return found
@@ -45,10 +47,12 @@ sizes = st.one_of(st.integers(1, 70), st.sampled_from([16, 32, 64]))
     sizes,
     st.tuples(st.integers(1, 14), st.integers(1, 14)),
     st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    st.integers(1, 2),
 )
-def test_any_sizes(steps, batch, outputs, channels, image, padding):
+def test_any_sizes(steps, batch, outputs, channels, image, padding, stride):
+    padding = padding if stride == 1 else (1, 1)
     assume(all(side + 2 * pad >= 3 for side, pad in zip(image, padding, strict=True)))
-    check(steps, batch, outputs, channels, image, padding)
+    check(steps, batch, outputs, channels, image, padding, stride)
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
@@ -57,24 +61,27 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            results.append(check(5, 3, 17, 33, (13, 11), (1, 1)))
+            results.append(check(5, 3, 17, 33, (13, 11), (1, 1), 2))
     finally:
         torch.set_num_threads(before)
     assert torch.equal(results[0], results[1]) and torch.equal(results[0], results[2])
 
 
 @pytest.mark.parametrize(
-    ("image", "kernel", "stride", "taken"),
+    ("image", "kernel", "stride", "padding", "taken"),
     [
-        *(((8, 8), 3, 1, True), ((5, 5), 3, 1, False), ((2, 2), 3, 1, False)),
-        *(((8, 8), 5, 1, False), ((8, 8), 3, 2, False)),
+        *(((8, 8), 3, 1, 1, True), ((5, 5), 3, 1, 1, False), ((2, 2), 3, 1, 1, False)),
+        *(((16, 16), 3, 2, 1, True), ((16, 16), 3, 2, 0, False), ((9, 9), 3, 2, 1, False)),
+        *(((8, 8), 5, 1, 2, False), ((8, 8), 3, 3, 1, False)),
     ],
 )
-def test_it_is_used_where_tiles_are_full(image, kernel, stride, taken):
-    weight = torch.ones(4, 4, kernel, kernel)
-    g, few = torch.ones(5, 7, *image, 4), torch.ones(1, 1, *image, 4)
-    assert winograd.takes(g, image, weight, (stride, stride)) == taken
-    assert not winograd.takes(few, image, weight, (stride, stride))
+def test_it_is_used_where_tiles_are_full(image, kernel, stride, padding, taken):
+    window, weight = ((stride, stride), (padding, padding)), torch.ones(4, 32, kernel, kernel)
+    places = [(side + 2 * padding - kernel) // stride + 1 for side in image]
+    g, few = torch.ones(5, 7, *places, 4), torch.ones(1, 1, *places, 4)
+    assert winograd.takes(g, image, weight, *window) == taken
+    assert not winograd.takes(few, image, weight, *window)
+    assert not winograd.takes(g, image, weight[:, :7], *window)
 
 
 @pytest.mark.parametrize("alone", [False, True])
@@ -84,6 +91,7 @@ def test_modules_use_it(monkeypatch, alone, recompute):
     calls, real = [], winograd.by_input
     monkeypatch.setattr(winograd, "by_input", lambda *a: (calls.append(a), real(*a))[1])
     monkeypatch.setattr(winograd, "LEAST_TILES", 1)
+    monkeypatch.setattr(winograd, "MOST_WORK", 10)
     x = (drawn(5, 4, 6, 8, 7) > 1).float().requires_grad_()
     conv = strides.Conv2d(6, 9, 3, padding=2) if alone else None
     layer = ConvLIF(6, 9, 3, padding=2, recompute=recompute) if conv is None else conv
@@ -112,14 +120,16 @@ def test_other_instruction_sets(monkeypatch, compiled_anew, march):
     monkeypatch.setattr(cpp, "FLAGS", tuple(flag.replace("native", march) for flag in cpp.FLAGS))
     winograd._function.cache_clear()
     check(5, 3, 37, 21, (13, 11), (1, 1))
+    check(5, 3, 37, 21, (13, 11), (1, 1), 2)
 
 
 FAULTS = {
-    "the weight is not turned": ("(2 - y) * 3 + 2 - x", "y * 3 + x"),
+    "an even pixel reads another tap": ("to[0] = w[1];", "to[0] = w[2];"),
     "a factor has a wrong sign": ("A * (d[3] - 2.0f * d[1])", "A * (d[3] + 2.0f * d[1])"),
     "the last row of a tile is that of another point": ("+ 2.0f * less_b + m[5]", "+ 2.0f * less_b"),
     "the border is read as zeros one pixel too early": ("top + y < n.from[0]", "top + y < n.from[0] - 1"),
-    "a chunk is put in the place of the first": ("const int64_t image = place(begin + i, &top, &start);\n        finish", "const int64_t image = place(i, &top, &start);\n        finish"),
+    "a tile is put in the place of the next": ("finish_tile<Stride>(n, sums + i * columns, of_sums, y * Stride::SIDE, x", "finish_tile<Stride>(n, sums + i * columns, of_sums, y * Stride::SIDE, (x + 1) % across"),
+    "a product takes the weight of another": ("product < 4 ? 0 : product - 3", "product < 4 ? 0 : product - 4"),
     "memory is refused": ("if (!memory) return NO_MEMORY;\n  float* const right", "return NO_MEMORY;\n  float* const right"),
 }  # fmt: skip
 
@@ -137,4 +147,5 @@ def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
     refused = (MemoryError, "refused its working memory")
     expected = refused if "memory" in fault else (AssertionError, "gradient by the images")
     with pytest.raises(expected[0], match=expected[1]):
-        check(5, 4, 37, 21, (13, 11), (1, 1))
+        for stride in (1, 2):
+            check(5, 4, 37, 21, (13, 11), (1, 1), stride)
