@@ -9,7 +9,7 @@ from ..lif.functional import cached_options, lif
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
 from .autograd import ConvNeuron, ConvOptions
-from .strides import Conv2d
+from .strides import Conv2d, taps_inside
 
 Size = int | tuple[int, int]
 
@@ -91,13 +91,12 @@ class ConvLIF(torch.nn.Module):
         gamma, beta, epsilon = (
             (None, None, None) if norm is None else (norm.weight, norm.bias, norm.eps)
         )
-        tensors = (x, conv.weight, conv.bias, gamma, beta)
+        weight, padding = taps_inside(conv.weight, x.shape[3:], conv.stride, conv.padding)
+        tensors = (x, weight, conv.bias, gamma, beta)
         needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
         infos = ((x.shape, x.dtype, x.device), None, None, None)
         neuron = cached_options((self.spec, 2, infos, None, False, needed, self.backend))
-        options = ConvOptions(
-            neuron, conv.stride, conv.padding, epsilon, self.recompute, most_spikes(x)
-        )
+        options = ConvOptions(neuron, conv.stride, padding, epsilon, self.recompute, most_spikes(x))
         spikes, mean, variance = ConvNeuron.apply(*tensors, options)
         if norm is not None and norm.track_running_stats:
             norm.update_statistics(mean, variance, spikes.numel() // norm.num_features)

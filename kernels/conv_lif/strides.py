@@ -1,9 +1,11 @@
-"""Strided 1 × 1 convolutions on the selected pixels alone.
+"""Convolutions on the pixels that they read, and with the taps that read pixels.
 
-oneDNN writes beyond its workspace in the gradient by the weight of such a convolution if images are
-channels-last and channels are few (uxlfoundation/oneDNN#6035). `ConvLIF` returns channels-last
-spikes, so a convolution behind it must be this one.
+oneDNN writes beyond its workspace in the gradient by the weight of a strided 1 × 1 convolution if
+images are channels-last and channels are few (uxlfoundation/oneDNN#6035). `ConvLIF` returns
+channels-last spikes, so a convolution behind it must be this one.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -23,6 +25,29 @@ def selected_pixels(
     return images[:, :, :: stride[0], :: stride[1]], (1,) * len(stride)
 
 
+def taps_inside(
+    weight: Tensor, image: Sequence[int], stride: Sequence[int], padding: Sequence[int]
+) -> tuple[Tensor, tuple[int, int]]:
+    """Returns the taps of a weight (N, C, ky, kx) that ever lie inside an image (H, W), and the
+    padding that they need.
+
+    Of a 3 × 3 kernel over a single pixel only the middle remains.
+    """
+    ranges, paddings = [], []
+    for side, kernel, step, pad in zip(image, weight.shape[2:], stride, padding, strict=True):
+        places = (side + 2 * pad - kernel) // step + 1
+        first, last = max(0, pad - (places - 1) * step), min(kernel, pad + side)
+        equal = (side + 2 * (pad - first) - (last - first)) // step + 1 == places > 0
+        first, last = (first, last) if equal and first < last else (0, kernel)
+        ranges.append(slice(first, last))
+        paddings.append(pad - first)
+    if paddings == list(padding) and all(
+        r.stop == kernel for r, kernel in zip(ranges, weight.shape[2:], strict=True)
+    ):
+        return weight, (padding[0], padding[1])
+    return weight[:, :, ranges[0], ranges[1]], (paddings[0], paddings[1])
+
+
 class Conv2d(torch.nn.Conv2d):
     """`torch.nn.Conv2d` that skips the zeros of channels-last spikes on CPUs, else on
     `selected_pixels`."""
@@ -30,12 +55,13 @@ class Conv2d(torch.nn.Conv2d):
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if input.dim() != 4:
             return super()._conv_forward(input, weight, bias)
-        window = self.padding_mode, self.groups, self.dilation
-        if window == ("zeros", 1, (1, 1)) and not isinstance(self.padding, str):
+        plain = (self.padding_mode, self.groups, self.dilation) == ("zeros", 1, (1, 1))
+        if plain and not isinstance(self.padding, str):
             spikes = spikes_of_images(input, weight, bias)
             if spikes is not None:
-                options = spikes, self.stride, self.padding
-                return SpikeConvolution.apply(input, weight, bias, *options)
+                window = input.shape[2:], self.stride, self.padding
+                taps, padding = taps_inside(weight, *window)
+                return SpikeConvolution.apply(input, taps, bias, spikes, self.stride, padding)
         pixels, stride = selected_pixels(input, weight, self.stride, self.padding)
         if pixels is input:
             return super()._conv_forward(input, weight, bias)

@@ -22,6 +22,7 @@ SHAPES = {
     ),
     "every other pixel": ((5, 3, 4, 10, 9), {"kernel_size": 1, "stride": (2, 3)}),
     "a pixel": ((33, 2, 5, 1, 1), {"kernel_size": 1}),
+    "taps outside": ((37, 3, 6, 1, 2), {"kernel_size": (3, 1), "padding": (1, 0)}),
 }
 SPECS = [NeuronSpec(), NeuronSpec("hard", detach_reset=True, surrogate="triangle")]
 
@@ -121,6 +122,20 @@ def strided_gradients_by_pixels(call, x):
 def test_pixels_between_strides_never_reach_a_gradient_by_a_weight_of_one_pixel(make, count):
     size, window = SHAPES["every other pixel"]
     assert strided_gradients_by_pixels(make(size[2], 11, **window), drawn(*size)) == count
+
+
+@pytest.mark.parametrize("kernel", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("padding", [0, 1, 3])
+def test_taps_outside_of_all_images_change_nothing(kernel, stride, padding):
+    for side in range(max(1, kernel - 2 * padding), 6):
+        image, weight = drawn(2, 3, side, 4 + kernel), drawn(5, 3, kernel, kernel, seed=1)
+        window = (stride, stride), (padding, padding)
+        taps, fewer = strides.taps_inside(weight, image.shape[2:], *window)
+        right = conv2d(image, weight, None, *window)
+        assert relative(conv2d(image, taps, None, stride, fewer), right) <= 1e-6
+        if (side, kernel, padding) == (1, 3, 1):
+            assert taps.shape[2:] == (1, 3)
 
 
 def run(layer, x, upstream):
