@@ -43,6 +43,7 @@ RESETS = {
     "Rockpool": "net.reset_state()",
 }
 """The call with which a framework's users reset a network whose neurons keep their state."""
+LOSSES = ("cross-entropy", "mse")
 THRESHOLDS = ("threshold", "v_threshold", "v_th", "spike_threshold", "thresh", "vth")
 """Names under which neurons hold their threshold."""
 MOST_SPIKES = 1 << 16
@@ -55,6 +56,10 @@ class NoGradient(Exception):
     """Nothing that forward returns can be differentiated; the text says so."""
 
 
+class NoLoss(Exception):
+    """No output of forward has the classes of the loss; the text says so."""
+
+
 class NoModel(Exception):
     """The file has no model; the text says why, without the file's name."""
 
@@ -62,18 +67,7 @@ class NoModel(Exception):
 def load(file: str, name: str) -> nn.Module:
     """Returns the module that a file has under `name`, or that its function or class `name`
     returns. Raises NoModel."""
-    sys.path.append(str(Path(file).parent))  # last: its files must not hide a framework
-    spec = importlib.util.spec_from_file_location("examined_model", file)
-    if spec is None or spec.loader is None:
-        raise NoModel("is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["examined_model"] = module
-    spec.loader.exec_module(module)
-    if not hasattr(module, name):
-        made = [key for key, value in vars(module).items() if isinstance(value, nn.Module)]
-        hint = f"; it has {', '.join(made)}" if made else ""
-        raise NoModel(f"has no {name!r}{hint}")
-    model = getattr(module, name)
+    model = _named(file, name)
     if not isinstance(model, nn.Module) and callable(model):
         model = model()
     if not isinstance(model, nn.Module):
@@ -81,11 +75,43 @@ def load(file: str, name: str) -> nn.Module:
     return model
 
 
+def load_function(file: str, name: str) -> Callable[..., Any]:
+    """Returns the function that a file has under `name`; a file that was loaded last is not loaded
+    again. Raises NoModel."""
+    function = _named(file, name)
+    if not callable(function) or isinstance(function, nn.Module):
+        raise NoModel(f"gives {type(function).__name__} as {name}, not a function")
+    made: Callable[..., Any] = function
+    return made
+
+
+def _named(file: str, name: str) -> Any:
+    loaded = sys.modules.get("examined_model")
+    module = loaded if getattr(loaded, "__file__", None) == file else _loaded(file)
+    if not hasattr(module, name):
+        made = [key for key, value in vars(module).items() if isinstance(value, nn.Module)]
+        hint = f"; it has {', '.join(made)}" if made else ""
+        raise NoModel(f"has no {name!r}{hint}")
+    return getattr(module, name)
+
+
+def _loaded(file: str) -> Any:
+    sys.path.append(str(Path(file).parent))  # last: its files must not hide a framework
+    spec = importlib.util.spec_from_file_location("examined_model", file)
+    if spec is None or spec.loader is None:
+        raise NoModel("is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["examined_model"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def forget(file: str) -> None:
     """Forgets the folder of a loaded file and the modules in it, so that another file's are not
     taken for them."""
     folder = str(Path(file).parent)
     sys.path.remove(folder)
+    sys.modules.pop("examined_model", None)
     for name, module in [*sys.modules.items()]:
         path = getattr(module, "__file__", None) or ""
         installed = name.startswith("snnbench") or "site-packages" in path
@@ -222,14 +248,26 @@ class Step:
     gradients: dict[str, np.ndarray | None]
 
 
+@dataclass(frozen=True)
+class Training:
+    """How a model is trained: by the function `step` of (module, x), or of (module, x, labels) if
+    there are `classes`; else by the `loss` of random labels, or without `classes` of a sum of the
+    outputs with random weights."""
+
+    classes: int | None = None
+    loss: str = LOSSES[0]
+    step: Callable[..., Any] | None = None
+
+
 class TorchModel:
     """A module, called on arrays (T, B, *features) in the layout `axes`."""
 
-    def __init__(self, module: nn.Module, axes: str):
-        self.module, self.axes = module, axes
+    def __init__(self, module: nn.Module, axes: str, training: Training = Training()):
+        self.module, self.axes, self.training = module, axes, training
         floats = (p.dtype for p in module.parameters() if p.is_floating_point())
         self.dtype = next(floats, torch.float32)
         self._saved = {name: _state(one) for name, one in module.named_modules()}
+        self._parameters: dict[str, Tensor] = {}
 
     def restore(self, but: str | None = None, seed: int = 1) -> None:
         """Puts all state back that is no parameter, except that of the module `but`; gradients are
@@ -277,14 +315,62 @@ class TorchModel:
             return [_array(y) for y in self(self.put(x))]
 
     def backward(self, x: np.ndarray) -> None:
-        """Calls and differentiates Σ outputs·normal numbers. Raises NoGradient, and what the model
-        raises."""
+        """Calls and differentiates. Raises NoGradient, NoLoss, and what the model raises."""
         self._differentiate(self(self.put(x)))
+
+    def train(self, x: np.ndarray) -> None:
+        """Runs the user's training step."""
+        assert self.training.step
+        given = self.put(x).transpose(0, 1) if self.axes == "btf" else self.put(x)
+        labels = [] if self.training.classes is None else [self._labels(x.shape[1])]
+        self.training.step(self.module, given, *labels)
+
+    def keep_parameters(self) -> None:
+        """Copies the parameters, for `restore_parameters` and `untrained`."""
+        self._parameters = {
+            name: one.detach().clone() for name, one in self.module.named_parameters()
+        }
+
+    def restore_parameters(self) -> None:
+        """Puts the parameters back; states stay."""
+        with torch.no_grad():
+            for name, one in self.module.named_parameters():
+                one.copy_(self._parameters[name])
+
+    def untrained(self) -> list[str]:
+        """Returns the parameters that did not change."""
+        return [
+            name
+            for name, one in self.module.named_parameters()
+            if torch.equal(one, self._parameters[name])
+        ]
+
+    def _labels(self, batch: int) -> Tensor:
+        assert self.training.classes
+        return torch.arange(batch) % self.training.classes
+
+    def loss_of_classes(self, outputs: list[Tensor]) -> Tensor:
+        """Returns the loss of the first output (B, classes), or of the mean over time of (T, B,
+        classes)."""
+        classes, time = self.training.classes, int(self.axes == "btf")
+        scores = next((y for y in outputs if y.ndim in (2, 3) and y.shape[-1] == classes), None)
+        if scores is None:
+            sizes = ", ".join(str(tuple(y.shape)) for y in outputs)
+            raise NoLoss(f"no output has {classes} classes in its last axis, but {sizes}")
+        scores = scores.mean(time) if scores.ndim == 3 else scores
+        labels = self._labels(len(scores))
+        if self.training.loss == "mse":
+            wanted = nn.functional.one_hot(labels, classes).to(scores.dtype)
+            return nn.functional.mse_loss(scores, wanted)
+        return nn.functional.cross_entropy(scores, labels)
 
     def _differentiate(self, outputs: list[Tensor]) -> None:
         outputs = [y for y in outputs if y.requires_grad]
         if not outputs:
             raise NoGradient("no output depends on a parameter by a gradient")
+        if self.training.classes is not None:
+            self.loss_of_classes(outputs).backward()
+            return
         torch.manual_seed(5)
         loss = sum((y * torch.randn_like(y)).sum() for y in outputs)
         assert isinstance(loss, Tensor)

@@ -11,8 +11,8 @@ import numpy as np
 from ..common.mistakes import ConfigError
 from ..core.status import in_words
 from ..runner.examine import Examined as Examined
+from ..runner.examine import Look, check_input, compare_models, examine_model
 from ..runner.examine import Same as Same
-from ..runner.examine import compare_models, examine_model
 from .axes import seconds_of
 
 Value = TypeVar("Value")
@@ -20,7 +20,15 @@ AXES = ("tbf", "btf", "bf")
 
 
 def examine(
-    model: Any, input: Any, *, axes: str = "tbf", quick: bool = False, timeout: str = "2m"
+    model: Any,
+    input: Any,
+    *,
+    axes: str = "tbf",
+    classes: int | None = None,
+    loss: str = "cross-entropy",
+    step: Any = None,
+    quick: bool = False,
+    timeout: str = "2m",
 ) -> "Examined":
     """Says which equation each neuron of a torch model computes, and what is wrong with it.
 
@@ -28,6 +36,8 @@ def examine(
     runs in a process of its own for `timeout`. `input` is a tensor or an array in the order `axes`:
     "tbf" for (T, B, features), "btf" for (B, T, features), "bf" for a model of one step a call,
     whose input is (T, B, features); or the sizes (T, B, features) of random zeros and ones.
+    With `classes` it is trained by a `loss` of random labels, "cross-entropy" or "mse"; `step` is
+    your own training step, a function of (model, x), or of (model, x, labels) with `classes`.
     `quick` measures no fused neurons. The answer is true if nothing is wrong, and prints
     sentences. Raises ConfigError for a mistake.
 
@@ -41,15 +51,20 @@ def examine(
         examined = snnbench.examine(net, (37, 3, 11))
         assert examined, examined
     """
+    from snnbench.adapters.base.torch_model import LOSSES, TorchModel, Training
+
     from ..worker import examine as worker
 
     if isinstance(model, str):
         seconds = seconds_of("examine", "timeout", timeout)
-        return examine_model(*_file(model), _sizes(input), _axes(axes), seconds, quick)
+        file = None if step is None else _file(step)
+        look = Look(_sizes(input), _axes(axes), None, classes, loss, file, quick)
+        return examine_model(*_file(model), look, seconds)
+    if loss not in LOSSES:
+        raise ConfigError(f"loss={loss!r}: must be one of {', '.join(LOSSES)}")
     x, other = _inputs(input, _axes(axes))
-    examination = worker.Examination(
-        _copied(model), axes, x, other, _source(model), _ignore, _ignore
-    )
+    loaded = TorchModel(_copied(model), axes, Training(classes, loss, step))
+    examination = worker.Examination(loaded, x, other, _source(model), _ignore, _ignore)
     status, reason, _ = _ended(examination.run)
     if status == "ok" and not quick:
         _ended(examination.swap)
@@ -79,7 +94,7 @@ def same(first: Any, second: Any, input: Any, *, axes: str = "tbf", timeout: str
     if isinstance(first, str) and isinstance(second, str):
         files = [_file(first), _file(second)]
         seconds = seconds_of("same", "timeout", timeout)
-        return compare_models(files, _sizes(input), _axes(axes), seconds)
+        return compare_models(files, Look(_sizes(input), _axes(axes)), seconds)
     x, _ = _inputs(input, _axes(axes))
     one, other = (
         worker.Model(name, _copied(model), axes, _source(model))
@@ -166,9 +181,6 @@ def _inputs(input: Any, axes: str) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(input, list | tuple):
         return inputs(_sizes(input))
     values = input.detach().cpu().numpy() if hasattr(input, "detach") else np.asarray(input)
-    if values.ndim < 3 or 0 in values.shape:
-        raise ConfigError(
-            f"input of the sizes {values.shape}: must have time steps, batch and features"
-        )
+    check_input(values, "input")
     x = values.swapaxes(0, 1) if axes == "btf" else values
     return x, changed(x)

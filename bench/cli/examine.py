@@ -1,5 +1,6 @@
 """`snnbench examine`: what a user's own model computes, and what is wrong with it."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,11 +9,16 @@ import typer
 
 from ..common.files import naming
 from ..common.mistakes import ConfigError
-from ..runner.examine import Examined, examine_model
+from ..runner.examine import Examined, Look, examine_model, read_input
 from . import exit_codes, options
 from .console import output, print_json, say
 
 COLOURS = {"wrong": "red", "costly": "yellow", "to know": "cyan"}
+
+
+class Loss(StrEnum):
+    CROSS_ENTROPY = "cross-entropy"
+    MSE = "mse"
 
 
 class Layout(StrEnum):
@@ -28,7 +34,10 @@ Model = Annotated[
     ),
 ]
 Input = Annotated[
-    str, typer.Option("--input", metavar="T,B,FEATURES", help="Sizes of an input: 250,64,700.")
+    str,
+    typer.Option(
+        "--input", metavar="T,B,FEATURES", help="Sizes of an input, 250,64,700, or a file .npy."
+    ),
 ]
 Axes = Annotated[
     Layout,
@@ -39,8 +48,19 @@ Timeout = Annotated[str, typer.Option(help="Time limit.")]
 
 def examine(
     model: Model,
-    shape: Input,
+    input_: Input,
     axes: Axes = Layout.TBF,
+    classes: Annotated[
+        int | None, typer.Option(min=1, help="Train on random labels of so many classes.")
+    ] = None,
+    loss: Annotated[Loss, typer.Option(help="The loss of --classes.")] = Loss.CROSS_ENTROPY,
+    step: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="Your training step, a function of (net, x), or (net, x, labels) with --classes.",
+        ),
+    ] = "",
     quick: Annotated[
         bool, typer.Option("--quick", help="Measure no fused neurons in place of yours.")
     ] = False,
@@ -56,7 +76,14 @@ def examine(
     seconds = options.parse_seconds("--timeout", timeout)
     if quick and write:
         raise ConfigError("--write: needs what --quick leaves out; drop one of them")
-    examined = examine_model(*parse_model(model), parse_sizes(shape), axes.value, seconds, quick)
+    look = replace(
+        parse_look(input_, axes),
+        classes=classes,
+        loss=loss.value,
+        step=parse_model(step) if step else None,
+        quick=quick,
+    )
+    examined = examine_model(*parse_model(model), look, seconds)
     if as_json:
         print_json(examined.as_dict())
     else:
@@ -90,13 +117,21 @@ def parse_model(text: str) -> tuple[Path, str]:
     return Path(file), name
 
 
+def parse_look(text: str, axes: Layout) -> Look:
+    """Returns the input of sizes or of a file. Raises ConfigError."""
+    if text.endswith(".npy"):
+        read_input(Path(text))
+        return Look(axes=axes.value, input=Path(text))
+    return Look(parse_sizes(text), axes.value)
+
+
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Returns (T, B, *features). Raises ConfigError."""
     sizes = text.replace(" ", "").split(",")
     if len(sizes) < 3 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
         raise ConfigError(
             f"--input {text}: must be time steps, batch and features, whole numbers from 1, as "
-            "250,64,700"
+            "250,64,700, or a file .npy"
         )
     return tuple(map(int, sizes))
 

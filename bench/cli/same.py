@@ -5,13 +5,13 @@ import typer
 from ..runner.examine import compare_models
 from . import exit_codes, options
 from .console import output, print_json
-from .examine import Axes, Input, Layout, Model, Timeout, parse_model, parse_sizes
+from .examine import Axes, Input, Layout, Model, Timeout, parse_look, parse_model
 
 
 def same(
     first: Model,
     second: Model,
-    shape: Input,
+    input_: Input,
     axes: Axes = Layout.TBF,
     timeout: Timeout = "2m",
     as_json: options.Json = False,
@@ -20,7 +20,7 @@ def same(
     and where the first difference is."""
     seconds = options.parse_seconds("--timeout", timeout)
     models = [parse_model(text) for text in (first, second)]
-    compared = compare_models(models, parse_sizes(shape), axes.value, seconds)
+    compared = compare_models(models, parse_look(input_, axes), seconds)
     if as_json:
         print_json(compared.as_dict())
     else:

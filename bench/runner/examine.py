@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from typing_extensions import TypedDict
 
 from ..common import units
+from ..common.mistakes import ConfigError
 from ..executors.launch import Surroundings, launch, scratch_apart
 from ..executors.variables import worker_environment
 from ..schema import Bytes, Finite, Positive, Share, Text, Time, read_as
@@ -190,23 +191,60 @@ class Same:
         return {"same": bool(self), **vars(self)}
 
 
-def examine_model(
-    file: Path, name: str, shape: tuple[int, ...], axes: str, timeout: float, quick: bool
-) -> Examined:
-    """Examines the model `name` of a Python file on inputs (T, B, *features), which it takes in
-    the layout `axes`, within `timeout` seconds; `quick` measures no fused neurons."""
-    job = {"file": str(file.resolve()), "name": name, "shape": shape, "axes": axes, "quick": quick}
+@dataclass(frozen=True)
+class Look:
+    """On what a model is looked at: random inputs of the sizes `shape` (T, B, *features), or the
+    array of the file `input` in the layout `axes`. It is trained by the function `step`, a file and
+    a name, or by a `loss` of `classes`. `quick` measures no fused neurons."""
+
+    shape: tuple[int, ...] = ()
+    axes: str = "tbf"
+    input: Path | None = None
+    classes: int | None = None
+    loss: str = "cross-entropy"
+    step: tuple[Path, str] | None = None
+    quick: bool = False
+
+    def as_job(self) -> dict[str, Any]:
+        step = _named(*self.step) if self.step else None
+        return {**vars(self), "step": step, "input": self.input and str(self.input.resolve())}
+
+
+def _named(file: Path, name: str) -> dict[str, str]:
+    return {"file": str(file.resolve()), "name": name}
+
+
+def read_input(path: Path) -> np.ndarray:
+    """Returns the array of a `.npy` file. Raises ConfigError."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ConfigError(f"{path}: must be an array as numpy.save writes it: {error}") from None
+    check_input(array, str(path))
+    return array
+
+
+def check_input(array: np.ndarray, name: str) -> None:
+    """Raises ConfigError for an array that is no input."""
+    if array.ndim < 3 or 0 in array.shape:
+        sizes = " × ".join(map(str, array.shape))
+        raise ConfigError(
+            f"{name}: has the sizes {sizes}: must have time steps, batch and features"
+        )
+    if array.dtype.kind not in "biuf":
+        raise ConfigError(f"{name}: is of type {array.dtype}: must hold numbers")
+
+
+def examine_model(file: Path, name: str, look: Look, timeout: float) -> Examined:
+    """Examines the model `name` of a Python file within `timeout` seconds."""
+    job = {**look.as_job(), **_named(file, name)}
     status, reason, answer = _answer("examine", job, timeout, TypeAdapter(Answer))
     return Examined(f"{file}:{name}", status, reason, **(answer or {}))
 
 
-def compare_models(
-    models: Sequence[tuple[Path, str]], shape: tuple[int, ...], axes: str, timeout: float
-) -> Same:
-    """Compares two models, each the name in a Python file, on inputs (T, B, *features) in the
-    layout `axes`, within `timeout` seconds."""
-    named = [{"file": str(file.resolve()), "name": name} for file, name in models]
-    job = {"models": named, "shape": shape, "axes": axes}
+def compare_models(models: Sequence[tuple[Path, str]], look: Look, timeout: float) -> Same:
+    """Compares two models, each the name in a Python file, within `timeout` seconds."""
+    job = {**look.as_job(), "models": [_named(*model) for model in models]}
     status, reason, answer = _answer("same", job, timeout, TypeAdapter(Compared))
     names = [f"{file}:{name}" for file, name in models]
     if status == "ok" and answer is None:

@@ -22,7 +22,7 @@ from ..core.network import INPUT, Network, Node
 from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
-from .models import Emit, Unfit, inputs, load, raised, reporting, write_answer
+from .models import Emit, Unfit, inputs_of, load, raised, reporting, training, write_answer
 from .swap import Swapped, swapped
 
 WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
@@ -33,6 +33,8 @@ SAME = 1e-5
 ITEMS, LATER = "other items of the batch", "later inputs"
 DEPENDS = {"batch items": ITEMS, "looks ahead": LATER}
 """What spikes depend on, by the beginning of a finding of `time_axis`."""
+KEEPS, GOES_BACK = "state from one call to the next", "fails in the backward of a second call"
+RESET_WORDS = (KEEPS, GOES_BACK)
 HALF = ("float16", "bfloat16")
 
 
@@ -63,8 +65,9 @@ def examine(job: dict[str, Any], emit: Emit) -> None:
 
     with reporting(emit):
         module = load(job["file"], job["name"])
-        x, other = inputs(job["shape"])
-        examination = Examination(module, job["axes"], x, other, job["file"], emit, write)
+        x, other = inputs_of(job)
+        model = TorchModel(module, job["axes"], training(job))
+        examination = Examination(model, x, other, job["file"], emit, write)
         examination.run()
         if not job["quick"]:
             examination.swap()
@@ -76,20 +79,19 @@ class Examination:
 
     def __init__(
         self,
-        module: Any,
-        axes: str,
+        model: TorchModel,
         x: np.ndarray,
         other: np.ndarray,
         file: str,
         emit: Emit,
         write: Callable[[Examined], None],
     ):
-        self.model = TorchModel(module, axes)
+        self.model = model
         self.x, self.other, self.shape = x, other, x.shape
         self.file, self.emit, self.write = file, emit, write
         self.answer = Examined()
         self.equations: dict[str, Equation] = {}
-        self.unsteady = self.misread = self.keeps = self.is_cut = False
+        self.resets = self.unsteady = self.misread = self.keeps = self.is_cut = False
 
     def run(self) -> None:
         self.emit({"part": "first_call"})
@@ -103,6 +105,7 @@ class Examination:
             ("memory", self._of_memory()),
             ("inference", self._of_axes(neurons)),
             ("backward", self._of_gradients(seen, neurons)),
+            ("learning", self._of_steps()),
             ("proof", self._of_neurons(neurons)),
         ]
         for part, findings in parts:
@@ -113,9 +116,19 @@ class Examination:
             except Exception as error:
                 sentence = f"{self._raised('', error).lstrip()} when it is called again"
                 self.answer.findings.append(Finding(WRONG, "the model", sentence))
+            if self.resets:
+                self._forget_resets()
             self.write(self.answer)
             if self.misread:
                 break
+
+    def _forget_resets(self) -> None:
+        """Drops findings on states that are not reset: the training step resets them."""
+        self.answer.findings = [
+            one
+            for one in self.answer.findings
+            if not any(words in one.sentence for words in RESET_WORDS)
+        ]
 
     def swap(self) -> None:
         """Measures fused neurons in place of those that `run` has named."""
@@ -144,6 +157,11 @@ class Examination:
             raise Unfit(self._raised("forward", error) + self._fitting()) from None
         if not outputs:
             raise Unfit("forward returns no tensor: return spikes, potentials or class scores")
+        if model.training.classes is not None:
+            try:
+                model.loss_of_classes(outputs)
+            except torch_model.NoLoss as error:
+                raise Unfit(f"forward: {error}") from None
         return seen
 
     def _fitting(self) -> str:
@@ -183,7 +201,7 @@ class Examination:
     def _of_layers(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields layers that never fire, or nearly always."""
         steps, batch = self.shape[:2]
-        where = f"in {counted(steps, 'step')} of {counted(batch, 'item')} on random input"
+        where = f"in {counted(steps, 'step')} of {counted(batch, 'item')} on this input"
         for one in neurons:
             spikes = torch_model.over_time(one, steps, batch)
             rate, fires = float(spikes.mean()), (spikes > 0).mean(axis=(0, 1))
@@ -290,8 +308,7 @@ class Examination:
             yield Finding(
                 severity,
                 ", ".join(shown),
-                f"{verb} state from one call to the next: the second of two equal calls gives "
-                f"other spikes; {todo}",
+                f"{verb} {KEEPS}: the second of two equal calls gives other spikes; {todo}",
             )
 
     def _of_memory(self) -> Iterator[Finding]:
@@ -412,10 +429,25 @@ class Examination:
                 "integer between weights and output cuts it",
             )
             return
-        used = {name for name, one in seen.items() if one.calls}
+        yield from self._gradient_faults({name for name, one in seen.items() if one.calls})
+        if not self.keeps and self._backward():
+            keepers = [one for one in neurons if one.resets]
+            how = keepers[0].resets if keepers else None
+            todo = (
+                f"call {how} first" if how else "detach or zero its state at the start of forward"
+            )
+            yield Finding(
+                TO_KNOW if how else WRONG,
+                "the model",
+                f"{GOES_BACK}, which goes through the graph of the first: {todo}",
+            )
+        yield from self._cut_in_time()
+
+    def _gradient_faults(self, used: set[str]) -> Iterator[Finding]:
+        """Yields gradients that are missing, zero or not finite; `used` are the called modules."""
         missing: dict[bool, list[str]] = {True: [], False: []}
         zero, infinite = [], []
-        for name, gradient in model.gradients().items():
+        for name, gradient in self.model.gradients().items():
             owner = name.rpartition(".")[0]
             if gradient is None:
                 missing[owner in used or not owner].append(name)
@@ -441,22 +473,60 @@ class Examination:
             yield Finding(
                 COSTLY,
                 ", ".join(zero),
-                f"{_verb(zero, 'has', 'have')} a gradient of exactly zero on random input: what "
+                f"{_verb(zero, 'has', 'have')} a gradient of exactly zero on this input: what "
                 "follows is silent beyond the reach of its surrogate, or has none",
             )
-        if not self.keeps and self._backward():
-            keepers = [one for one in neurons if one.resets]
-            how = keepers[0].resets if keepers else None
-            todo = (
-                f"call {how} first" if how else "detach or zero its state at the start of forward"
-            )
+
+    def _of_steps(self) -> Iterator[Finding]:
+        """Yields faults of the user's own training step: parameters that stay, state that survives
+        it, a second step that fails."""
+        model = self.model
+        if model.training.step is None:
+            return
+        steps, name = self.shape[:2], model.training.step.__name__
+        model.restore()
+        model.keep_parameters()
+        model.module.train()
+
+        def taken() -> list[np.ndarray]:
+            with model.watched(*steps) as seen:
+                model.train(self.x)
+            spiking = [seen[one.name] for one in self.neurons if one.name in seen]
+            return [torch_model.over_time(one, *steps) for one in spiking if one.spikes]
+
+        try:
+            first = taken()
+        except Exception as error:
+            yield Finding(WRONG, name, self._raised("", error).lstrip())
+            return
+        if stayed := [each for each in model.gradients() if each in model.untrained()]:
             yield Finding(
-                TO_KNOW if how else WRONG,
-                "the model",
-                "fails in the backward of a second call, which goes through the graph of the "
-                f"first: {todo}",
+                WRONG,
+                ", ".join(stayed),
+                f"{_verb(stayed, 'is', 'are')} not changed by {name}: the optimizer does not have "
+                f"{_verb(stayed, 'it', 'them')}, or the gradient is zero",
             )
-        yield from self._cut_in_time()
+        model.restore_parameters()
+        try:
+            again = taken()
+        except Exception as error:
+            yield Finding(
+                WRONG,
+                name,
+                f"{self._raised('', error).lstrip()} in its second call, which goes through the "
+                "graph of the first: reset or detach states at its start",
+            )
+            return
+        finally:
+            model.restore_parameters()
+        self.resets = _same(first, again)
+        if not self.resets:
+            yield Finding(
+                WRONG,
+                name,
+                "begins with the states that it left: the second of two equal steps gives other "
+                "spikes; reset states at its start",
+            )
 
     def _cut_in_time(self) -> Iterator[Finding]:
         """Yields that earlier inputs change the last output, whose gradient does not reach them."""

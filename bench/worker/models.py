@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.adapters.base import torch_model
+from snnbench.adapters.base.torch_model import Training
 
 from ..core.status import in_words
 from .sandbox import harness_writing
@@ -35,14 +36,30 @@ def reporting(emit: Emit) -> Iterator[None]:
             emit({"part": "build", "status": "build_error", "reason": str(error)})
 
 
-def load(file: str, name: str) -> Any:
-    """Returns the module `name` of a file. Raises Unfit."""
+def load(file: str, name: str, by: Callable[[str, str], Any] = torch_model.load) -> Any:
+    """Returns the module `name` of a file, or a function. Raises Unfit."""
     try:
-        return torch_model.load(file, name)
+        return by(file, name)
     except torch_model.NoModel as error:
         raise Unfit(f"the file {error}") from None
     except Exception as error:
         raise Unfit(raised("the file", error, file)) from None
+
+
+def training(job: dict[str, Any]) -> Training:
+    """Returns how a job trains its model. Raises Unfit."""
+    step = job["step"]
+    function = load(step["file"], step["name"], torch_model.load_function) if step else None
+    return Training(job["classes"], job["loss"], function)
+
+
+def inputs_of(job: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the input (T, B, *features) of a job, from a file or random, and another one."""
+    if not job["input"]:
+        return inputs(job["shape"])
+    x = np.load(job["input"], allow_pickle=False).astype(np.float32)
+    x = x.swapaxes(0, 1) if job["axes"] == "btf" else x
+    return x, changed(x)
 
 
 def inputs(shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from snnbench.adapters.base import torch_model
 from snnbench.adapters.base.torch_model import Step, TorchModel
 
 from ..common.units import counted, share
-from .models import Emit, Unfit, inputs, load, raised, reporting, write_answer
+from .models import Emit, Unfit, inputs_of, load, raised, reporting, write_answer
 
 TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """Largest relative L2 error of outputs and gradients that are called equal, by their format."""
@@ -48,7 +48,7 @@ def same(job: dict[str, Any], emit: Emit) -> None:
             models.append(Model(name, module, job["axes"], each["file"]))
             torch_model.forget(each["file"])
         emit({"part": "first_call"})
-        compared = compare(models[0], models[1], inputs(job["shape"])[0])
+        compared = compare(models[0], models[1], inputs_of(job)[0])
         write_answer(Path(job["answer"]), compared)
 
 

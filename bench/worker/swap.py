@@ -3,7 +3,7 @@ takes."""
 
 import gc
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -75,8 +75,10 @@ def swapped(
     if not answer.difference:
         answer.code = change.code
         model.restore()
-        new = TorchModel(change.applied(model.module)[0], change.axes)
-        answer.measured = _measure(model, new, x)
+        training = replace(model.training, step=None)  # it may hold the old parameters
+        old = TorchModel(model.module, model.axes, training)
+        new = TorchModel(change.applied(model.module)[0], change.axes, training)
+        answer.measured = _measure(old, new, x)
     return answer
 
 

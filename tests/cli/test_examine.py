@@ -61,6 +61,14 @@ def test_faults_are_one_json_document_and_exit_code_4(snnbench):
     assert severities == sorted(severities, key=["wrong", "costly", "to know"].index)
 
 
+def test_a_step_that_is_none_is_told(snnbench):
+    steps = MODELS / "steps.py"
+    arguments = (f"{steps}:net", *INPUT, "--step", f"{steps}:number", "--classes", "5")
+    ended = snnbench("examine", *arguments)
+    assert ended.exit_code == 3
+    assert "the file gives int as number, not a function" in ended.stdout
+
+
 ENDS = {
     # model: (exit code, words)
     "Hangs": (3, "timeout: no end after 9 s, stopped in part 'first_call'"),
@@ -98,6 +106,9 @@ def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
         (("net.py", *INPUT), "must be a file and a name in it"),
         (("nowhere.py:net", *INPUT), "nowhere.py: there is no such file"),
         ((f"{MODELS / 'hostile.py'}:Base", "--input", "17,11"), "must be time steps, batch and"),
+        ((f"{MODELS / 'hostile.py'}:Base", "--input", "no.npy"), "no.npy: must be an array as"),
+        ((f"{MODELS / 'hostile.py'}:Base", *INPUT, "--step", "step"), "step: must be a file and"),
+        ((f"{MODELS / 'hostile.py'}:Base", *INPUT, "--classes", "0"), "--classes"),
     ],
 )
 def test_a_mistake_is_one_sentence(snnbench, arguments, words):

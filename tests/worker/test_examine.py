@@ -3,12 +3,16 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 from support.paths import FAULTS
 
+from snnbench.runner.examine import Look
 from snnbench.worker.examine import examine
 
-RIGHT, COMPLAINTS = (FAULTS / "models" / name for name in ("right.py", "complaints.py"))
+RIGHT, COMPLAINTS, STEPPED = (
+    FAULTS / "models" / name for name in ("right.py", "complaints.py", "steps.py")
+)
 SHAPE = (17, 3, 11)
 
 
@@ -18,10 +22,11 @@ def examined(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "samna", None)
     monkeypatch.setattr(sys, "path", [*sys.path])
 
-    def of(file, name, axes="tbf", shape=SHAPE):
+    def of(file, name, axes="tbf", shape=SHAPE, **more):
         answer, events = tmp_path / "examined.json", []
-        job = {"file": str(file), "name": name, "shape": shape, "axes": axes}
-        examine({**job, "answer": str(answer), "quick": True}, events.append)
+        look = Look(shape, axes, quick=True, **more).as_job()
+        job = {**look, "file": str(file), "name": name, "answer": str(answer)}
+        examine(job, events.append)
         assert events[-1].get("status") == "ok", events[-1]
         return json.loads(answer.read_text())
 
@@ -152,6 +157,50 @@ def test_the_same_neuron_without_a_fault_is_proved(examined):
     assert {neuron["verdict"] for neuron in answer["neurons"]} == {"proved"}
     words = "soft, attached, decay 0.75, threshold 1, surrogate atan of slope 1"
     assert {neuron["equation"] for neuron in answer["neurons"]} == {words}
+
+
+STEPS = {
+    # step: (model, the only wrong finding, or none)
+    "train": ("net", ""),
+    "resets": ("kept", ""),
+    "half": ("net", "fc2.weight, fc2.bias are not changed by half: the optimizer does not have"),
+    "detaches": ("kept", "detaches begins with the states that it left: the second of two equal"),
+    "raises": ("net", "raises raises TypeError: raises() takes 2 positional arguments but 3 were"),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_training_step_is_examined_as_it_is(examined, name):
+    model, words = STEPS[name]
+    step = (STEPPED, name)
+    named = sentences(examined(STEPPED, model, classes=5, step=step), "wrong")
+    of_states = [each for each in named if "state from one call" in each]
+    assert len(named) == (1 if words else 0) + len(of_states)
+    assert not words or named[-1].startswith(words), named
+    assert bool(of_states) == (name == "detaches")
+
+
+def test_a_step_that_goes_through_the_graph_of_the_one_before_fails(examined):
+    named = sentences(examined(STEPPED, "kept", classes=5, step=(STEPPED, "train")), "wrong")
+    assert "in its second call, which goes through the graph of the first" in named[-1]
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "mse"])
+def test_gradients_are_those_of_a_loss_of_classes(examined, loss):
+    assert sentences(examined(STEPPED, "net", classes=5, loss=loss), "wrong") == []
+
+
+def test_a_loss_without_its_classes_is_told_with_the_sizes(examined):
+    with pytest.raises(AssertionError, match=r"no output has 20 classes .*, but \(17, 3, 5\)"):
+        examined(STEPPED, "net", classes=20)
+
+
+def test_the_input_of_a_file_is_looked_at(examined, tmp_path):
+    """A layer that random zeros and ones make fire is silent on small numbers."""
+    np.save(tmp_path / "x.npy", np.full((17, 3, 11), 0.01, np.float16))
+    answer = examined(STEPPED, "quiet", input=tmp_path / "x.npy", shape=())
+    assert any("lif1 is silent" in each for each in sentences(answer, "costly"))
+    assert not any("is silent" in each for each in sentences(examined(STEPPED, "quiet"), "costly"))
 
 
 def test_three_faults_are_all_told(examined):

@@ -1,0 +1,45 @@
+"""Training steps of (net, x, labels), right and wrong, and the networks that they train."""
+
+import torch
+from complaints import Net, NoReset
+from torch import nn
+
+
+def train(net, x, labels, parameters=None):
+    optimizer = torch.optim.SGD(parameters or net.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(net(x).mean(0), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def half(net, x, labels):
+    """The optimizer has the first layer only."""
+    return train(net, x, labels, net.fc1.parameters())
+
+
+def resets(net, x, labels):
+    net.lif1.clear()
+    net.lif2.clear()
+    return train(net, x, labels)
+
+
+def detaches(net, x, labels):
+    """States go on from batch to batch."""
+    for lif in (net.lif1, net.lif2):
+        if lif.membrane is not None:
+            lif.membrane = lif.membrane.detach()
+    return train(net, x, labels)
+
+
+def raises(net, x):
+    raise ValueError("no such step")
+
+
+net, kept = Net(), NoReset()
+quiet = Net()
+for one in (quiet.fc1, quiet.fc2):
+    nn.init.zeros_(one.bias)
+    nn.init.ones_(one.weight)
+number = 7
