@@ -309,5 +309,12 @@ def draw_input(case: Case, network: Network, stream: int) -> np.ndarray:
     return values
 
 
+def half_silent(x: np.ndarray) -> np.ndarray:
+    """Returns x (T, B, *features) without the second half of its neurons or channels."""
+    x = x.copy()
+    x[:, :, (x.shape[2] + 1) // 2 :] = 0
+    return x
+
+
 def _random(case: Case, stream: int, layer: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([case.seed, stream, layer])))

@@ -17,7 +17,7 @@ from .judge import CallVerdict, JudgedCall, judge
 from .judgeable import unjudgeable_gradient
 from .limits import LimitsByNode
 from .native import ask_gradients
-from .problem import Problem
+from .problem import Problem, half_silent
 
 SPARSE, DENSE, SINGLE = (
     "on an input with silent steps and items",
@@ -40,10 +40,9 @@ def rare_inputs(x: np.ndarray) -> dict[str, np.ndarray]:
     steps, items = x.shape[:2]
     size = np.float32(np.median(np.abs(x[x != 0]))) if x.any() else np.float32(1)
     third, middle = steps // 3, int(np.prod(x.shape[2:])) // 2
-    sparse, dense, single = x.copy(), x.copy(), np.zeros_like(x)
+    sparse, dense, single = half_silent(x), x.copy(), np.zeros_like(x)
     sparse[[0, *range(third, 2 * third), -1]] = 0
     sparse[:, 1:3] = 0
-    sparse[:, :, (x.shape[2] + 1) // 2 :] = 0
     for item in {0, min(2, items - 1)}:
         sparse[max(0, 2 * third - 1), item].flat[middle] = size
     dense[np.arange(steps) % 3 != 2] = size

@@ -23,7 +23,7 @@ from .diagnosis.shapes import shape_fault
 from .judge import CallVerdict, JudgedCall, judge, moved_in_inference
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
-from .problem import Gains, Problem, drawn, generate, in_inference, is_chain
+from .problem import Gains, Problem, drawn, generate, half_silent, in_inference, is_chain
 from .ranks import against_one_rank
 from .rare import judge_rare
 from .steps import judge_plain_steps, judge_steps
@@ -328,8 +328,10 @@ def judge_program(
     sleep: Sleep = time.sleep,
     backward: bool = True,
 ) -> CallVerdict:
-    """Judges the second call, after one with another input: state that survives a call, and a
-    gradient through it, show."""
+    """Judges the second call, after one with another input, of which half of the features are
+    silent: state that survives a call, a gradient through it, and inputs that the first call has
+    taken for unused show."""
+    problem = replace(problem, other_input=half_silent(problem.other_input))
     first = program.forward(program.put_input(problem.other_input))
     program.wait(first)
     upstream = program.put_upstream(problem.upstream, first)

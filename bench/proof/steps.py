@@ -23,7 +23,7 @@ from .judge import (
 )
 from .limits import LimitsByNode
 from .noise import noise_of
-from .problem import Problem
+from .problem import Problem, half_silent
 from .rounding import last_bit
 from .training import (
     Descent,
@@ -143,10 +143,7 @@ def _inputs(problem: Problem) -> Iterator[np.ndarray]:
     drawn = problem.input, problem.other_input
     for index in range(STEPS):
         x = drawn[index % len(drawn)]
-        if index >= DRAWN:
-            x = x.copy()
-            x[:, :, (x.shape[2] + 1) // 2 :] = 0
-        yield x
+        yield half_silent(x) if index >= DRAWN else x
 
 
 def _stepped(program: Program, x: np.ndarray, upstream: Any) -> tuple[JudgedCall, Gradients]:

@@ -57,6 +57,20 @@ class SilentInputsLeftOut(OfLayer):
             )
 
 
+class SilentAtFirstLeftOut(OfLayer):
+    """Leaves out for ever the inputs that are silent in its first call."""
+
+    name = "wrong-silent-at-first-left-out"
+
+    class kind(Multiplied):
+        used = None
+
+        def given(self, x):
+            if self.used is None:
+                self.used = (x != 0).flatten(0, 1).any(dim=0)
+            return x * self.used
+
+
 class EventsOfHalf(OfLayer):
     """Multiplies no more events than half of all inputs of a call."""
 
