@@ -122,9 +122,9 @@ class ConvOptions:
 
         `memory` is unused memory of at least that size, or None.
         """
-        if self.neuron.backend == "cpp" and winograd.takes(
-            g, image, weight, self.stride, self.padding
-        ):
+        # Winograd's transformed weight takes four times the memory of the weight.
+        fast = self.neuron.backend == "cpp" and not self.recompute
+        if fast and winograd.takes(g, image, weight, self.stride, self.padding):
             return winograd.by_input(g, image[:2], weight, self.stride, self.padding)
         shape = (*g.shape[:2], *image)
         like = g.new_empty(shape) if memory is None else memory.view(-1)[: prod(shape)].view(shape)

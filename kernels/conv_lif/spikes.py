@@ -26,6 +26,9 @@ COUNTS = (1, 3)
 """Largest counts that are tried."""
 DENSE_FROM = 0.6
 """Share of the additions of a dense convolution from which on that one is faster."""
+LEAST_CHANNELS, LEAST_WEIGHT = 8, 2048
+"""Channels and numbers of a weight below which collecting windows takes longer than a dense
+convolution."""
 FIELDS = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
 """Types of a field by its bits."""
 PIXELS_OF_A_THREAD = 1 << 12
@@ -83,7 +86,8 @@ def spikes_of(x: Tensor, weight: Tensor, most: int) -> Spikes | None:
 
     `most` is the largest number in x, 0 if unknown. Records the choice.
     """
-    counts = [count for count in COUNTS if count >= most]
+    worth = weight.shape[1] >= LEAST_CHANNELS and weight.numel() >= LEAST_WEIGHT
+    counts = [count for count in COUNTS if worth and count >= most]
     spikes = next((found for count in counts if (found := _packed(x, count))), None)
     if spikes is not None:
         additions = min(spikes.share, record.TABLES_FROM) * spikes.counts.bit_length()

@@ -22,7 +22,8 @@ MOST_WORK = 0.6
 and few channels fill their tiles badly."""
 COLUMNS = 32
 """Channels of dense.cpp's tile, at most."""
-LEAST_TILES = 28
+LEAST_TILES, WEIGHT_OF_A_TILE = 28, 1 << 13
+"""Tiles, and tiles for so many numbers of the weight, for which its transform is worth its time."""
 
 
 def takes(
@@ -46,7 +47,8 @@ def takes(
         return False
     channels = weight.shape[1]
     filled = channels / (-(-channels // COLUMNS) * COLUMNS)
-    return products <= MOST_WORK * filled * direct and tiles * g.shape[:2].numel() >= LEAST_TILES
+    least = max(LEAST_TILES, weight.numel() // WEIGHT_OF_A_TILE)
+    return products <= MOST_WORK * filled * direct and tiles * g.shape[:2].numel() >= least
 
 
 def by_input(

@@ -11,6 +11,7 @@ from torch.nn.functional import conv2d
 from snnbench.adapters.base.torch_network import Merged
 from snnbench.kernels import LIF, ConvLIF, NeuronSpec
 from snnbench.kernels.conv_lif import autograd, strides
+from snnbench.kernels.conv_lif import spikes as spike_products
 from snnbench.kernels.spike_marks import mark
 
 SHAPES = {
@@ -29,7 +30,10 @@ SPECS = [NeuronSpec(), NeuronSpec("hard", detach_reset=True, surrogate="triangle
 
 @pytest.fixture(autouse=True)
 def few_images_at_a_time(monkeypatch):
+    """Small layers skip zeros, too."""
     monkeypatch.setattr(autograd, "PIECE", 1)
+    monkeypatch.setattr(spike_products, "LEAST_CHANNELS", 1)
+    monkeypatch.setattr(spike_products, "LEAST_WEIGHT", 1)
 
 
 def drawn(*shape, seed=0):

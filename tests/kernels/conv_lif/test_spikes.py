@@ -167,8 +167,19 @@ def test_the_record_names_the_product(monkeypatch, rate, counts, product):
 
 
 def test_counts_with_as_many_additions_as_multiplications_are_convolved_densely(monkeypatch):
+    x, weight = torch.full((1, 1, 3, 3, 64), 3.0), torch.ones(4, 64, 3, 3)
+    assert spikes.spikes_of(x, weight, 0) is not None
     monkeypatch.setattr(record, "TABLES_FROM", 0.31)
-    assert spikes.spikes_of(torch.full((1, 1, 3, 3, 8), 3.0), torch.ones(4, 8, 3, 3), 0) is None
+    assert spikes.spikes_of(x, weight, 0) is None
+
+
+def test_few_channels_and_small_weights_are_convolved_densely(monkeypatch):
+    monkeypatch.setattr(record, "_ran", {})
+    for problem in (Problem(channels=7, outputs=99), Problem(channels=8, outputs=28)):
+        assert spikes.spikes_of(problem.input(), problem.weight(), 1) is None
+        assert last(problem).product == "dense"
+    problem = Problem(channels=8, outputs=29)
+    assert spikes.spikes_of(problem.input(), problem.weight(), 1) is not None
 
 
 @pytest.mark.parametrize("channels", [16, 37, 64])
@@ -213,7 +224,7 @@ def test_a_convolution_alone_keeps_bits_and_has_no_second_derivative():
 
 @pytest.mark.parametrize("frozen", ["weight", "input"])
 def test_only_what_needs_a_gradient_gets_one(frozen):
-    layer, x = strides.Conv2d(8, 5, 3), images_of(Problem(channels=8).input()).requires_grad_()
+    layer, x = strides.Conv2d(37, 19, 3), images_of(Problem().input()).requires_grad_()
     (layer.weight if frozen == "weight" else x).requires_grad_(False)
     layer(x).sum().backward()
     assert (layer.weight.grad is None) == (frozen == "weight")
@@ -222,7 +233,7 @@ def test_only_what_needs_a_gradient_gets_one(frozen):
 
 def test_the_reference_multiplies_zeros(monkeypatch):
     monkeypatch.setattr(record, "_ran", {})
-    layer, x = ConvLIF(8, 5, 3, backend="reference"), Problem(channels=8).input()
+    layer, x = ConvLIF(37, 19, 3, backend="reference"), Problem().input()
     layer(x.permute(0, 1, 4, 2, 3))
     assert not record._ran
 
