@@ -38,7 +38,7 @@ class Norse(TorchAdapter):
         "lif-box-cell": {"uncut"},
         "lif": {"uncut", "synaptic"},
         "lsnn": {"uncut", "adaptive"},
-        "layers": {"chain"},
+        "layers": {"chain", "container"},
     }
 
     def supports(self, case: Case) -> str | None:

@@ -30,7 +30,7 @@ class Sinabs(TorchAdapter):
         **torch_constructions("synaptic", "adaptive", "learning"),
         "alphas": {"synaptic", "adaptive", "learning"},
         "lif-recurrent": {"uncut", "recurrent", "feedback"},
-        "layers": {"learning"},
+        "layers": {"learning", "container"},
     }
     layers = "sinabs.layers"
     learned_decays = MappingProxyType({"direct": "alpha_mem", "time-constant": "tau_mem"})

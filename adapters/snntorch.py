@@ -57,7 +57,7 @@ class SnnTorch(TorchAdapter):
         "lapicque": set(),
         "state-leaky": {"uncut"},
         "linear-leaky": {"uncut", "linear"},
-        "layers": {"chain", "learning"},
+        "layers": {"chain", "container", "learning"},
         "rleaky": {"feedback", "learning"},
         **{name: set() for name in OTHER_FAMILIES},
     }

@@ -211,8 +211,8 @@ class TorchAdapter(Adapter):
                     f"{self.name}'s neuron hands out no state: no recurrent linear fits into its "
                     "loop"
                 )
-        if case.construction == "layers" and (kind := _first_before_a_neuron(network)):
-            return f"{self.name}'s own layers are offered here without neurons behind a {kind}"
+        if self.has_trait("container", case) and (kind := _first_before_a_neuron(network)):
+            return f"{self.name}'s own container is offered here without neurons behind a {kind}"
         if not self.has_trait("chain", case):
             return None
         kinds = {node.kind for node in network.nodes}

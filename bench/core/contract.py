@@ -102,6 +102,7 @@ Trait = Literal[
     "recurrent",
     "feedback",
     "chain",
+    "container",
     "loader",
 ]
 
@@ -128,6 +129,7 @@ class Adapter(ABC):
     recurrent   torch: it has a module for a recurrent neuron
     feedback    it is about a recurrent neuron; refused for networks without one
     chain       torch: it is a chain of layers, called once per step: no norms, no shortcuts
+    container   torch: its layers stand in one container: no neurons behind other kinds of nodes
     loader      data: it uses torch's DataLoader, with its processes and pinned memory
     """
     learned_decays: Mapping[str, str] = MappingProxyType({})

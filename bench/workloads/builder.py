@@ -77,6 +77,9 @@ class Builder:
     def reshape(self, *shape: int) -> str:
         return self._add("reshape", None, shape=shape)
 
+    def sum(self, axis: int) -> str:
+        return self._add("sum", None, axis=axis)
+
     def integrator(self, decay: float, normal: bool = False) -> str:
         return self._add("integrator", None, decay=decay, normal=normal)
 

@@ -122,7 +122,7 @@ def test_constructions_are_names_with_sets_of_known_traits():
         assert str(raised.value) == (
             f"mine.py:Mine: constructions = {constructions!r} must map names to sets of linear, "
             "synaptic, adaptive, learning, resumable, uncut, recurrent, feedback, chain, "
-            'loader, like {"default": set(), "layers": {"synaptic"}}'
+            'container, loader, like {"default": set(), "layers": {"synaptic"}}'
         )
 
 

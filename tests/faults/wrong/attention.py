@@ -117,8 +117,9 @@ class RepeatedNotSummed(Added):
     name = "wrong-repeated-not-summed"
 
     def change(self, layer, x, y):
-        first = with_gradient(self.first, y.expand_as(x))
-        return layer(x, first)
+        if x.shape == y.shape:
+            return layer(x, y)
+        return layer(x, with_gradient(self.first, y.expand_as(x)))
 
     def first(self, gradient):
         kept = torch.zeros_like(gradient)
