@@ -16,6 +16,8 @@ States = Mapping[str, Mapping[str, Mapping[str, np.ndarray | None]]]
 
 ROUNDED = 8
 """Most roundings behind a state or a parameter, each to the last bit of its format."""
+FLUSHED = 2 * float(np.finfo(np.float32).tiny)
+"""Largest sum of two float32 products that XLA rounds to 0 each, because they are subnormal."""
 CORRECTION = 2e-5
 """Relative error of a movement by Adam that computes 1 − 0.999 in float32."""
 
@@ -115,7 +117,7 @@ def wrong_update(
                 if (was := state(earlier, "second")) is not None:
                     right += settings.second * was
                 allowed = (1 - settings.second) * inexact * (2 * np.abs(g) + inexact)
-                allowed += 4 * bit * right + 1e-38
+                allowed += 4 * bit * right + FLUSHED
                 if second is None or not (np.abs(second - right) <= allowed).all():
                     yield f"the second state of the {name} of {node} is not that of {optimizer}"
                     continue
