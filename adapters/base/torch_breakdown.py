@@ -209,15 +209,47 @@ def at_peak(allocations: list[Allocation], marks: list[int], gradients: set[int]
     return by_kind
 
 
-def peak_bytes(call: Callable[[], object]) -> int:
-    """Returns the most bytes of torch on the CPU that a call has allocated at any time."""
+@dataclass
+class Work:
+    """Calls of torch's operators, those inside others too, bytes that were allocated in all, and
+    the most in use at once."""
+
+    calls: int
+    allocated_bytes: int
+    peak_bytes: int
+
+
+def work_of(call: Callable[[], object]) -> Work:
+    """Returns the work of a call on the CPU."""
+    with _profiled() as profiled:
+        call()
+    allocations, _ = _allocations(profiled, cuda=False)
+    calls = sum(event.tag.name == "TorchOp" for event in _events(profiled))
+    return Work(calls, sum(each.bytes for each in allocations), _peak(allocations)[0])
+
+
+def left_after(call: Callable[[], object], times: int) -> list[int]:
+    """Returns the bytes in use after each of several calls, beyond those before the first."""
+    with _profiled() as profiled:
+        for _ in range(times):
+            call()
+            torch.empty(MARKER, dtype=torch.uint8)
+    allocations, marks = _allocations(profiled, cuda=False)
+    return [sum(a.bytes for a in allocations if a.start < mark < a.end) for mark in marks]
+
+
+def _profiled() -> Any:
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(
-        activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True
-    ) as profiled:
-        call()
-    return _peak(_allocations(profiled, cuda=False)[0])[0]
+    return profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True)
+
+
+def _events(profiled: Any) -> Iterator[Any]:
+    pending = list(profiled.profiler.kineto_results.experimental_event_tree())
+    while pending:
+        event = pending.pop()
+        pending += event.children
+        yield event
 
 
 def _peak(allocations: list[Allocation]) -> tuple[int, int]:
@@ -238,15 +270,11 @@ def _allocations(profiled: Any, cuda: bool) -> tuple[list[Allocation], list[int]
     moments."""
     from torch._C._profiler import _EventType
 
-    events, pending = list[Any](), list(profiled.profiler.kineto_results.experimental_event_tree())
-    while pending:
-        event = pending.pop()
-        pending += event.children
-        if (
-            event.tag == _EventType.Allocation
-            and (event.extra_fields.device.type == "cuda") == cuda
-        ):
-            events.append(event)
+    events = [
+        event
+        for event in _events(profiled)
+        if event.tag == _EventType.Allocation and (event.extra_fields.device.type == "cuda") == cuda
+    ]
     events.sort(key=lambda event: event.start_time_ns)
     living, done, marks = dict[int, Allocation](), list[Allocation](), list[int]()
     for number, event in enumerate(events):

@@ -38,8 +38,8 @@ def examine(
     whose input is (T, B, features); or the sizes (T, B, features) of random zeros and ones.
     With `classes` it is trained by a `loss` of random labels, "cross-entropy" or "mse"; `step` is
     your own training step, a function of (model, x), or of (model, x, labels) with `classes`.
-    `quick` measures no fused neurons. The answer is true if nothing is wrong, and prints
-    sentences. Raises ConfigError for a mistake.
+    `quick` measures neither costs nor fused neurons. The answer is true if nothing is wrong, and
+    prints sentences. Raises ConfigError for a mistake.
 
     Example:
 
@@ -67,7 +67,7 @@ def examine(
     examination = worker.Examination(loaded, x, other, _source(model), _ignore, _ignore)
     status, reason, _ = _ended(examination.run)
     if status == "ok" and not quick:
-        _ended(examination.swap)
+        _ended(examination.measure)
     return Examined(type(model).__name__, status, reason, **asdict(examination.answer))
 
 

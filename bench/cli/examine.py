@@ -62,7 +62,7 @@ def examine(
         ),
     ] = "",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Measure no fused neurons in place of yours.")
+        bool, typer.Option("--quick", help="Measure neither costs nor fused neurons.")
     ] = False,
     write: Annotated[
         Path | None,

@@ -69,6 +69,7 @@ class Answer(TypedDict):
 
     neurons: list[ExaminedNeuron]
     findings: list[Finding]
+    cost: Text
     swap: Swapped | None
 
 
@@ -82,6 +83,7 @@ class Examined:
     reason: str | None
     neurons: list[ExaminedNeuron] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    cost: str = ""
     swap: Swapped | None = None
 
     def __post_init__(self) -> None:
@@ -104,6 +106,8 @@ class Examined:
             yield "", NO_NEURON
         if not self.findings:
             yield "", "no finding: nothing wrong, costly or to know was seen"
+        if self.cost:
+            yield "", self.cost
         if self.swap:
             yield from (("", line) for line in swap_in_words(self.swap))
 

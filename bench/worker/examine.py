@@ -22,10 +22,23 @@ from ..core.network import INPUT, Network, Node
 from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
-from .models import Emit, Unfit, inputs_of, load, raised, reporting, training, write_answer
+from .growth import growth
+from .models import (
+    COSTLY,
+    TO_KNOW,
+    WRONG,
+    Emit,
+    Finding,
+    Unfit,
+    inputs_of,
+    load,
+    raised,
+    reporting,
+    training,
+    write_answer,
+)
 from .swap import Swapped, swapped
 
-WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
 SATURATED = 0.95
 """Share of steps with a spike from which on a layer tells nothing."""
 SAME = 1e-5
@@ -39,20 +52,12 @@ HALF = ("float16", "bfloat16")
 
 
 @dataclass
-class Finding:
-    """`sentence` says what was seen and what to do."""
-
-    severity: str
-    module: str
-    sentence: str
-
-
-@dataclass
 class Examined:
     """The answer; see `runner/examine.py`."""
 
     neurons: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    cost: str = ""
     swap: Swapped | None = None
 
 
@@ -70,7 +75,7 @@ def examine(job: dict[str, Any], emit: Emit) -> None:
         examination = Examination(model, x, other, job["file"], emit, write)
         examination.run()
         if not job["quick"]:
-            examination.swap()
+            examination.measure()
 
 
 class Examination:
@@ -130,11 +135,20 @@ class Examination:
             if not any(words in one.sentence for words in RESET_WORDS)
         ]
 
-    def swap(self) -> None:
-        """Measures fused neurons in place of those that `run` has named."""
+    def measure(self) -> None:
+        """Measures how a training step grows, and fused neurons in place of those that `run` has
+        named."""
         if self.misread or self.unsteady:
             return
         self.emit({"part": "breakdown"})
+        try:
+            self.answer.cost, findings = growth(self.model, self.x, self.other)
+            self.answer.findings += findings
+        except torch_model.NoGradient:
+            pass
+        except Exception as error:
+            self.answer.cost = f"other sizes than these: {self._raised('the model', error)}"
+        self.write(self.answer)
         try:
             swap = swapped(self.model, self.seen, self.neurons, self.equations, self.x)
         except Exception as error:

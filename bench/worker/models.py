@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,17 @@ from .sandbox import harness_writing
 
 INPUT_RATE = 0.2
 """Share of ones in the random input."""
+WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
 Emit = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class Finding:
+    """`sentence` says what was seen and what to do."""
+
+    severity: str
+    module: str
+    sentence: str
 
 
 class Unfit(Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from snnbench.adapters.base.torch_breakdown import peak_bytes
+from snnbench.adapters.base.torch_breakdown import work_of
 from snnbench.adapters.base.torch_model import Seen, TorchModel
 from snnbench.adapters.base.torch_swap import Fused, NoSwap, Swap, fused_neuron, swaps
 
@@ -129,7 +129,7 @@ def _measure(old: TorchModel, new: TorchModel, x: np.ndarray) -> Measured:
 
 def _peak_bytes(model: TorchModel, x: np.ndarray) -> int:
     model.restore()
-    return peak_bytes(lambda: model.backward(x))
+    return work_of(lambda: model.backward(x)).peak_bytes
 
 
 def _slot(model: TorchModel, x: np.ndarray) -> float:

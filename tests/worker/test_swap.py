@@ -10,7 +10,7 @@ from support.paths import FAULTS
 from torch import nn
 
 from snnbench.adapters.base import torch_model
-from snnbench.adapters.base.torch_breakdown import peak_bytes
+from snnbench.adapters.base.torch_breakdown import work_of
 from snnbench.adapters.base.torch_swap import Fused
 from snnbench.kernels import LIF, NeuronSpec
 from snnbench.proof.equation import Equation
@@ -236,4 +236,4 @@ def test_the_most_bytes_of_a_call_are_those_in_use_at_once():
         del kept[:2]
         return torch.empty(1 << 18, dtype=torch.uint8)
 
-    assert np.isclose(peak_bytes(call), 3 << 20, rtol=0.01)
+    assert np.isclose(work_of(call).peak_bytes, 3 << 20, rtol=0.01)

@@ -1,0 +1,75 @@
+"""How work and memory of a training step grow with time steps, with batch, and step after step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from snnbench.adapters.base.torch_breakdown import Work, left_after, work_of
+from snnbench.adapters.base.torch_model import TorchModel
+
+from ..common import units
+from .models import COSTLY, Finding
+
+STEEPER = 1.4
+"""From this ratio on, of the work that a later time step adds to that of an earlier one, work grows
+faster than T: it is 1 for work in proportion to T, 2 for T squared."""
+STEPS = 4
+"""Training steps in a row."""
+LEAST_BYTES = 1024
+"""Bytes from which on memory that is left after a step counts."""
+
+
+def growth(model: TorchModel, x: np.ndarray, other: np.ndarray) -> tuple[str, list[Finding]]:
+    """Returns what a training step costs, in words, and findings on how that grows; `x` and `other`
+    are inputs (T, B, *features). Raises what the model raises."""
+    steps = len(x)
+    half, whole, twice = (
+        _work(model, each) for each in (x[: steps // 2], x, np.concatenate([x, other]))
+    )
+    wide = _work(model, np.concatenate([x, other], axis=1))
+    sizes = [each.peak_bytes / max(whole.peak_bytes, 1) for each in (twice, wide)]
+    cost = (
+        f"a training step makes {whole.calls / steps:.0f} calls of torch per time step; its "
+        f"tensors take {units.size(whole.peak_bytes)} at most, {sizes[0]:.1f} times as much at "
+        f"twice T, {sizes[1]:.1f} times at twice B"
+    )
+    return cost, [*_squared(half, whole, twice, steps), *_left(model, x)]
+
+
+def _work(model: TorchModel, x: np.ndarray) -> Work:
+    model.module.train()
+    model.restore()
+    return work_of(lambda: model.backward(x))
+
+
+def _squared(half: Work, whole: Work, twice: Work, steps: int) -> Iterator[Finding]:
+    for what in ("calls", "allocated_bytes"):
+        few, some, many = (getattr(each, what) for each in (half, whole, twice))
+        before, after = (some - few) / (steps - steps // 2), (many - some) / steps
+        if steps > 3 and before > 0 and after >= STEEPER * before:
+            in_words = "makes calls" if what == "calls" else "writes memory"
+            yield Finding(
+                COSTLY,
+                "a training step",
+                f"{in_words} {many / some:.1f} times as often at twice T: its work grows with T "
+                "squared; does every step go over all steps before it, or a tensor grow by "
+                "torch.cat?",
+            )
+            return
+
+
+def _left(model: TorchModel, x: np.ndarray) -> Iterator[Finding]:
+    def step() -> None:
+        model.restore()
+        model.backward(x)
+
+    sizes = left_after(step, STEPS)
+    added = np.diff(sizes)
+    if added[1:].min() >= LEAST_BYTES:
+        yield Finding(
+            COSTLY,
+            "a training step",
+            f"leaves {units.size(float(added[-1]))} more in use than the step before: something "
+            "keeps its tensors, such as a list of losses or of spikes with their graphs; keep "
+            "numbers, or .detach()ed copies",
+        )
