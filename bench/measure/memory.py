@@ -41,9 +41,10 @@ class HostMemory:
         self.before = _status_bytes("VmRSS") // self.ranks
 
     def in_use(self) -> int:
-        """Returns the resident bytes without pages of files, such as those of libraries."""
+        """Returns the resident bytes, shared ones too, without pages of files, such as those of
+        libraries."""
         _settle()
-        return _status_bytes("RssAnon") // self.ranks
+        return (_status_bytes("RssAnon") + _status_bytes("RssShmem")) // self.ranks
 
     def peak(self) -> tuple[int, int, None]:
         """Returns (bytes resident at reset, most bytes resident since, None)."""

@@ -1,6 +1,7 @@
 """Known bytes that an adapter takes in a phase, or keeps between calls, read back within 5 %."""
 
 import ctypes
+import mmap
 import tomllib
 from itertools import pairwise
 
@@ -273,3 +274,16 @@ def test_gradients_that_an_earlier_call_left_are_not_taken_off(snnbench):
     weights, border = (size * size + size) * 4, 3 * size * 4
     figures = ended.record("torch")["memory"]["step"]
     assert figures["peak_bytes"] - figures["extra_bytes"] == 2 * weights + 4 * border
+
+
+def test_shared_pages_are_kept_memory_and_part_of_the_peak():
+    """As those of a tensor after `share_memory_`."""
+    probe = memory.host_memory_probe()
+    probe.reset()
+    retained = RetainedMemory(probe)
+    with mmap.mmap(-1, BUFFER) as shared:
+        shared.write(b"1" * BUFFER)
+        assert retained.bytes() == pytest.approx(BUFFER, rel=0.05)
+        before, peak, _ = probe.peak()
+        assert peak - before >= BUFFER
+    assert retained.bytes() < 0.05 * BUFFER
