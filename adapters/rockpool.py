@@ -50,6 +50,11 @@ class Rockpool(TorchAdapter):
                 "switching LIFTorch's synapse off takes currents 2⁴⁰ times as large, which fp16 "
                 "cannot hold"
             )
+        if synaptic and case.optimizer == "adam":
+            return (
+                "switching LIFTorch's synapse off takes gradients 2⁻⁴⁰ times as large, whose "
+                "squares, which Adam keeps, float32 cannot hold"
+            )
         if case.construction == "lif-torch" and case.precision == "bf16":
             return (
                 "LIFTorch's recurrent weights stay float32 in a bf16 module, and torch does not "

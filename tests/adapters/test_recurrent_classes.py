@@ -35,6 +35,13 @@ def test_the_reset_to_zero_of_rleaky_is_another_neuron(monkeypatch):
     assert not proof.passed and "neuron1" in proof.reason, proof.reason
 
 
+def test_lif_torch_is_refused_with_adam():
+    """The squares of its scaled gradients are subnormal."""
+    case = replace(case_of("rockpool:lif-torch", "soft", **SIZES), loss="cross-entropy")
+    assert refusal_of(adapter_of("rockpool"), replace(case, optimizer="sgd")) is None
+    assert "Adam" in refusal_of(adapter_of("rockpool"), replace(case, optimizer="adam"))
+
+
 @pytest.mark.parametrize("name", ["snntorch:rleaky", "sinabs:lif-recurrent"])
 def test_such_a_class_is_refused_where_nothing_is_recurrent(name):
     case = replace(case_of(name, "hard", **SIZES), workload="linear-lif")
