@@ -106,6 +106,19 @@ def test_a_right_model_has_no_fault_and_its_neurons_are_proved(examined, name):
     assert [neuron["verdict"] for neuron in answer["neurons"]] == ["proved"] * len(equations)
 
 
+@pytest.mark.parametrize(
+    "name, axes, shape",
+    [
+        ("SnnTorchSynaptic", "tbf", SHAPE),
+        ("spikingjelly_learned_decay", "tbf", SHAPE),
+        ("norse_recurrent", "tbf", SHAPE),
+        ("sinabs_convolution", "btf", (17, 3, 2, 5, 7)),
+    ],
+)
+def test_more_right_models_have_no_fault(examined, name, axes, shape):
+    assert sentences(examined(RIGHT, name, axes, shape), "wrong") == []
+
+
 def test_a_neuron_that_is_no_equation_here_is_called_so(examined):
     answer = examined(RIGHT, "rockpool_sequential", "btf")
     assert sentences(answer, "wrong") == []

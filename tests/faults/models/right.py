@@ -148,3 +148,89 @@ def rockpool_sequential():
             return self.layers(x)[0]
 
     return Net()
+
+
+class SnnTorchSynaptic(nn.Module):
+    """Neurons with a synaptic current, whose states are passed on; a readout that never resets."""
+
+    def __init__(self):
+        import snntorch
+
+        super().__init__()
+        self.fc1, self.lif1 = nn.Linear(FEATURES, HIDDEN), snntorch.Synaptic(alpha=0.8, beta=0.9)
+        self.fc2 = nn.Linear(HIDDEN, CLASSES)
+        self.lif2 = snntorch.Leaky(beta=0.9, reset_mechanism="none")
+
+    def forward(self, x):
+        synapse, mem1 = self.lif1.init_synaptic()
+        mem2, membranes = self.lif2.init_leaky(), []
+        for step in x:
+            spikes, synapse, mem1 = self.lif1(self.fc1(step), synapse, mem1)
+            _, mem2 = self.lif2(self.fc2(spikes), mem2)
+            membranes.append(mem2)
+        return torch.stack(membranes)
+
+
+def spikingjelly_learned_decay():
+    """Learned decays, and dropout that is off in eval mode."""
+    from spikingjelly.activation_based import functional, layer, neuron
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(
+                layer.Linear(FEATURES, HIDDEN),
+                neuron.ParametricLIFNode(init_tau=2.0),
+                layer.Dropout(0.3),
+                layer.Linear(HIDDEN, CLASSES),
+                neuron.LIFNode(),
+            )
+            functional.set_step_mode(self, "m")
+
+        def forward(self, x):
+            functional.reset_net(self)
+            return self.layers(x).mean(0)
+
+    return Net()
+
+
+def norse_recurrent():
+    """A recurrent layer and a leaky readout, both over whole sequences."""
+    import norse.torch as norse
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.hidden = norse.LIFRecurrent(FEATURES, HIDDEN)
+            self.fc, self.readout = nn.Linear(HIDDEN, CLASSES), norse.LI()
+            with torch.no_grad():
+                self.hidden.input_weights *= 20
+
+        def forward(self, x):
+            spikes, _ = self.hidden(x)
+            return self.readout(self.fc(spikes))[0].amax(0)
+
+    return Net()
+
+
+def sinabs_convolution():
+    """Images (B, T, 2, 5, 7) in one batch of frames, with neurons that find the steps again."""
+    import sinabs
+    import sinabs.layers as sl
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(
+                nn.Conv2d(2, 3, 3),
+                sl.IAFSqueeze(batch_size=3),
+                nn.Flatten(),
+                nn.Linear(45, CLASSES),
+            )
+
+        def forward(self, x):
+            sinabs.reset_states(self)
+            return self.layers(x.flatten(0, 1)).unflatten(0, x.shape[:2]).sum(1)
+
+    return Net()
