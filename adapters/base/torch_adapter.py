@@ -211,11 +211,7 @@ class TorchAdapter(Adapter):
                     f"{self.name}'s neuron hands out no state: no recurrent linear fits into its "
                     "loop"
                 )
-        if self.has_trait("container", case) and (kind := _first_before_a_neuron(network)):
-            return f"{self.name}'s own container is offered here without neurons behind a {kind}"
-        if not self.has_trait("chain", case):
-            return None
-        kinds = {node.kind for node in network.nodes}
+        kinds = {node.kind for node in network.nodes} if self.has_trait("chain", case) else set()
         if "norm" in kinds:
             return (
                 f"{self.name}'s own container is called once for each step, and a norm's "
@@ -223,6 +219,8 @@ class TorchAdapter(Adapter):
             )
         if kinds & {*OF_TWO}:
             return f"{self.name}'s own container is a chain, and this network has shortcuts"
+        if self.has_trait("container", case) and (kind := _first_before_a_neuron(network)):
+            return f"{self.name}'s own container is offered here without neurons behind a {kind}"
         return None
 
     def program(self, case: Case, network: Network) -> Program:
