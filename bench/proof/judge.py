@@ -233,43 +233,45 @@ def _judge_decisions(
     neurons they repeat."""
     network, node = problem.network, problem.network.node(neuron)
     spec = spec_of(node.options["neuron"])
-    wrong = result.spikes[neuron] != result.expected[neuron]
-    distance = from_threshold(spec, result.potentials[neuron])
+    wrong = np.flatnonzero(result.spikes[neuron] != result.expected[neuron])
+    v = result.potentials[neuron]
+    distance = from_threshold(spec, v.flat[wrong])
     if problem.precision in SHORT:
-        wrong &= distance > last_bit(SHORT[problem.precision]) * spec.threshold
-    share = float(wrong.mean())
+        apart = distance > last_bit(SHORT[problem.precision]) * spec.threshold
+        wrong, distance = wrong[apart], distance[apart]
+    share = len(wrong) / v.size
     verdict.wrong_decisions = max(verdict.wrong_decisions or 0.0, share)
     if not share:
         return
-    worst = float(distance[wrong].max())
+    worst = float(distance.max())
     verdict.distance = max(verdict.distance or 0.0, worst)
     if share <= limit.decisions and worst <= limit.distance:
         return
     most_share, most = limit.decisions, np.full_like(distance, limit.distance)
     if problem.precision in SHORT:
         turned, moved = decision_noise(problem.parameters, result, node, problem.precision)
-        most_share, most = max(most_share, turned), np.maximum(most, moved)
-    far = wrong & (distance > most)
+        most_share, most = max(most_share, turned), np.maximum(most, moved.flat[wrong])
+    far = distance > most
     if share <= most_share and not far.any():
-        for key, wider in {"wrong_decisions": most_share, "distance": most[wrong].max()}.items():
+        for key, wider in {"wrong_decisions": most_share, "distance": most.max()}.items():
             verdict.allowed[key] = max(verdict.allowed.get(key, 0.0), float(wider))
         return
     # The node before the neuron may have the fault.
     suffix = f" in {neuron}, behind {node.inputs[0]}," if places(network)[neuron] else ""
-    named = far if far.any() else wrong
+    named = far if far.any() else np.ones_like(far)
     farthest = np.where(named, distance, -1).argmax()
     verdict.findings.append(
         f"{small_share(share)} of the decisions{suffix} are wrong, "
-        f"up to {distance.flat[farthest]:.1e} from the threshold (allowed "
-        f"{small_share(most_share)}, up to {most.flat[farthest]:.1e}), "
-        f"the first at {_decision(result, neuron, named)}"
+        f"up to {distance[farthest]:.1e} from the threshold (allowed "
+        f"{small_share(most_share)}, up to {most[farthest]:.1e}), "
+        f"the first at {_decision(result, neuron, wrong[named][0])}"
     )
 
 
-def _decision(result: oracle.Run, neuron: str, mask: np.ndarray) -> str:
-    """Describes the first decision of a neuron in `mask`."""
-    place = tuple(np.argwhere(mask)[0])
-    step, item, *feature = (int(index) for index in place)
+def _decision(result: oracle.Run, neuron: str, index: int) -> str:
+    """Describes the decision of a neuron at a flat index."""
+    place = np.unravel_index(index, result.potentials[neuron].shape)
+    step, item, *feature = (int(each) for each in place)
     v, expected = result.potentials[neuron][place], result.expected[neuron][place]
     return (
         f"step {step}, item {item}, neuron {feature[0] if len(feature) == 1 else tuple(feature)}: "

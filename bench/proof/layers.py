@@ -63,6 +63,35 @@ Pull = Callable[[np.ndarray], tuple[Gradient, Passed]]
 input, or of each."""
 
 
+MOST_VALUES = 2**22
+"""Most values of the items that are computed at once: temporary arrays are no larger."""
+
+
+def parts(x: np.ndarray) -> list[slice]:
+    """Returns the items of x (T, B, …) in parts of up to MOST_VALUES values, one item at least."""
+    count = max(1, MOST_VALUES * x.shape[1] // max(1, x.size))
+    return [slice(first, first + count) for first in range(0, x.shape[1], count)]
+
+
+def by_items(
+    layer: Callable[[Options, Arrays, np.ndarray], tuple[np.ndarray, Pull]],
+) -> Callable[[Options, Arrays, np.ndarray], tuple[np.ndarray, Pull]]:
+    """Computes a layer without parameters, which does not couple items, in parts of items."""
+
+    def in_parts(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+        def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+            by_x = np.empty_like(x)
+            for items in parts(x):
+                pull_part = layer(options, parameters, x[:, items])[1]
+                by_x[:, items] = pull_part(gradient[:, items])[1]
+            return {}, by_x
+
+        values = [layer(options, parameters, x[:, items])[0] for items in parts(x)]
+        return values[0] if len(values) == 1 else np.concatenate(values, axis=1), pull
+
+    return in_parts
+
+
 def windows(x: np.ndarray, options: Options, outside: float = 0.0) -> np.ndarray:
     """Returns the square windows of x (T, B, C, H, W): (T, B, C, H', W', kernel, kernel), with
     `outside` beyond the edge."""
@@ -100,10 +129,12 @@ def _linear(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.nda
             gradient, weight
         )
 
-    return np.tensordot(x, weight, axes=(2, 1)) + parameters.get("bias", 0), pull
+    value = np.tensordot(x, weight, axes=(2, 1))
+    value += parameters.get("bias", 0)
+    return value, pull
 
 
-MOST_WINDOWS = 2**25
+MOST_WINDOWS = 2**23
 """Most entries of windows multiplied at once: a product copies them."""
 
 
@@ -177,29 +208,48 @@ def _norm(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarr
     if "mean" in by_channel:
         mean, variance = by_channel["mean"], by_channel["variance"]
     else:
-        mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+        mean, squares, count = _moments(x)
+        variance = squares / count
     deviation = np.sqrt(variance + options["epsilon"])
-    normal = (x - mean) / deviation
+    value = np.empty_like(x)
+    for items in parts(x):
+        value[:, items] = (x[:, items] - mean) / deviation * weight + bias
 
     def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        by_weight, by_x = np.zeros_like(mean), np.empty_like(x)
+        for items in parts(x):
+            normal = (x[:, items] - mean) / deviation
+            by_weight += (gradient[:, items] * normal).sum(axis=axes, keepdims=True)
         along_mean = gradient.mean(axis=axes, keepdims=True)
-        along_spread = normal * (gradient * normal).mean(axis=axes, keepdims=True)
-        by_parameter = {
-            "weight": (gradient * normal).sum(axis=axes),
-            "bias": gradient.sum(axis=axes),
-        }
-        return by_parameter, weight / deviation * (gradient - along_mean - along_spread)
+        along_spread = by_weight * (mean.size / x.size)
+        for items in parts(x):
+            normal = (x[:, items] - mean) / deviation
+            apart = gradient[:, items] - along_mean - normal * along_spread
+            by_x[:, items] = weight / deviation * apart
+        return {"weight": by_weight.ravel(), "bias": gradient.sum(axis=axes)}, by_x
 
-    return normal * weight + bias, pull
+    return value, pull
+
+
+def _moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Returns mean and sum of squared deviations by channel, with the axes of x, and the number of
+    values of a channel."""
+    axes = (0, 1, *range(3, x.ndim))
+    mean = x.mean(axis=axes, keepdims=True)
+    squares = np.zeros_like(mean)
+    for items in parts(x):
+        squares += np.square(x[:, items] - mean).sum(axis=axes, keepdims=True)
+    return mean, squares, x.size // mean.size
 
 
 def statistics(x: np.ndarray) -> dict[str, np.ndarray]:
     """Returns mean and unbiased variance by channel of a norm's input, as its running statistics
     use them."""
-    axes = (0, 1, *range(3, x.ndim))
-    return {"mean": x.mean(axis=axes), "variance": x.var(axis=axes, ddof=1)}
+    mean, squares, count = _moments(x)
+    return {"mean": mean.ravel(), "variance": squares.ravel() / (count - 1)}
 
 
+@by_items
 def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     seen = windows(x, options, outside=-np.inf)
 
@@ -218,6 +268,7 @@ def _max_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
     return seen.max(axis=(5, 6)), pull
 
 
+@by_items
 def _avg_pool(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     seen = windows(x, options)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.contract import Parameters
 from ..core.network import INPUT, Network, Node
 from . import oracle
-from .layers import Value, comparable
+from .layers import Value, comparable, parts
 from .rounding import SHORT, random_arithmetic
 
 
@@ -79,14 +79,20 @@ def decision_noise(
     the neuron. Both are large where the decay is slow: a potential then sums many roundings."""
     name, arithmetic = node.name, random_arithmetic(np.random.default_rng(0), precision)
     v, inputs = result.potentials[name], {each: result.values[each] for each in node.inputs}
-    count, turned, squares = _runs(v.size), 0.0, np.zeros_like(v)
+    count, turned, moved = _runs(v.size), 0.0, np.zeros_like(v)
     for _ in range(count):
-        run = oracle.Run({**inputs}, arithmetic=arithmetic)
         own = oracle.exact(parameters, node, arithmetic)
-        oracle.compute(run, node, own, result.spikes[name])
-        turned += float((run.expected[name] != result.expected[name]).mean()) / count
-        squares += (run.potentials[name] - v) ** 2 / count
-    return WIDENED * turned, WIDENED * np.sqrt(squares)
+        for items in parts(v):
+            run = oracle.Run(
+                {each: x[:, items] for each, x in inputs.items()}, arithmetic=arithmetic
+            )
+            oracle.compute(run, node, own, result.spikes[name][:, items])
+            other = run.expected[name] != result.expected[name][:, items]
+            turned += float(other.sum()) / v.size / count
+            moved[:, items] += (run.potentials[name] - v[:, items]) ** 2 / count
+    moved **= 0.5
+    moved *= WIDENED
+    return WIDENED * turned, moved
 
 
 def _widened(deviations: list[Deviation], short: bool) -> Deviation:

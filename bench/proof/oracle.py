@@ -11,11 +11,11 @@ from math import prod
 
 import numpy as np
 
-from snnbench.kernels.spec import decay_by_parameter, decay_of
+from snnbench.kernels.spec import NeuronSpec, decay_by_parameter, decay_of
 
 from ..core.contract import Parameters, Statistics
 from ..core.network import INPUT, Network, Node
-from .layers import LAYERS, Arrays, Gradient, LazyProduct, Pull, Value, statistics
+from .layers import LAYERS, Arrays, Gradient, LazyProduct, Pull, Value, parts, statistics
 from .problem import Problem, is_chain
 from .recurrence import by_decay, risen, run, run_backward, slope_of, spec_of
 from .rounding import EXACT, Exact
@@ -55,9 +55,9 @@ OPERATIONS_OF_DECAY = 3
 LARGE, LEAN = 2**23, 2**25
 """Values over all nodes from which on a network, if it is no chain of layers, is proved at its
 own width with fewer steps and items; and from which on a run of it is lean."""
-HELD, MOST_HELD = 160, 2**34
-"""Bytes that a lean run holds for each value of the largest node, all arrays of its part
-together; and most bytes of a run."""
+HELD, ONE_ITEM, MOST_HELD = 42, 160, 2**34
+"""Bytes that a lean run and the judging of it hold for each value of a node, and for each value of
+one of its items: temporary arrays have a part of the items; and most bytes of a run."""
 
 
 def is_large(network: Network, time_steps: int, batch: int) -> bool:
@@ -72,7 +72,10 @@ def is_lean(network: Network, time_steps: int, batch: int) -> bool:
 
 def refusal(network: Network, time_steps: int, batch: int) -> str | None:
     """Returns the reason why timed calls of this size cannot be judged, or None."""
-    held = HELD * max(_sizes(network, time_steps, batch))
+    held, kept = 0.0, 0
+    for name, size in zip(network.shapes, _sizes(network, time_steps, batch), strict=True):
+        held = max(held, kept + (HELD + ONE_ITEM / batch) * size)
+        kept += 8 * size * (name != INPUT and _is_kept(network, name))
     if held <= MOST_HELD or is_chain(network):
         return None
     most = f"{held / 2**30:.0f} GiB to judge a call, at most {MOST_HELD / 2**30:.0f} are allowed"
@@ -122,12 +125,8 @@ def forward(
             on_neuron(result, node.name)
         on_node(result, node)
         if result.lean:
-            _forget(
-                network,
-                result,
-                node,
-                [name for name in node.inputs if last_reader[name] == node.name],
-            )
+            read = [name for name in node.inputs if last_reader[name] == node.name]
+            _forget(network, result, node, read)
     return result
 
 
@@ -205,75 +204,137 @@ def _neuron(
     spikes: np.ndarray | None,
     contrary: float | None,
 ) -> tuple[np.ndarray, Pull]:
-    spec, recurrent, by_potentials = (
-        spec_of(node.options["neuron"]),
-        own.get("recurrent"),
+    some, by_potentials = (
+        _SomeItems(result, node, own, x, spikes, contrary),
         node.options["potentials"],
     )
-    given = None if spikes is None else spikes.astype(x.dtype)
-    decay = decay_of(spec, float(own["decay"][0]), np) if "decay" in own else spec.decay
-    arithmetic = result.arithmetic
-    for _ in range(OPERATIONS_OF_DECAY if "decay" in own else 1):
-        decay = arithmetic.number(float(decay))
-    v, expected = run(spec, arithmetic.array(x), given, recurrent, contrary, decay, arithmetic)
-    s = expected if given is None else given
+    v, expected = np.empty_like(x), np.empty_like(x)
+    for items in parts(x):
+        v[:, items], expected[:, items], _ = some.run(items)
+    s = expected if spikes is None else spikes.astype(x.dtype)
     result.potentials[node.name], result.expected[node.name], result.spikes[node.name] = (
         v,
         expected,
         s,
     )
+    if not result.lean:
+        some.held = v, s
+    return v + risen(some.spec, s) if by_potentials else s, some.pull
 
-    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+
+class _SomeItems:
+    """A neuron on some of its items at once. Potentials and spikes are computed again for its
+    gradients unless they are `held`."""
+
+    def __init__(
+        self,
+        result: Run,
+        node: Node,
+        own: Arrays,
+        x: np.ndarray,
+        spikes: np.ndarray | None,
+        contrary: float | None = None,
+    ) -> None:
+        self.node, self.own, self.x = node, own, x
+        self.spikes, self.contrary = spikes, contrary
+        # Not the run itself: its memory would be freed late, with the next collection of cycles.
+        self.arithmetic, self.spread = result.arithmetic, result.spread
+        self.wider = result.wider.get(node.name, 0.0)
+        self.spec: NeuronSpec = spec_of(node.options["neuron"])
+        self.held: tuple[np.ndarray, np.ndarray] | None = None
+        decay = (
+            decay_of(self.spec, float(own["decay"][0]), np) if "decay" in own else self.spec.decay
+        )
+        for _ in range(OPERATIONS_OF_DECAY if "decay" in own else 1):
+            decay = result.arithmetic.number(float(decay))
+        self.decay = decay
+
+    def run(self, items: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns potentials, the spikes that they call for, and those that are passed on."""
+        arithmetic, spikes = self.arithmetic, self.spikes
+        given = None if spikes is None else spikes[:, items].astype(self.x.dtype)
+        v, expected = run(
+            self.spec,
+            arithmetic.array(self.x[:, items]),
+            given,
+            self.own.get("recurrent"),
+            self.contrary,
+            self.decay,
+            arithmetic,
+        )
+        return v, expected, expected if given is None else given
+
+    def pull(self, gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        own, by_x, by_own = self.own, np.empty_like(self.x), dict[str, np.ndarray]()
+        squares = 0.0
+        for items in parts(self.x):
+            if self.held:
+                v, s = (array[:, items] for array in self.held)
+            else:
+                v, _, s = self.run(items)
+            by_x[:, items] = part = self._backward(v, s, gradient[:, items])
+            if "recurrent" in own:
+                by_recurrent = np.tensordot(part[1:], s[:-1], axes=([0, 1], [0, 1]))
+                by_own["recurrent"] = by_own.get("recurrent", 0) + by_recurrent
+            if "decay" in own:
+                factor = decay_by_parameter(self.spec, self.decay)
+                sums = factor * by_decay(self.spec, v, s, part)
+                by_own["decay"] = by_own.get("decay", 0) + sums.sum().reshape(1)
+                squares += float(np.square(sums).sum())
+        if "decay" in own:
+            self.spread[self.node.name] = squares**0.5
+        return by_own, by_x
+
+    def _backward(self, v: np.ndarray, s: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        spec, arithmetic = self.spec, self.arithmetic
         above = v if arithmetic is EXACT else arithmetic.step(v - spec.threshold) + spec.threshold
-        slope = slope_of(spec, above, result.wider.get(node.name, 0.0))
-        slope = arithmetic.slope(spec, slope)
-        gradient = run_backward(
+        slope = slope_of(spec, above, self.wider)
+        return run_backward(
             spec,
             v,
             s,
             gradient,
-            recurrent,
-            by_potentials,
-            slope,
-            decay=decay,
+            self.own.get("recurrent"),
+            self.node.options["potentials"],
+            arithmetic.slope(spec, slope),
+            decay=self.decay,
             arithmetic=arithmetic,
         )
-        by_own: dict[str, np.ndarray] = {}
-        if recurrent is not None:
-            by_own["recurrent"] = np.tensordot(gradient[1:], s[:-1], axes=([0, 1], [0, 1]))
-        if "decay" in own:
-            sums = decay_by_parameter(spec, decay) * by_decay(spec, v, s, gradient)
-            by_own["decay"], result.spread[node.name] = (
-                sums.sum().reshape(1),
-                float(np.linalg.norm(sums)),
-            )
-        return by_own, gradient
-
-    return v + risen(spec, s) if by_potentials else s, pull
 
 
 def backward(network: Network, result: Run, upstream: np.ndarray) -> Expected:
     """Returns the gradients of `Σ output·upstream` in float64, for a run of `network`: by the
     parameters, by node and name, and by the input."""
-    dtype = result.arithmetic.dtype
-    by_value: dict[str, Value] = {network.output.name: upstream.astype(dtype)}
+    by_value: dict[str, Value] = {network.output.name: upstream.astype(result.arithmetic.dtype)}
     by_parameter: dict[str, Gradient] = {}
     for node in reversed(network.nodes):
         if node.name not in result.pulls:
             _again(network, result, node)
-        incoming = result.arithmetic.array(whole(by_value.pop(node.name)))
-        own, gradient = result.pulls[node.name](incoming)
+        if result.lean and node != network.output:  # the loss is judged behind the gradients
+            result.values.pop(node.name, None)
+        own, gradient = result.pulls[node.name](_rounded(result, whole(by_value.pop(node.name))))
         by_parameter[node.name] = {
-            name: own[name] for name in network.parameters.get(node.name, {})
+            name: whole(own[name]) if result.lean else own[name]
+            for name in network.parameters.get(node.name, {})
         }
         for name, part in zip(
             node.inputs, gradient if isinstance(gradient, tuple) else (gradient,), strict=True
         ):
             by_value[name] = whole(by_value[name]) + whole(part) if name in by_value else part
+        del own, gradient, part
         if result.lean:
-            _forget(network, result, node, [])
-            result.values.pop(node.name, None)
+            for arrays in (result.pulls, result.potentials, result.expected, result.spikes):
+                arrays.pop(node.name, None)
     return {name: by_parameter[name] for name in network.parameters}, by_value[INPUT]
+
+
+def _rounded(result: Run, gradient: np.ndarray) -> np.ndarray:
+    if result.arithmetic is EXACT:
+        return gradient
+    rounded: np.ndarray = np.empty(gradient.shape, result.arithmetic.dtype)
+    for items in parts(gradient):
+        rounded[:, items] = result.arithmetic.array(gradient[:, items])
+    return rounded
 
 
 def _again(network: Network, result: Run, node: Node) -> None:
@@ -284,8 +345,12 @@ def _again(network: Network, result: Run, node: Node) -> None:
             result.values[before.name] = spikes.astype(result.arithmetic.dtype)
         else:
             _again(network, result, before)
-    own = exact(result.parameters, node, result.arithmetic)
-    compute(result, node, own, result.forced.get(node.name))
+    own, forced = exact(result.parameters, node, result.arithmetic), result.forced.get(node.name)
+    if node.kind == "neuron" and not node.options["potentials"]:
+        x = result.values[node.inputs[0]]
+        result.pulls[node.name] = _SomeItems(result, node, own, x, forced).pull
+    else:
+        compute(result, node, own, forced)
 
 
 def whole(value: Value) -> np.ndarray:

@@ -41,7 +41,10 @@ def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
 def from_threshold(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
     """Returns the distance of potentials v from the nearest threshold: θ or, for several spikes
     a step, a multiple of it."""
-    return np.abs(v - np.clip(np.round(v / spec.threshold), 1, spec.max_spikes) * spec.threshold)
+    distance = np.divide(v, spec.threshold, out=np.empty_like(v))
+    np.clip(np.round(distance, out=distance), 1, spec.max_spikes, out=distance)
+    distance *= spec.threshold
+    return np.abs(np.subtract(v, distance, out=distance), out=distance)
 
 
 def contrary_to(spec: NeuronSpec, v: np.ndarray, within: float) -> np.ndarray:

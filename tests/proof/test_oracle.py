@@ -147,6 +147,7 @@ def test_a_lean_run_gives_the_same_and_holds_little(workload, monkeypatch):
     expected = oracle.backward(network, free, problem.upstream)
     monkeypatch.setattr(oracle, "LEAN", 0)
     monkeypatch.setattr(layers, "MOST_WINDOWS", 1)
+    monkeypatch.setattr(layers, "MOST_VALUES", 1)
 
     def look(run, neuron):
         seen[neuron] = run.potentials[neuron]
