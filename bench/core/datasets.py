@@ -8,15 +8,17 @@ from pathlib import Path
 @dataclass(frozen=True)
 class DataSet:
     """`splits` are files (or folders) by split below the folder `folder`, `sensor` is (x, y,
-    polarities), `events` the median number of events in a recording, `spread` the standard
-    deviation of its logarithm, `seconds` the shortest and the longest recording. Frames show events
-    with 0 ≤ t ≤ `longest_us`, as counts of the shape `features`."""
+    polarities), `recordings` the number of the published training split, `events` the median
+    number of events in a recording, `spread` the standard deviation of its logarithm, `seconds` the
+    shortest and the longest recording. Frames show events with 0 ≤ t ≤ `longest_us`, as counts of
+    the shape `features`."""
 
     name: str
     folder: str
     splits: dict[str, str]
     classes: int
     sensor: tuple[int, int, int]
+    recordings: int
     events: int
     spread: float
     seconds: tuple[float, float]
@@ -58,6 +60,7 @@ DATA_SETS = {
             splits={split: f"ssc_{split}.h5" for split in ("train", "valid", "test")},
             classes=35,
             sensor=SOUNDS,
+            recordings=75_466,
             events=6200,
             spread=0.35,
             seconds=(0.8, 1.2),
@@ -70,6 +73,7 @@ DATA_SETS = {
             splits={split: f"shd_{split}.h5" for split in ("train", "test")},
             classes=20,
             sensor=SOUNDS,
+            recordings=8_156,
             events=7600,
             spread=0.35,
             seconds=(0.4, 1.2),
@@ -83,6 +87,7 @@ DATA_SETS = {
             splits={"train": "Train", "test": "Test"},
             classes=10,
             sensor=(34, 34, 2),
+            recordings=60_000,
             events=4100,
             spread=0.25,
             seconds=(0.3, 0.32),
@@ -97,6 +102,7 @@ DATA_SETS = {
             splits={"train": "ibmGestureTrain", "test": "ibmGestureTest"},
             classes=11,
             sensor=(128, 128, 2),
+            recordings=1_077,
             events=300_000,
             spread=0.4,
             seconds=(5.0, 7.0),

@@ -12,6 +12,7 @@ from snnbench.kernels.spec import NeuronSpec
 from ...common import units
 from ...core.breakdown import KINDS, STAGES
 from ...core.case import CASE_FIELDS, NETWORK, PHASES, USUAL_PHASES
+from ...core.datasets import form_of
 from ...records.record import SCHEMA
 from ...records.rows import Row
 from ...workloads import WORKLOADS
@@ -166,9 +167,13 @@ def _samples_per_s(row: Row) -> float | None:
 
 
 def _epoch_s(row: Row) -> float | None:
-    workload = WORKLOADS.get(row.case.workload)
-    rate = _samples_per_s(row)
-    return workload.samples / rate if workload and workload.samples and rate else None
+    """Returns seconds for all samples: of the delivered data set, or of the network's."""
+    workload, rate = WORKLOADS.get(row.case.workload), _samples_per_s(row)
+    if row.case.delivers_data:
+        samples: int | None = form_of(str(row.case.dataset)).recordings
+    else:
+        samples = workload.samples if workload else None
+    return samples / rate if samples and rate else None
 
 
 def _taken_apart(what: Literal["seconds", "bytes"], name: str, unit: str) -> Metric:
@@ -421,7 +426,7 @@ METRICS: tuple[Metric, ...] = (
         _epoch_s,
         "s",
         "epoch",
-        "all samples of the data set that the network was published with",
+        "all samples of the delivered data set, or of that which the network was published with",
     ),
     _learned("learning_steps", lambda learned: len(learned["loss"])),
     _learned("last_loss", lambda learned: learned["loss"][-1] if learned["loss"] else None),

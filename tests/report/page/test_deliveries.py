@@ -77,3 +77,13 @@ def test_beside_networks_both_are_said():
         mixed.step == "step"
         and "what is timed of a delivery of data, in the place of a step" in text
     )
+
+
+def test_an_epoch_of_the_whole_data_set_is_told(results):
+    """SSC has 75,466 recordings for training, the case 2,000 of them."""
+    timed = [entry for entry in results.table.entries if entry.values["step_s"]]
+    assert timed
+    for entry in timed:
+        recordings = entry.row.first.facts["batches"] * entry.row.case.batch
+        whole = entry.values["step_s"] * 75_466 / recordings
+        assert entry.values["epoch_s"] == pytest.approx(whole)
