@@ -28,7 +28,10 @@ def test_a_file_of_that_name_wins(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "word, said",
-    [("quickstrat", "did you mean 'quickstart'?"), ("zzz", "(there are blocks, ci, coverage, ")],
+    [
+        ("quickstrat", "did you mean 'quickstart'?"),
+        ("zzz", "(there are batch, blocks, ci, coverage, "),
+    ],
 )
 def test_another_word_is_told_what_there_is(word, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
