@@ -240,7 +240,7 @@ def test_what_is_too_large_is_a_sentence_before_anything_is_made(snnbench):
     large = {
         "dataset": ["synthetic-dvsgesture"],
         "samples": [100],
-        "time_steps": [150],
+        "time_steps": [300],
         "batch": [64],
     }
     refused = snnbench.run(configured(snnbench, ["frames:packed"], **large))

@@ -264,7 +264,7 @@ def test_bytes_that_are_read_of_a_folder_are_those_of_its_first_files(recordings
 
 def test_what_does_not_fit_is_refused_before_it_runs():
     case = data_case(
-        "frames", "packed", dataset="synthetic-dvsgesture", samples=128, batch=64, time_steps=150
+        "frames", "packed", dataset="synthetic-dvsgesture", samples=128, batch=64, time_steps=300
     )
     assert (
         "take fewer time steps" in too_large(case)
