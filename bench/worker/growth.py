@@ -23,8 +23,9 @@ def growth(model: TorchModel, x: np.ndarray, other: np.ndarray) -> tuple[str, li
     """Returns what a training step costs, in words, and findings on how that grows; `x` and `other`
     are inputs (T, B, *features). Raises what the model raises."""
     steps = len(x)
-    half, whole, twice = (
-        _work(model, each) for each in (x[: steps // 2], x, np.concatenate([x, other]))
+    long = np.concatenate([x, other, x, other])
+    half, whole, twice, longest = (
+        _work(model, long[:number]) for number in (steps // 2, steps, 2 * steps, 4 * steps)
     )
     wide = _work(model, np.concatenate([x, other], axis=1))
     sizes = [each.peak_bytes / max(whole.peak_bytes, 1) for each in (twice, wide)]
@@ -33,7 +34,7 @@ def growth(model: TorchModel, x: np.ndarray, other: np.ndarray) -> tuple[str, li
         f"tensors take {units.size(whole.peak_bytes)} at most, {sizes[0]:.1f} times as much at "
         f"twice T, {sizes[1]:.1f} times at twice B"
     )
-    return cost, [*_squared(half, whole, twice, steps), *_left(model, x)]
+    return cost, [*_squared([half, whole, twice, longest], steps), *_left(model, x)]
 
 
 def _work(model: TorchModel, x: np.ndarray) -> Work:
@@ -42,11 +43,14 @@ def _work(model: TorchModel, x: np.ndarray) -> Work:
     return work_of(lambda: model.backward(x))
 
 
-def _squared(half: Work, whole: Work, twice: Work, steps: int) -> Iterator[Finding]:
+def _squared(works: list[Work], steps: int) -> Iterator[Finding]:
+    """Yields work whose steps take more between T and 2 T than before, and between 2 T and 4 T yet
+    more: a workspace that a larger size gets is no growth."""
     for what in ("calls", "allocated_bytes"):
-        few, some, many = (getattr(each, what) for each in (half, whole, twice))
-        before, after = (some - few) / (steps - steps // 2), (many - some) / steps
-        if steps > 3 and before > 0 and after >= STEEPER * before:
+        done = [getattr(each, what) for each in works]
+        added = np.diff(done) / [steps - steps // 2, steps, 2 * steps]
+        some, many = done[1:3]
+        if steps > 3 and added[0] > 0 and (added[1:] >= STEEPER * added[:-1]).all():
             in_words = "makes calls" if what == "calls" else "writes memory"
             yield Finding(
                 COSTLY,

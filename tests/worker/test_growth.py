@@ -91,3 +91,12 @@ def test_what_is_left_after_each_call_is_counted():
 
 def test_a_model_that_keeps_its_state_is_measured_too():
     assert grown(complaints.NoReset())[1] == []
+
+
+def test_a_workspace_of_larger_sizes_is_no_growth():
+    class Jumps(complaints.Net):
+        def forward(self, x):
+            torch.empty(len(x) * (1 << 16 if len(x) > 40 else 1 << 8))
+            return super().forward(x)
+
+    assert grown(Jumps())[1] == []
