@@ -95,7 +95,7 @@ test-all: $(VENV)/.kernels
 
 # Full matrices that .ci/run adds to `make test`: frameworks in the sandbox, compiled frameworks, kernels, and the
 # documents' commands and examples.
-SLOW_IN_CI := tests/worker tests/adapters/base tests/adapters/ranks tests/compile tests/kernels tests/api tests/test_commands.py
+SLOW_IN_CI := tests/worker tests/cli/test_examine.py tests/adapters/base tests/adapters/ranks tests/compile tests/kernels tests/api tests/test_commands.py
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) $(IN_ORDER) -m slow $(SLOW_IN_CI)
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from support.paths import FAULTS, ROOT
+from support.slow import without
 
 MODELS = FAULTS / "models"
 INPUT = ("--input", "17,3,11")
@@ -20,6 +21,7 @@ def test_a_right_model_in_sentences(snnbench):
     assert last == "no finding: nothing wrong, costly or to know was seen"
 
 
+@pytest.mark.slow
 def test_what_would_help_is_measured_and_written(snnbench):
     """The written lines make a model that `same` calls the same."""
     net = f"{MODELS / 'complaints.py'}:Net"
@@ -88,9 +90,10 @@ ENDS = {
     "Lazy": (0, "no spiking module was found"),
     "Large": (0, "wide.weight, wide.bias are never used in forward"),
 }
+QUICK = {"Hangs", "Raises", "memory", "Prints", "batch_first"}
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("name", without(ENDS.keys() - QUICK, ENDS))
 def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
     exit_code, words = ENDS[name]
     timeout = ("--timeout", "9s" if name == "Hangs" else "100s")

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from support.paths import FAULTS
+from support.slow import representatives, without
 
 from snnbench.runner.examine import Look
 from snnbench.worker.examine import examine
@@ -97,7 +98,7 @@ TUTORIALS = {
 }
 
 
-@pytest.mark.parametrize("name", TUTORIALS)
+@pytest.mark.parametrize("name", representatives(TUTORIALS, {0, 2, 4}))
 def test_a_right_model_has_no_fault_and_its_neurons_are_proved(examined, name):
     axes, equations = TUTORIALS[name]
     answer = examined(RIGHT, name, axes)
@@ -149,9 +150,20 @@ NAMED = {
     "Global": ("wrong", "the model", "gives other outputs when an equal call is repeated"),
     "Growing": ("costly", "records", "more after every call"),
 }
+QUICK = {
+    "NoReset",
+    "Silent",
+    "NoSurrogate",
+    "Detached",
+    "SoftmaxOverBatch",
+    "OverTime",
+    "Half",
+    "Global",
+}
+"""One of each part of the examination."""
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", without(NAMED.keys() - QUICK, NAMED))
 def test_a_complaint_is_named(examined, name):
     severity, module, words = NAMED[name]
     named = sentences(examined(COMPLAINTS, name), severity)

@@ -51,7 +51,7 @@ class Records(complaints.Net):
         return spikes
 
 
-def grown(module, shape=(37, 3, 11), **more):
+def grown(module, shape=(13, 3, 11), **more):
     return growth(TorchModel(module, "tbf", **more), *inputs(shape))
 
 
@@ -62,6 +62,7 @@ def test_a_right_model_grows_with_time_and_batch_alone():
     assert ", 2.0 times as much at twice T, " in cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model, steps, words",
     [
@@ -96,7 +97,7 @@ def test_a_model_that_keeps_its_state_is_measured_too():
 def test_a_workspace_of_larger_sizes_is_no_growth():
     class Jumps(complaints.Net):
         def forward(self, x):
-            torch.empty(len(x) * (1 << 16 if len(x) > 40 else 1 << 8))
+            torch.empty(len(x) * (1 << 16 if len(x) > 20 else 1 << 8))
             return super().forward(x)
 
     assert grown(Jumps())[1] == []
