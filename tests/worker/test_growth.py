@@ -56,7 +56,7 @@ def grown(module, shape=(13, 3, 11), **more):
 
 
 def test_a_right_model_grows_with_time_and_batch_alone():
-    cost, findings = grown(complaints.Net())
+    cost, findings = grown(complaints.Net(), (37, 3, 11))
     assert findings == []
     assert cost.startswith("a training step makes ")
     assert ", 2.0 times as much at twice T, " in cost
@@ -79,7 +79,7 @@ def test_work_that_grows_with_t_squared_is_told(model, steps, words):
 
 def test_memory_that_is_left_after_every_step_is_told():
     KEPT.clear()
-    (finding,) = grown(Records())[1]
+    (finding,) = grown(Records(), (37, 3, 11))[1]
     assert finding.severity == "costly" and " more in use than the step before" in finding.sentence
 
 
