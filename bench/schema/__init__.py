@@ -67,11 +67,12 @@ def _harmless(value: Any, info: ValidationInfo) -> Any:
 
 
 def _shared(value: Any, understand: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Validates a value once, because thousands of records have the same; each gets a copy."""
+    """Validates a field's value once, because thousands of records have the same; each gets a
+    copy."""
     if info.context is not None:
         return understand(value)
     try:
-        key = marshal.dumps(value, 2)
+        key = info.field_name, marshal.dumps(value, 2)
     except ValueError:
         return understand(value)
     if key in _UNDERSTOOD:
@@ -82,7 +83,7 @@ def _shared(value: Any, understand: ValidatorFunctionWrapHandler, info: Validati
     return understood
 
 
-_UNDERSTOOD: dict[bytes, bytes] = {}
+_UNDERSTOOD: dict[tuple[str | None, bytes], bytes] = {}
 MOST_SHARED = 1000
 SHARED = WrapValidator(_shared)
 

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from pydantic import ValidationError
 from support.paths import GOLDEN
 from support.synthetic import record
 from support.trees import tree
@@ -261,3 +262,11 @@ def test_a_run_begins_in_a_folder_of_its_own_experiment_alone(tmp_path):
     with pytest.raises(ConfigError, match="holds the experiment 'a', not 'b'"):
         folder.begin(SetPlan({"name": "b"}, {})).__enter__()
     assert tree(folder.path) == before
+
+
+def test_a_value_that_one_field_may_have_is_no_value_of_another():
+    """Values that records share are understood once for each field."""
+    right = golden()
+    Record.model_validate(right)
+    with pytest.raises(ValidationError, match=r"measure\.blocks"):
+        Record.model_validate({**right, "measure": right["machine"]})
