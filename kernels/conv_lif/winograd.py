@@ -1,7 +1,7 @@
 """Calls winograd.cpp: the gradient by the images of a 3 × 3 convolution of stride 1 or 2 on CPUs.
 
-Its relative L2 error is about 8e-7 in float32, five times that of direct sums. Spikes never depend
-on it.
+Its rounding error in float32 exceeds that of direct sums; `tests/kernels/conv_lif/test_winograd.py`
+bounds it. Spikes never depend on it.
 """
 
 import ctypes
