@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.paths import WRONG
 from support.proofs import proof_of
-from support.slow import COVERED, one_of_each, without
+from support.slow import COVERED, KINDS, PLANTED, one_of_each, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -34,8 +34,8 @@ NETWORKS = [
 STEPS = [fault for faults in TABLE["steps"].values() for fault in faults]
 """Tried in tests/proof/test_wrong_steps.py."""
 
-KINDS = ("soft", "hard", "none")
-PLANTED = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, KINDS)]
+RESETS = ("soft", "hard", "none")
+BY_RESET = [(fault, neuron) for fault in FAULTS for neuron in TABLE["only"].get(fault, RESETS)]
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def proof_of_wrong(reference, neuron, **changes):
 
 
 @pytest.mark.parametrize(
-    ("fault", "neuron"), one_of_each(PLANTED, COVERED), ids=lambda value: value
+    ("fault", "neuron"), one_of_each(BY_RESET, COVERED), ids=lambda value: value
 )
 def test_a_wrong_adapter_is_rejected_and_its_fault_named(fault, neuron):
     proof = proof_of_wrong(fault, neuron)
@@ -77,7 +77,7 @@ def test_so_is_one_with_a_fault_that_does_not_depend_on_the_reset(fault):
     assert SOFT[fault] in proof.reason
 
 
-@pytest.mark.parametrize("fault", NINE_ITEMS)
+@pytest.mark.parametrize("fault", without(COVERED, NINE_ITEMS))
 def test_what_is_wrong_with_many_batch_items_alone_is_named(fault):
     proof = proof_of_wrong(fault, "soft", batch=9)
     assert not proof.passed
@@ -86,7 +86,7 @@ def test_what_is_wrong_with_many_batch_items_alone_is_named(fault):
 
 @pytest.mark.parametrize(
     ("fault", "neuron"),
-    one_of_each([(fault, neuron) for fault in STACKS for neuron in KINDS], COVERED),
+    one_of_each([(fault, neuron) for fault in STACKS for neuron in RESETS], COVERED),
 )
 def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
     proof = proof_of_wrong(fault, neuron, layers=3)
@@ -97,7 +97,8 @@ def test_what_is_wrong_behind_the_first_layer_is_named_too(fault, neuron):
 @pytest.mark.parametrize(
     ("reference", "neuron"),
     one_of_each(
-        [(r, neuron) for r in (*TABLE["right"], registry.FRAMEWORKS["torch"]) for neuron in KINDS]
+        [(r, neuron) for r in (*TABLE["right"], registry.FRAMEWORKS["torch"]) for neuron in RESETS],
+        COVERED,
     ),
 )
 def test_a_right_adapter_passes_every_stage(reference, neuron):
@@ -146,6 +147,10 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         entry for entry in table if entry.startswith(f"{path.name}:")
     }
     assert all(kind.__doc__ and "\n" not in kind.__doc__ for kind in here.values())
+
+
+def test_of_each_kind_a_fault_is_planted():
+    assert KINDS <= PLANTED
 
 
 def test_a_fault_that_shows_only_at_the_own_size_is_found_there():

@@ -7,7 +7,7 @@ import pytest
 from support.networks import FUSION, TINY, sized
 from support.paths import WRONG
 from support.proofs import proof_of
-from support.slow import COVERED, representatives
+from support.slow import COVERED, representatives, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -33,7 +33,13 @@ def test_there_are_many():
     assert len({fault for _, fault, _ in REAL}) >= 50
 
 
-@pytest.mark.parametrize(("network", "fault", "words"), SMALL, ids=lambda value: value)
+def of_kinds(cases, slow=frozenset()):
+    """The cases for `parametrize`; those of covered faults, or `slow`, are marked slow."""
+    quick = {i for i, (_, fault, _) in enumerate(cases) if fault not in COVERED | slow}
+    return representatives(cases, quick)
+
+
+@pytest.mark.parametrize(("network", "fault", "words"), of_kinds(SMALL), ids=lambda value: value)
 def test_of_the_contract(network, fault, words):
     adapter = registry.load(f"{WRONG}/{fault}")
     sizes = TINY if network == "contract" else {"time_steps": 37, "batch": 3}
@@ -43,11 +49,7 @@ def test_of_the_contract(network, fault, words):
 
 
 @pytest.mark.parametrize(
-    ("network", "fault", "words"),
-    representatives(
-        REAL, {i for i, (_, fault, _) in enumerate(REAL) if fault not in COVERED | IN_SMALL}
-    ),
-    ids=lambda value: value,
+    ("network", "fault", "words"), of_kinds(REAL, IN_SMALL), ids=lambda value: value
 )
 def test_of_the_papers(network, fault, words):
     proof = proof_of(registry.load(f"{WRONG}/{fault}"), sized(network))
@@ -55,18 +57,11 @@ def test_of_the_papers(network, fault, words):
     assert words in proof.reason
 
 
-BEHIND_SHORTCUTS = {"rewired.py:NeuronWithoutShortcut", "networks.py:NormWithoutShift"}
-
-
 @pytest.mark.parametrize(
     ("fault", "words"),
-    representatives(
+    without(
+        TABLE["real"]["spiking-resnet18"].keys() - {"rewired.py:NeuronWithoutShortcut"},
         TABLE["real"]["spiking-resnet18"].items(),
-        {
-            i
-            for i, fault in enumerate(TABLE["real"]["spiking-resnet18"])
-            if fault in BEHIND_SHORTCUTS
-        },
     ),
     ids=lambda value: value,
 )

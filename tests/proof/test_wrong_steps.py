@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.networks import WIDEST
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
-from support.slow import one_of_each, without
+from support.slow import COVERED, one_of_each, without
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -43,7 +43,10 @@ TRAINED = [
 ]
 
 
-@pytest.mark.parametrize(("framework", "loss", "optimizer"), one_of_each(TRAINED))
+@pytest.mark.parametrize(
+    ("framework", "loss", "optimizer"),
+    one_of_each(TRAINED, {"norse", "spikingjelly", "sinabs", "fused"}),
+)
 def test_frameworks_train_right(framework, loss, optimizer):
     case = replace(STEP, framework=framework, loss=loss, optimizer=optimizer)
     proof = proof_of(registry.load(registry.FRAMEWORKS[framework]), case)
@@ -65,7 +68,7 @@ WRONG_STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "optimizer", "words"), one_of_each(WRONG_STEPS))
+@pytest.mark.parametrize(("fault", "optimizer", "words"), one_of_each(WRONG_STEPS, COVERED))
 def test_a_wrong_step_is_named(fault, optimizer, words):
     adapter = registry.load(f"{WRONG / fault}")
     proof = proof_of(adapter, replace(STEP, framework=adapter.name, optimizer=optimizer))
@@ -114,15 +117,21 @@ def test_the_gradient_of_a_loss_is_its_difference(steps, items, count, loss):
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [
-        ("timed.py:NoUpdate", "step 1 of 2: the weight of linear1 is off by 1.0e+00 of its way"),
-        ("timed.py:HalfAnUpdate", "step 1 of 2: the weight of linear1 is off by"),
-        ("timed.py:WeightsPackedOnce", "step 2 of 2: "),
-        ("later.py:GradientsNotCleared", "step 2 of 2: "),
-        ("later.py:WeightDecay", "step 1 of 2: the weight of linear1 is off by"),
-        ("later.py:BackwardOfHalfTheBatch", "step 1 of 2: the weight of linear1 is off by"),
-        ("inference.py:InferenceInBf16", "inference: "),
-    ],
+    without(
+        COVERED,
+        [
+            (
+                "timed.py:NoUpdate",
+                "step 1 of 2: the weight of linear1 is off by 1.0e+00 of its way",
+            ),
+            ("timed.py:HalfAnUpdate", "step 1 of 2: the weight of linear1 is off by"),
+            ("timed.py:WeightsPackedOnce", "step 2 of 2: "),
+            ("later.py:GradientsNotCleared", "step 2 of 2: "),
+            ("later.py:WeightDecay", "step 1 of 2: the weight of linear1 is off by"),
+            ("later.py:BackwardOfHalfTheBatch", "step 1 of 2: the weight of linear1 is off by"),
+            ("inference.py:InferenceInBf16", "inference: "),
+        ],
+    ),
 )
 def test_plain_steps_and_inference_are_proved_too(fault, words):
     adapter = registry.load(f"{WRONG / fault}")
@@ -131,7 +140,7 @@ def test_plain_steps_and_inference_are_proved_too(fault, words):
     assert words in proof.reason
 
 
-@pytest.mark.parametrize("slope", [25.0, 100.0])
+@pytest.mark.parametrize("slope", without({25.0}, [25.0, 100.0]))
 def test_steps_behind_steep_surrogates_are_right(slope):
     """Those of tutorials: where a potential is rounded, their derivative changes more."""
     case = Case("torch", neuron=replace(NEURONS["soft"], slope=slope), neurons=97, time_steps=37)
