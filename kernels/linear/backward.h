@@ -77,11 +77,12 @@ static void turn(const Numbers& n, const uint64_t* words, int64_t row, int64_t r
   memcpy(turned + unit / n.words() * n.inputs + word * WORD, square, smaller(WORD, n.inputs - word * WORD) * 8);
 }
 
-// The gradient by the weights of a block of outputs, whose sums lie as [inputs][64].
-static void put_weights(const Numbers& n, LINEAR_SUM* to, const float* sums, int64_t count) {
+// The gradient by the weights of a block of outputs and the inputs [first, end), whose sums lie as
+// [inputs][64].
+static void put_weights(const Numbers& n, LINEAR_SUM* to, const float* sums, int64_t count, int64_t first, int64_t end) {
   alignas(64) float square[BLOCK * BLOCK];
-  for (int64_t k = 0; k < n.inputs; k += BLOCK) {
-    const int64_t columns = smaller(BLOCK, n.inputs - k);
+  for (int64_t k = first; k < end; k += BLOCK) {
+    const int64_t columns = smaller(BLOCK, end - k);
     transpose(sums + k * BLOCK, BLOCK, columns, BLOCK, 1.0f, square, BLOCK);
     for (int64_t j = 0; j < count; ++j) {
       LINEAR_SUM* row = to + j * n.inputs + k;
@@ -100,10 +101,12 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const int64_t most = smaller(smaller(CHUNK, parts(parts(rows, 2), SELECTED) * SELECTED), rows);
   const int64_t of_plane = parts(most, SELECTED), selected = arrays.by_weight ? n.planes() * of_plane : 0;
   const bool tables = arrays.by_weight && by_tables(n, arrays.words[0]);
-  // Sums of a full block are computed in place; others, and those of short types, in separate
-  // memory.
+  // Sums of all rows at once stay with the thread, and are written while they are in L1. Of several
+  // chunks, those of a full block are computed in place; others, and those of short types, in
+  // separate memory.
+  const bool at_once = rows <= most;
   const bool in_place = sizeof(LINEAR_SUM) == 4 && !n.given;
-  const int64_t block_sums = arrays.by_weight ? n.inputs * BLOCK : 0, apart = in_place ? 1 : n.blocks();
+  const int64_t block_sums = arrays.by_weight ? n.inputs * BLOCK : 0, apart = at_once ? 0 : in_place ? 1 : n.blocks();
   const int64_t turned_words = arrays.by_weight ? n.planes() * parts(most, WORD) * n.inputs : 0;
   const int64_t list_bytes = arrays.by_weight && !tables ? Lists::bytes(n.inputs, selected) : 0;
   const int64_t errors_kept = arrays.by_input && !arrays.errors ? most * n.outputs : 0;
@@ -145,8 +148,9 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
       for (int64_t out = 0; out < n.blocks(); ++out) {
         const int64_t count = smaller(BLOCK, n.outputs - out * BLOCK);
         LINEAR_SUM* to = arrays.by_weight ? arrays.by_weight + out * BLOCK * n.inputs : nullptr;
-        float* sums = in_place && count == BLOCK ? (float*)to : others + (apart > 1 ? out : 0) * block_sums;
         const Own& mine = own[omp_get_thread_num()];
+        float* sums = in_place && count == BLOCK ? (float*)to : others + (apart > 1 ? out : 0) * block_sums;
+        if (at_once) sums = mine.sums;
         memset(mine.table + SELECTED * BLOCK, 0, BLOCK * 4);
         for (int64_t part = blocks - 1; part >= 0; --part) {
           const int64_t first = part * SELECTED, in_part = smaller(SELECTED, taken - first);
@@ -157,20 +161,24 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
           for (int plane = 0; plane < n.planes(); ++plane) {
             const int64_t block = plane * blocks + part;
             const bool begin = row + most >= rows && part == blocks - 1 && !plane;
+            const bool end = at_once && !part && plane == n.planes() - 1;
+            const auto then = [&](int64_t from, int64_t until) {
+              if (end) put_weights(n, to, sums, count, from, until);
+            };
             if (tables) {
               add_by_tables(words_of(block, 0), words_of(block, 1), n.inputs, mine.table, (float)(1 << plane), begin, sums,
-                            mine.partial, [](int64_t, int64_t) {});
+                            mine.partial, then);
             } else {
-              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums, [](int64_t, int64_t) {});
+              add_by_lists(lists, block, mine.table, (float)(1 << plane), begin, sums, then);
             }
           }
         }
-        if (row || !arrays.by_weight) continue;
+        if (row || at_once || !arrays.by_weight) continue;
         if (sums == (float*)to) {
           memcpy(mine.sums, sums, block_sums * 4);
           sums = mine.sums;
         }
-        put_weights(n, to, sums, count);
+        put_weights(n, to, sums, count, 0, n.inputs);
       }
     }
     if (arrays.by_input) {
