@@ -19,6 +19,7 @@ _MODULES = {
     "LinearLIF": ".linear_lif.module",
     "BatchNormLIF": ".batch_norm_lif.module",
     "ConvLIF": ".conv_lif.module",
+    "LinearNormLIF": ".conv_lif.module",
     "PackedFrames": ".events.packed",
     "RecurrentLIF": ".recurrent.module",
 }
@@ -31,6 +32,7 @@ __all__ = [
     "ConvLIF",
     "LIFOutput",
     "LinearLIF",
+    "LinearNormLIF",
     "NeuronSpec",
     "PackedFrames",
     "RecurrentLIF",

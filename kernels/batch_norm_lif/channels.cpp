@@ -1,7 +1,7 @@
 // Batch normalisation beside the neuron on CPUs: sums over channels, and rows of numbers from them.
 //
 // Arrays are contiguous: currents (outer, channels, inner), sums (items, channels, inner), and rows
-// (channels, inner), which repeat one number for each channel. One thread adds up a channel, in the
+// (repeats, channels, inner), which repeat one number for each channel. One thread adds up a channel, in the
 // same order for any number of threads: a few hundred numbers in float32, then in float64. Compiled
 // at first use with the macro NORM_CURRENT, the element type of currents, and that of rows.h.
 
@@ -14,8 +14,17 @@ constexpr int64_t STEPS = 64;   // numbers of a channel below each other that ar
 constexpr int64_t LANES = 16;   // channels that are added side by side where inner is 1
 
 struct Size {
-  int64_t threads, outer, channels, inner;
+  int64_t threads, outer, channels, inner, repeats;
+
+  int64_t of_row() const { return repeats * channels * inner; }
 };
+
+// Copies the first of the repeats of some rows to the others.
+static void repeat(const Size& size, float* rows, int64_t count) {
+  const int64_t length = size.channels * size.inner;
+  for (float* row = rows; row < rows + count * size.of_row(); row += size.of_row())
+    for (int64_t i = 1; i < size.repeats; ++i) std::copy_n(row, length, row + i * length);
+}
 
 // Adds Σ (x − center) and Σ (x − center)² of channels [first, first + count) to `sums` and
 // `squares`.
@@ -99,13 +108,14 @@ void norm_statistics(const Size* size, const NORM_CURRENT* x, float* mean, float
 // and β null: 1 and 0.
 void norm_rows(const Size* size, const float* mean, const float* variance, const float* weight, const float* bias, float* rows,
                float epsilon) {
-  const int64_t inner = size->inner, apart = size->channels * inner;
-  for (int64_t c = 0; c < size->channels; ++c, rows += inner) {
+  const int64_t inner = size->inner, apart = size->of_row();
+  for (int64_t c = 0; c < size->channels; ++c) {
     const float rate = rate_of(variance[c], epsilon), scale = weight ? weight[c] * rate : rate, moved = -mean[c] * scale;
-    std::fill_n(rows, inner, scale);
-    std::fill_n(rows + apart, inner, bias ? bias[c] + moved : moved);
-    std::fill_n(rows + 2 * apart, inner, mean[c]);
+    std::fill_n(rows + c * inner, inner, scale);
+    std::fill_n(rows + apart + c * inner, inner, bias ? bias[c] + moved : moved);
+    std::fill_n(rows + 2 * apart + c * inner, inner, mean[c]);
   }
+  repeat(*size, rows, 3);
 }
 
 // From Σ_t e and Σ_t e·(x − μ) (items, channels, inner), where `outer` are the items: the gradients
@@ -114,6 +124,7 @@ void norm_rows(const Size* size, const float* mean, const float* variance, const
 void norm_gradients(const Size* size, const float* errors, const float* by_current, const float* variance, const float* weight,
                     float* by_weight, float* by_bias, float* mixed, float epsilon, double m) {
   const int64_t inner = size->inner, channels = size->channels;
+#pragma omp parallel for schedule(static) num_threads(size->threads) if (size->threads > 1)
   for (int64_t first = 0; first < channels; first += LANES) {
     const int64_t count = std::min(LANES, channels - first);
     double error[LANES] = {}, product[LANES] = {};
@@ -127,8 +138,9 @@ void norm_gradients(const Size* size, const float* errors, const float* by_curre
       by_bias[c] = (float)error[c - first];
       if (!mixed) continue;
       std::fill_n(mixed + c * inner, inner, (float)(-scale * rate * rate * product[c - first] / m));
-      std::fill_n(mixed + (channels + c) * inner, inner, (float)(-scale * error[c - first] / m));
+      std::fill_n(mixed + size->of_row() + c * inner, inner, (float)(-scale * error[c - first] / m));
     }
   }
+  if (mixed) repeat(*size, mixed, 2);
 }
 }

@@ -36,8 +36,8 @@ def statistics(x: Tensor, channel_dim: int) -> tuple[Tensor, Tensor]:
     """Returns mean and biased variance (C,), float32."""
     mean, variance = _room(x, x.shape[2]), _room(x, x.shape[2])
     threads = min(torch.get_num_threads(), 1 + x.numel() // GRAIN)
-    size = _size(threads, x.shape[0] * x.shape[1], x.shape)
-    _library(x.dtype).norm_statistics(size, *_addresses(x, mean, variance))
+    size = size_of(threads, x.shape[0] * x.shape[1], x.shape[2], x.shape[3:].numel())
+    library(x.dtype).norm_statistics(size, *_addresses(x, mean, variance))
     return mean, variance
 
 
@@ -53,7 +53,8 @@ def rows(
     """Returns scale, shift and mean, expanded to one step of x."""
     rows_of_channels, weight, bias = _room(x, 3, 1, *x.shape[2:]), _plain(weight), _plain(bias)
     arrays = _addresses(mean, variance, weight, bias, rows_of_channels)
-    _library(x.dtype).norm_rows(_size(1, 1, x.shape), *arrays, epsilon)
+    size = size_of(1, 1, x.shape[2], x.shape[3:].numel())
+    library(x.dtype).norm_rows(size, *arrays, epsilon)
     return rows_of_channels.expand(-1, *x.shape[1:]).unbind()
 
 
@@ -71,9 +72,9 @@ def gradients(
     by_weight, by_bias, weight = _room(x, x.shape[2]), _room(x, x.shape[2]), _plain(weight)
     mixed = _room(x, 2, 1, *x.shape[2:]) if needed else None
     arrays = _addresses(errors, by_current, variance, weight, by_weight, by_bias, mixed)
-    _library(x.dtype).norm_gradients(
-        _size(1, x.shape[1], x.shape), *arrays, epsilon, x.numel() / x.shape[2]
-    )
+    threads = min(torch.get_num_threads(), 1 + errors.numel() // GRAIN)
+    size = size_of(threads, x.shape[1], x.shape[2], x.shape[3:].numel())
+    library(x.dtype).norm_gradients(size, *arrays, epsilon, x.numel() / x.shape[2])
     return (
         by_weight,
         by_bias,
@@ -94,14 +95,15 @@ def _addresses(*arrays: Tensor | None) -> list[int | None]:
 
 
 @lru_cache(maxsize=4096)
-def _size(threads: int, outer: int, shape: torch.Size) -> bytes:
-    """Returns the struct Size of currents of such a shape."""
-    return struct.pack("=4q", threads, outer, shape[2], shape[3:].numel())
+def size_of(threads: int, outer: int, channels: int, inner: int, repeats: int = 1) -> bytes:
+    """Returns the struct Size."""
+    return struct.pack("=5q", threads, outer, channels, inner, repeats)
 
 
 @lru_cache
-def _library(dtype: torch.dtype) -> ctypes.CDLL:
-    library = cpp.kernel(
+def library(dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the compiled functions for currents of a type."""
+    compiled = cpp.kernel(
         Path(__file__).with_name("channels.cpp"),
         {"NORM_CURRENT": TYPES[dtype], "LIF_DIMS": MAX_DIMS},
     )
@@ -112,6 +114,6 @@ def _library(dtype: torch.dtype) -> ctypes.CDLL:
         "norm_gradients": [size, *[array] * 7, number, ctypes.c_double],
     }
     for name, arguments in kinds.items():
-        function = getattr(library, name)
+        function = getattr(compiled, name)
         function.argtypes, function.restype = arguments, None
-    return library
+    return compiled

@@ -1,5 +1,5 @@
-"""A convolution, batch normalisation and the neuron as one module."""
+"""A convolution or a linear layer, batch normalisation and the neuron as one module."""
 
-from .module import ConvLIF
+from .module import ConvLIF, LinearNormLIF
 
-__all__ = ["ConvLIF"]
+__all__ = ["ConvLIF", "LinearNormLIF"]

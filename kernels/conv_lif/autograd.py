@@ -12,7 +12,7 @@ it did in forward.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import torch
@@ -24,8 +24,10 @@ from ..batch_norm_lif.operator import by_channel
 from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
+from ..linear import dense
 from ..register import no_second_derivative
 from . import winograd
+from .neuron import PlannedNeuron
 from .spikes import Spikes, spikes_of
 from .strides import selected_pixels
 
@@ -50,6 +52,17 @@ class ConvOptions:
     recompute: bool
     most: int
     """Largest number in the input, which are whole numbers; 0 if it is unknown."""
+    planned: PlannedNeuron | None = field(default=None, compare=False)
+    """Norm and neuron; None if `Scans` runs them."""
+
+    def plan(self, x: torch.Size, weight: Tensor, biased: bool) -> "ConvOptions":
+        """Returns the options of calls with x (T, B, C, H, W), for which norm and neuron are
+        planned if they can be."""
+        if self.recompute or self.neuron.backend != "cpp" or x[0] > CHECKPOINT_STEPS:
+            return self
+        shape = (*x[:2], *self.size(x[3:], weight), len(weight))
+        planned = PlannedNeuron(self.neuron.spec, shape, self.epsilon, biased)
+        return replace(self, planned=planned)
 
     @property
     def packs(self) -> bool:
@@ -124,6 +137,14 @@ class ConvOptions:
         """
         # Winograd's transformed weight takes four times the memory of the weight.
         fast = self.neuron.backend == "cpp" and not self.recompute
+        pixels = weight.shape[2:]
+        apart = pixels == image[:2] or pixels.numel() == max(self.stride) == 1
+        if fast and apart and not any(self.padding):
+            # Windows do not overlap: a row of the product is the gradient of a window.
+            by_windows = g.new_empty(*g.shape[:2], *image)
+            rows, taps = g.flatten(0, 3), weight.permute(0, 2, 3, 1).flatten(1)
+            dense.product(rows, taps, by_windows.view(len(rows), -1))
+            return by_windows
         if fast and winograd.takes(g, image, weight, self.stride, self.padding):
             return winograd.by_input(g, image[:2], weight, self.stride, self.padding)
         shape = (*g.shape[:2], *image)
@@ -156,6 +177,18 @@ class ConvNeuron(torch.autograd.Function):
         pixels, weight = pixels_last(x), weight.contiguous(memory_format=torch.channels_last)
         found = options.spikes(pixels, weight)
         currents = options.all_currents(pixels if found is None else found, weight)
+        ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
+        ctx.spikes = None if found is None else found.of(None)
+        if options.planned is not None:
+            spikes, mean, variance = options.planned.forward(currents, bias, gamma, beta)
+            if mean is not None:
+                ctx.mark_non_differentiable(mean, variance)
+            if options.neuron.checkpoints:
+                source = x if found is None else found.fields
+                ctx.save_for_backward(
+                    source, weight, bias, gamma, beta, mean, variance, currents, None
+                )
+            return spikes.permute(0, 1, 4, 2, 3), mean, variance
         mean = variance = None
         if options.epsilon is not None:
             of_pixels = currents.flatten(1, 3)
@@ -184,8 +217,6 @@ class ConvNeuron(torch.autograd.Function):
             ctx.save_for_backward(
                 source, weight, bias, gamma, beta, mean, variance, saved_currents, checkpoints
             )
-            ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
-            ctx.spikes = None if found is None else found.of(None)
         return spikes.view(currents.shape).permute(0, 1, 4, 2, 3), mean, variance
 
     @staticmethod
@@ -198,6 +229,17 @@ class ConvNeuron(torch.autograd.Function):
             ctx.shapes,
             ctx.needs_input_grad,
         )
+        if options.planned is not None:
+            found = options.planned.backward(
+                currents, pixels_last(grad_spikes), bias, gamma, beta, mean, variance
+            )
+            g, by_weight, by_x = found.currents, None, None
+            if needs_weight:
+                inputs = pixels_last(source) if ctx.spikes is None else ctx.spikes.of(source)
+                by_weight = options.by_weight(g, inputs, weight)
+            if needs_x:
+                by_x = options.by_input(g, x[2:], weight).permute(0, 1, 4, 2, 3)
+            return by_x, by_weight, found.bias, found.gamma, found.beta, None
         scale, shift, center = _rows(
             shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon
         )
@@ -266,7 +308,7 @@ class Scans:
 
     def sums(self) -> Tensor:
         """Returns `sum_error` and `sum_by_current` of `Backward`, (2, B, H'·W'·C')."""
-        sums = self.weight.new_zeros(2, self.shape[1], self.shape[2:].numel())
+        sums = self.weight.new_empty(2, self.shape[1], self.shape[2:].numel())
         whole = [(slice(0, self.shape[0]), slice(0, self.shape[1]))]
         pieces = self.options.pieces(self.x, self.weight) if self.currents is None else whole
         carried = self.carried(pieces)
@@ -284,7 +326,7 @@ class Scans:
         by_x = self.weight.new_empty(self.x) if needs_x and len(pieces) > 1 else None
         by_weight: Tensor | None = None
         errors = (
-            self.weight.new_zeros(1, self.shape[1], self.shape[2:].numel())
+            self.weight.new_empty(1, self.shape[1], self.shape[2:].numel())
             if needs_errors
             else None
         )
@@ -326,13 +368,12 @@ class Scans:
     ) -> None:
         """Runs one piece backward through the neuron.
 
-        Adds its sums to `sums` (1 or 2, items, …), writes the gradient by its currents (T, items,
-        H', W', C') to `g`, and replaces `carried`, the gradient by the state after the piece, by
-        that before it.
+        Writes its sums to `sums` (1 or 2, items, …), or adds them if later steps did, writes the
+        gradient by its currents (T, items, H', W', C') to `g`, and replaces `carried`, the gradient
+        by the state after the piece, by that before it.
         """
-        part = (
-            None if sums is None else torch.empty_like(sums, memory_format=torch.contiguous_format)
-        )
+        last = steps.stop == self.shape[0]
+        part = sums if sums is None or last else torch.empty_like(sums)
         after = None if carried is None else carried[items]
         call = Backward(
             spec=self.options.neuron.spec,
@@ -349,7 +390,7 @@ class Scans:
             **{name: None if row is None else row[items] for name, row in self.rows.items()},
         )
         run(backends.module(self.options.neuron.backend).backward, call)
-        if sums is not None:
+        if sums is not None and not last:
             sums += part
 
     def inputs(self, steps: slice, items: slice) -> Tensor | Spikes:

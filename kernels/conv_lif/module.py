@@ -1,4 +1,5 @@
-"""A convolution, batch normalisation and the neuron as a module for any torch model."""
+"""A convolution or a linear layer, batch normalisation and the neuron as modules for any torch
+model."""
 
 import torch
 from torch import Tensor
@@ -6,6 +7,7 @@ from torch import Tensor
 from ..batch_norm_lif.module import BatchNormLIF
 from ..lif.autograd import suffices
 from ..lif.functional import cached_options, lif
+from ..plans import CallPlans
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
 from .autograd import ConvNeuron, ConvOptions
@@ -30,7 +32,8 @@ class ConvLIF(torch.nn.Module):
     `state_dict`. Outputs and gradients equal those of the separate layers. Eager float32 calls on
     CPUs run fused, skip the zeros of input spikes, save them in bits and return channels-last
     spikes; other calls, and `eval` mode with a norm, run
-    layer by layer and ignore `recompute`. A strided 1 × 1 convolution of such spikes must be
+    layer by layer and ignore `recompute`. `.to(memory_format=torch.channels_last)` saves the copies
+    of weight and gradient in fused calls. A strided 1 × 1 convolution of such spikes must be
     `conv_lif.strides.Conv2d`. Raises the errors of `nn.Conv2d`, `BatchNormLIF` and `lif`.
 
     Example:
@@ -58,47 +61,110 @@ class ConvLIF(torch.nn.Module):
     ):
         super().__init__()
         self.spec, self.recompute, self.backend = spec or NeuronSpec(), recompute, backend
+        self._plans = CallPlans[ConvOptions]()
         self.conv = Conv2d(in_channels, out_channels, kernel_size, stride, padding, bias=bias)
         self.norm = (
             BatchNormLIF(out_channels, self.spec, eps, momentum, backend=backend) if norm else None
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        if self._fuses(x):
-            return self._fused(x)
-        currents = self.conv(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        conv, norm = self.conv, self.norm
+        if x.dim() == 5 and _fuses(x, conv.weight, conv.bias, norm):
+            window = conv.stride, conv.padding
+            return _fused(self, x, conv.weight, conv.bias, norm, *window)
+        currents = conv(x.flatten(0, 1)).unflatten(0, x.shape[:2])
         return (
             lif(currents, self.spec, backend=self.backend).spikes
-            if self.norm is None
-            else self.norm(currents)
+            if norm is None
+            else norm(currents)
         )
 
-    def _fuses(self, x: Tensor) -> bool:
-        """Returns True if `ConvNeuron` supports the call."""
-        tensors = (x, *self.parameters())
-        plain = all(
-            t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors
-        ) and not torch.is_autocast_enabled("cpu")
-        images = x.dim() == 5 and x.numel() > 0 and suffices(tensors)
-        norm, steps = self.norm, x.shape[:2].numel()
-        normed = norm is None or (
-            norm.training and norm.process_group is None and self.conv.bias is None and steps > 1
-        )
-        return plain and images and normed
 
-    def _fused(self, x: Tensor) -> Tensor:
-        conv, norm = self.conv, self.norm
-        gamma, beta, epsilon = (
-            (None, None, None) if norm is None else (norm.weight, norm.bias, norm.eps)
-        )
-        weight, padding = taps_inside(conv.weight, x.shape[3:], conv.stride, conv.padding)
-        tensors = (x, weight, conv.bias, gamma, beta)
-        needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-        infos = ((x.shape, x.dtype, x.device), None, None, None)
-        neuron = cached_options((self.spec, 2, infos, None, False, needed, self.backend))
-        options = ConvOptions(neuron, conv.stride, padding, epsilon, self.recompute, most_spikes(x))
-        spikes, mean, variance = ConvNeuron.apply(*tensors, options)
-        if norm is not None and norm.track_running_stats:
-            norm.update_statistics(mean, variance, spikes.numel() // norm.num_features)
+class LinearNormLIF(torch.nn.Module):
+    """A linear layer over T·B rows, batch normalisation, and the neuron: (T, B, inputs) → spikes
+    (T, B, outputs).
+
+    The module has an `nn.Linear` as `linear` and a `BatchNormLIF` as `norm`, and loads their
+    `state_dict`. Outputs and gradients equal those of the separate layers. Where a `ConvLIF` with a
+    norm runs fused, so does this: it skips the zeros of input spikes and saves them in bits. The
+    other arguments are those of `ConvLIF`.
+
+    Example:
+
+        >>> layer = LinearNormLIF(700, 128, bias=False, spec=NeuronSpec("hard"))
+        >>> layer(torch.randn(10, 16, 700)).shape
+        torch.Size([10, 16, 128])
+    """
+
+    recompute = False
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        bias: bool = True,
+        spec: NeuronSpec | None = None,
+        *,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        backend: str | None = None,
+    ):
+        super().__init__()
+        self.spec, self.backend = spec or NeuronSpec(), backend
+        self._plans = CallPlans[ConvOptions]()
+        self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
+        self.norm = BatchNormLIF(outputs, self.spec, eps, momentum, backend=backend)
+
+    def forward(self, x: Tensor) -> Tensor:
+        linear, norm = self.linear, self.norm
+        if x.dim() != 3 or not _fuses(x, linear.weight, linear.bias, norm):
+            return norm(linear(x))
+        # A row is an image of one pixel.
+        weight = linear.weight.view(*linear.weight.shape, 1, 1)
+        window = (1, 1), (0, 0)
+        spikes = _fused(self, x.view(*x.shape, 1, 1), weight, None, norm, *window).flatten(2)
         mark(spikes, self.spec.max_spikes)
         return spikes
+
+
+def _fuses(x: Tensor, weight: Tensor, bias: Tensor | None, norm: BatchNormLIF | None) -> bool:
+    """Returns True if `ConvNeuron` supports the call."""
+    tensors = [x, weight]
+    if bias is not None:
+        tensors.append(bias)
+    if norm is not None:
+        if not norm.training or norm.process_group or bias is not None or x.shape[:2].numel() < 2:
+            return False
+        tensors += norm.weight, norm.bias
+    plain = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in tensors)
+    return plain and x.numel() > 0 and suffices(tensors) and not torch.is_autocast_enabled("cpu")
+
+
+def _fused(
+    layer: ConvLIF | LinearNormLIF,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    norm: BatchNormLIF | None,
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+) -> Tensor:
+    """Returns the spikes (T, B, C', H', W') of images x (T, B, C, H, W)."""
+    weight, padding = taps_inside(weight, x.shape[3:], stride, padding)
+    tensors: tuple[Tensor | None, ...] = (x, weight, bias, None, None)
+    epsilon, most = None, most_spikes(x)
+    if norm is not None:
+        tensors, epsilon = (x, weight, bias, norm.weight, norm.bias), norm.eps
+    needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    window = stride, padding, epsilon, layer.recompute, most
+    kind = (x.shape, weight.shape, *window, needed, torch.get_num_threads())
+    if kind not in layer._plans:
+        infos = ((x.shape, x.dtype, x.device), None, None, None)
+        neuron = cached_options((layer.spec, 2, infos, None, False, needed, layer.backend))
+        options = ConvOptions(neuron, *window)
+        layer._plans[kind] = options.plan(x.shape, weight, bias is not None)
+    spikes, mean, variance = ConvNeuron.apply(*tensors, layer._plans[kind])
+    if norm is not None and norm.track_running_stats:
+        norm.update_statistics(mean, variance, spikes.numel() // norm.num_features)
+    mark(spikes, layer.spec.max_spikes)
+    return spikes

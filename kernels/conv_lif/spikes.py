@@ -99,17 +99,26 @@ def spikes_of(x: Tensor, weight: Tensor, most: int) -> Spikes | None:
 
 
 def _packed(x: Tensor, counts: int) -> Spikes | None:
-    steps, batch, *image, channels = x.shape
-    planes, parts = counts.bit_length(), -(-channels // 64)
-    bits = next(bits for bits in FIELDS if bits >= min(channels, 64))
-    fields = x.new_empty(planes * parts, steps, batch, image[0] * image[1], dtype=FIELDS[bits])
-    pixels = fields[0].numel()
-    threads = min(torch.get_num_threads(), 1 + pixels // PIXELS_OF_A_THREAD)
-    numbers = struct.pack("=5q", threads, pixels, channels, counts, bits // 8)
+    numbers, shape, dtype = _packing(x.shape, counts, torch.get_num_threads())
+    fields = x.new_empty(shape, dtype=dtype)
     ones = _library(64).conv_pack(numbers, x.data_ptr(), fields.data_ptr())
     if ones < 0:
         return None
-    return Spikes(fields, (image[0], image[1]), channels, counts, ones / (x.numel() * planes))
+    share = ones / (x.numel() * counts.bit_length())
+    return Spikes(fields, (x.shape[2], x.shape[3]), x.shape[4], counts, share)
+
+
+@lru_cache(maxsize=4096)
+def _packing(
+    x: torch.Size, counts: int, threads: int
+) -> tuple[bytes, tuple[int, ...], torch.dtype]:
+    """Returns the struct Image of x (T, B, H, W, C), and shape and type of its fields."""
+    steps, batch, height, width, channels = x
+    bits = next(bits for bits in FIELDS if bits >= min(channels, 64))
+    pixels, parts = x[:4].numel(), counts.bit_length() * -(-channels // 64)
+    threads = min(threads, 1 + pixels // PIXELS_OF_A_THREAD)
+    numbers = struct.pack("=5q", threads, pixels, channels, counts, bits // 8)
+    return numbers, (parts, steps, batch, height * width), FIELDS[bits]
 
 
 @dataclass(frozen=True)

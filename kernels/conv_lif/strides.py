@@ -6,6 +6,7 @@ channels-last spikes, so a convolution behind it must be this one.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -33,19 +34,27 @@ def taps_inside(
 
     Of a 3 × 3 kernel over a single pixel only the middle remains.
     """
+    inside, paddings = _inside(image, weight.shape[2:], tuple(stride), tuple(padding))
+    return weight if inside is None else weight[:, :, inside[0], inside[1]], paddings
+
+
+@lru_cache(maxsize=1024)
+def _inside(
+    image: Sequence[int], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int]
+) -> tuple[list[slice] | None, tuple[int, int]]:
+    """Returns the ranges of taps inside, None for all, and the padding that they need."""
     ranges, paddings = [], []
-    for side, kernel, step, pad in zip(image, weight.shape[2:], stride, padding, strict=True):
+    for side, kernel, step, pad in zip(image, kernels, strides, pads, strict=True):
         places = (side + 2 * pad - kernel) // step + 1
         first, last = max(0, pad - (places - 1) * step), min(kernel, pad + side)
         equal = (side + 2 * (pad - first) - (last - first)) // step + 1 == places > 0
         first, last = (first, last) if equal and first < last else (0, kernel)
         ranges.append(slice(first, last))
         paddings.append(pad - first)
-    if paddings == list(padding) and all(
-        r.stop == kernel for r, kernel in zip(ranges, weight.shape[2:], strict=True)
-    ):
-        return weight, (padding[0], padding[1])
-    return weight[:, :, ranges[0], ranges[1]], (paddings[0], paddings[1])
+    unchanged = paddings == list(pads) and all(
+        r.stop == kernel for r, kernel in zip(ranges, kernels, strict=True)
+    )
+    return None if unchanged else ranges, (paddings[0], paddings[1])
 
 
 class Conv2d(torch.nn.Conv2d):

@@ -164,13 +164,3 @@ class CallPlan:
         if densely and by_weight is not None and errors is not None and x is not None:
             multiply(errors.flatten(0, 1).t(), x.to(torch.float32).flatten(0, 1), by_weight)
         return by_input, by_weight, by_bias
-
-
-class CallPlans(dict[tuple, CallPlan | None]):
-    """The plans of a module by kind of call; a copy of the module makes new ones."""
-
-    def __deepcopy__(self, memo) -> "CallPlans":
-        return CallPlans()
-
-    def __reduce__(self):
-        return CallPlans, ()

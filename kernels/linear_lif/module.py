@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
+from ..plans import CallPlans
 from ..spec import NeuronSpec
 from ..spike_marks import mark, words_of_spikes
 from .functional import INPUTS, OPERANDS, kind_of, linear_lif, planned
-from .fused import CallPlans
+from .fused import CallPlan
 from .operator import Layer
 from .split_formats import TIERS
 
@@ -76,7 +77,8 @@ class LinearLIF(torch.nn.Module):
                 f"input_counts = {input_counts!r} must be a whole number of at least 1"
             )
         self.linear = torch.nn.Linear(inputs, outputs, bias=bias)
-        self.spec, self._plans = spec or NeuronSpec(), CallPlans()
+        self.spec = spec or NeuronSpec()
+        self._plans = CallPlans[CallPlan | None]()
         self.options: dict[str, Any] = {
             "input": input,
             "input_counts": input_counts,

@@ -2,7 +2,9 @@
 
 import ctypes
 import struct
+from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 
 import torch
@@ -49,6 +51,34 @@ def backward(call: Backward) -> None:
     if call.grad_trace is not None:
         tensors["grad_trace"] = call.grad_trace.to(call.currents.dtype)
     _run("lif_backward", call, tensors)
+
+
+def planned(
+    name: str, spec: NeuronSpec, shape: tuple[int, ...], strides: dict[str, tuple[int, ...]]
+) -> Callable[..., None]:
+    """Returns a function of addresses that runs `lif_forward` or `lif_backward` on float32 arrays.
+
+    `strides` are those of the call's tensors by name, in the order of the addresses; `shape` is
+    that of the currents.
+    """
+    kind = Forward if name == "lif_forward" else Backward
+    names = [array for array in (*kind.STEPPED, *kind.INNER) if array != "grad_parts"]
+    arrays = tuple(
+        (array, (torch.float32, strides[array]) if array in strides else None) for array in names
+    )
+    threads = min(torch.get_num_threads(), 1 + prod(shape) // GRAIN)
+    function, like, struct_of_addresses = _plan(
+        name, spec, torch.Size(shape), arrays, False, threads
+    )
+    places = [names.index(array) for array in strides]
+
+    def call(*addresses: int) -> None:
+        room = [0] * len(names)
+        for place, address in zip(places, addresses, strict=True):
+            room[place] = address
+        function(like, struct_of_addresses.pack(*room))
+
+    return call
 
 
 def _run(

@@ -9,7 +9,7 @@ from support.slow import one_of_each, representatives
 from torch.nn.functional import conv2d
 
 from snnbench.adapters.base.torch_network import Merged
-from snnbench.kernels import LIF, ConvLIF, NeuronSpec
+from snnbench.kernels import LIF, ConvLIF, LinearNormLIF, NeuronSpec
 from snnbench.kernels.conv_lif import autograd, strides
 from snnbench.kernels.conv_lif import spikes as spike_products
 from snnbench.kernels.spike_marks import mark
@@ -23,6 +23,9 @@ SHAPES = {
     ),
     "every other pixel": ((5, 3, 4, 10, 9), {"kernel_size": 1, "stride": (2, 3)}),
     "a pixel": ((33, 2, 5, 1, 1), {"kernel_size": 1}),
+    "all pixels": ((5, 4, 6, 2, 3), {"kernel_size": (2, 3)}),
+    "taps at every pixel": ((5, 4, 6, 2, 2), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    "pixel by pixel": ((5, 4, 9, 4, 3), {"kernel_size": 1}),
     "taps outside": ((37, 3, 6, 1, 2), {"kernel_size": (3, 1), "padding": (1, 0)}),
 }
 SPECS = [NeuronSpec(), NeuronSpec("hard", detach_reset=True, surrogate="triangle")]
@@ -100,6 +103,47 @@ def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
     else:
         pairs += [(layer.conv.bias.grad, bias.grad)]
     assert max(relative(*pair) for pair in pairs) <= 5e-6
+
+
+@pytest.mark.parametrize("spikes", [True, False])
+@pytest.mark.parametrize("shape", [(37, 3, 97), (1, 7, 5), (4, 5, 130)])
+def test_a_linear_with_norm_and_neuron_equals_the_layers_apart(shape, spikes):
+    torch.manual_seed(1)
+    layer = LinearNormLIF(shape[2], 11, bias=False, spec=SPECS[1])
+    x, exact = input_of(shape, spikes), input_of(shape, spikes).detach().double().requires_grad_()
+    linear, norm = torch.nn.Linear(shape[2], 11, bias=False), torch.nn.BatchNorm1d(11)
+    linear.load_state_dict(layer.linear.state_dict()), norm.load_state_dict(layer.norm.state_dict())
+    apart = [linear.double(), norm.double()]
+    currents = norm(linear(exact).flatten(0, 1)).unflatten(0, shape[:2])
+    expected, found = LIF(layer.spec, backend="reference")(currents), layer(x)
+    assert "ConvNeuron" in str(found.grad_fn.next_functions)
+    assert torch.equal(found.double(), expected) and 0 < expected.mean() < 1
+    upstream = drawn(*found.shape, seed=2)
+    found.backward(upstream)
+    expected.backward(upstream.double())
+    wanted = [exact.grad, *(p.grad for module in apart for p in module.parameters())]
+    pairs = [*zip([x.grad, *(p.grad for p in layer.parameters())], wanted, strict=True)]
+    pairs += [(layer.norm.running_var, norm.running_var)]
+    assert max(relative(*pair) for pair in pairs) <= 5e-6
+    layer.eval(), norm.eval()
+    with torch.no_grad():
+        inferred = norm(linear(exact).flatten(0, 1)).unflatten(0, shape[:2])
+    assert torch.equal(layer(x).double(), LIF(layer.spec, backend="reference")(inferred))
+
+
+def test_a_weight_that_lies_channels_last_is_not_copied_nor_its_gradient():
+    found = {}
+    for layout in (torch.contiguous_format, torch.channels_last):
+        torch.manual_seed(0)
+        layer = ConvLIF(16, 8, 3, padding=1, bias=False, norm=True).to(memory_format=layout)
+        x = input_of((4, 2, 16, 8, 8), True)
+        with torch.profiler.profile(record_shapes=True) as profile:
+            layer(x).backward(drawn(4, 2, 8, 8, 8))
+        copied = [event.input_shapes[0] for event in profile.events() if "copy_" in event.name]
+        found[layout] = copied.count([8, 16, 3, 3]), x.grad, layer.conv.weight.grad
+    (both, *gradients), (none, *same) = found.values()
+    assert both == 2 and none == 0
+    assert all(torch.equal(*pair) for pair in zip(gradients, same, strict=True))
 
 
 def strided_gradients_by_pixels(call, x):

@@ -134,11 +134,11 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rate):
         results = []
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            spikes._call.cache_clear()
+            spikes._call.cache_clear(), spikes._packing.cache_clear()
             results.append(check(problem))
     finally:
         torch.set_num_threads(before)
-        spikes._call.cache_clear()
+        spikes._call.cache_clear(), spikes._packing.cache_clear()
     for other in results[1:]:
         assert all(torch.equal(a, b) for a, b in zip(other, results[0], strict=True))
 
