@@ -8,13 +8,16 @@ construction, `default` the one chosen for the device, and variants of the multi
 - `conv-recompute` keeps bits of the spikes in front of a convolution.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import SPIKES, Case
 from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import LEARNED
 
 from .base.torch_adapter import TorchAdapter
+
+if TYPE_CHECKING:
+    import torch
 
 LINEAR = {
     "linear-split": {"emulate": True},
@@ -89,12 +92,12 @@ class Fused(TorchAdapter):
     def modules(self, case: Case, network: Network):
         """Every chain of linears and neurons becomes one `LinearLIF.stack`, every recurrent neuron
         with the linear in front of it a `RecurrentLIF`, every convolution with its norm and neuron
-        a `ConvLIF`, every other norm with its neuron a `BatchNormLIF`; other convolutions come from
-        `strides`. Layers and neurons stay apart where ranks share the time steps, because a state
-        is handed on between them."""
+        a `ConvLIF`, every linear with both a `LinearNormLIF`, every other norm with its neuron a
+        `BatchNormLIF`; other convolutions come from `strides`. Layers and neurons stay apart where
+        ranks share the time steps, because a state is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
-        from snnbench.kernels.conv_lif import strides
+        from snnbench.kernels.conv_lif import LinearNormLIF, strides
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
@@ -122,7 +125,7 @@ class Fused(TorchAdapter):
                 chain, LinearLIF.stack(widths, bias, spec, input=kind, **options), strict=True
             )
         for run in convolutions(network):
-            modules[run] = self._conv_lif(case, network, run)
+            modules[run] = _in_its_layout(case, self._conv_lif(case, network, run))
         for norm, neuron in network.neurons_behind("norm"):
             if not any(norm in run for run in modules):
                 norm_options, spec = (
@@ -130,16 +133,21 @@ class Fused(TorchAdapter):
                     network.node(neuron).options["neuron"],
                 )
                 channels = network.shapes[norm][0]
-                modules[norm, neuron] = BatchNormLIF(
-                    channels,
-                    spec,
-                    norm_options["epsilon"],
-                    norm_options["momentum"],
-                    backend=backend,
-                )
+                of_norm: dict[str, Any] = {
+                    "eps": norm_options["epsilon"],
+                    "momentum": norm_options["momentum"],
+                    "backend": backend,
+                }
+                linear = network.only_before(norm, "linear")
+                if linear is None:
+                    modules[norm, neuron] = BatchNormLIF(channels, spec, **of_norm)
+                else:
+                    sizes = network.shapes[linear.inputs[0]][0], channels, linear.options["bias"]
+                    modules[linear.name, norm, neuron] = LinearNormLIF(*sizes, spec, **of_norm)
         for node in network.nodes:
             if node.kind == "conv" and not any(node.name in run for run in modules):
-                modules[(node.name,)] = Merged(layer_of(node, network, strides))
+                layer = _in_its_layout(case, layer_of(node, network, strides))
+                modules[(node.name,)] = Merged(layer)
         return modules
 
     def _conv_lif(self, case: Case, network: Network, run: tuple[str, ...]):
@@ -226,6 +234,15 @@ def _is_plain(case: Case) -> bool:
         and case.spec.learned_decay is None
         and case.spec.adaptation is None
     )
+
+
+def _in_its_layout(case: Case, layer: "torch.nn.Module") -> "torch.nn.Module":
+    """Lets the weight of a convolution lie as our kernels read it and write its gradient; otherwise
+    every step copies both."""
+    import torch
+
+    ours = (case.device_type, case.precision, case.mode) == ("cpu", "fp32", "eager")
+    return layer.to(memory_format=torch.channels_last) if ours else layer
 
 
 def _requested(construction: str) -> str | None:

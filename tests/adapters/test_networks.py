@@ -196,7 +196,7 @@ def test_a_scale_is_folded_into_what_lies_before_or_multiplied_in_the_call(name,
 
 
 def test_our_kernels_take_chains_and_norms_of_a_network():
-    from snnbench.kernels import BatchNormLIF, ConvLIF, LinearLIF
+    from snnbench.kernels import ConvLIF, LinearLIF, LinearNormLIF
 
     case = case_of("fused", workload="contract", **SIZES["contract"])
     layers = adapter_of("fused").program(case, network_of(case)).network.layers
@@ -205,11 +205,11 @@ def test_our_kernels_take_chains_and_norms_of_a_network():
     case = case_of("fused", workload="cifar-small", norm=True, width=8, image=19, classes=7)
     layers = adapter_of("fused").program(case, network_of(case)).network.layers
     own = [
-        (type(layer), getattr(layer, "recompute", None))
+        (type(layer), layer.recompute)
         for layer in layers
         if type(layer).__module__.startswith("snnbench.kernels")
     ]
-    assert own == [(ConvLIF, False)] * 3 + [(BatchNormLIF, None)] * 2
+    assert own == [(ConvLIF, False)] * 3 + [(LinearNormLIF, False)] * 2
     refusal = refusal_of(adapter_of("fused"), case_of("fused:conv-recompute"))
     assert (
         refusal
