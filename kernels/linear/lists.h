@@ -45,19 +45,32 @@ INLINE uint64_t ones_of(const float* x, bool* strange) {
 // The same for whole numbers from 0 to `largest`: bit p of the numbers in words[p · stride].
 // Returns the number of set bits.
 static int64_t planes_of(const float* x, int64_t largest, int planes, uint64_t* words, int64_t stride, bool* strange) {
+  uint64_t found[8] = {};
+#if defined(__AVX2__)
+  const __m256 most = _mm256_set1_ps((float)largest);
+  for (int i = 0; i < 8; ++i) {
+    const __m256 v = _mm256_loadu_ps(x + 8 * i);
+    const __m256i count = _mm256_cvttps_epi32(v);
+    const __m256 inside = _mm256_and_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GE_OQ), _mm256_cmp_ps(v, most, _CMP_LE_OQ));
+    const __m256 whole = _mm256_and_ps(inside, _mm256_cmp_ps(v, _mm256_cvtepi32_ps(count), _CMP_EQ_OQ));
+    *strange |= _mm256_movemask_ps(whole) != 255;
+    for (int p = 0; p < planes; ++p) {
+      const __m256i highest = _mm256_sll_epi32(count, _mm_cvtsi32_si128(31 - p));
+      found[p] |= (uint64_t)(uint8_t)_mm256_movemask_ps(_mm256_castsi256_ps(highest)) << 8 * i;
+    }
+  }
+#else
   uint32_t counts[WORD];
   for (int i = 0; i < WORD; ++i) {
     const bool whole = x[i] >= 0.0f && x[i] <= (float)largest;
     counts[i] = whole ? (uint32_t)x[i] : 0;
     *strange |= (float)counts[i] != x[i];
   }
+  for (int p = 0; p < planes; ++p)
+    for (int i = 0; i < WORD; ++i) found[p] |= (uint64_t)(counts[i] >> p & 1) << i;
+#endif
   int64_t set = 0;
-  for (int p = 0; p < planes; ++p) {
-    uint64_t word = 0;
-    for (int i = 0; i < WORD; ++i) word |= (uint64_t)(counts[i] >> p & 1) << i;
-    words[p * stride] = word;
-    set += __builtin_popcountll(word);
-  }
+  for (int p = 0; p < planes; ++p) set += __builtin_popcountll(words[p * stride] = found[p]);
   return set;
 }
 
