@@ -46,7 +46,7 @@ def plan(
     measure, folder = plan.experiment.measure, plan.folder(out)
     folder.must_be_of(plan.experiment.name)
     done = Done(folder, measure, machine_facts())
-    cases = [done.remaining(planned) for planned in plan.mine]
+    cases = done.remaining(plan.mine)
     seconds = sum(left.seconds for left in cases)
     refused = folder.read_records()[1]
     for sentence in refused:

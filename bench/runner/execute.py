@@ -23,7 +23,7 @@ from ..data.files import Shelf
 from ..executors.events import SENSELESS
 from ..executors.variables import worker_environment
 from ..experiment.adapter_info import without_folder
-from ..experiment.order import comparison_groups, dominated, shuffled
+from ..experiment.order import dominated, shuffled
 from ..machine.cores import usable_cores
 from ..machine.facts import busy_warning, machine_facts
 from ..machine.memory import memory_for_workers
@@ -37,7 +37,7 @@ from ..records.store import ResultFolder, SetPlan
 from ..schema import understood
 from .block import Block, EndedCase
 from .budget import Budget, expected_place
-from .done import Done, reasons
+from .done import Done, groups_of, reasons, split
 from .launcher import Launcher
 from .live_set import OnProgress
 from .outcome import refuse_impossible
@@ -142,9 +142,7 @@ class Runner:
         self.failed: list[tuple[Case, str]] = []
         self.first_block_only: set[str] = set()
         self.planned_blocks = self.measure.planned_blocks
-        self.remaining = (
-            [] if fresh else [self.completed.remaining(planned) for planned in plan.mine]
-        )
+        self.remaining = [] if fresh else self.completed.remaining(plan.mine)
         work = {planned.id: 0 if planned.status else self.planned_blocks for planned in plan.mine}
         work |= {remaining.planned.id: remaining.blocks for remaining in self.remaining}
         self.tally = Tally(work, self.planned_blocks)
@@ -156,10 +154,7 @@ class Runner:
         Groups are in seeded order. A case that fails or stops early in the first block is left out
         of the others. An interruption leaves all finished records in place.
         """
-        planned_of = {planned.case: planned for planned in self.plan.mine}
-        groups = [
-            [planned_of[case] for case in group] for group in comparison_groups(list(planned_of))
-        ]
+        groups = groups_of(self.plan.mine)
         for block in range(self.planned_blocks):
             for group in shuffled(groups, self.seed, block):
                 yield from self._block(group, block)
@@ -215,20 +210,10 @@ class Runner:
             planned.id: None if self.fresh else self.completed.result(planned, block)
             for planned in group
         }
-        live_sets = {result.live_set for result in results.values() if result and result.live_set}
-        kept = {
-            case_id: record
-            for case_id, record in results.items()
-            if record and not (record.live_set and len(live_sets) > 1)
-        }
-        missing = [planned for planned in group if planned.id not in kept]
-        together = [
-            planned for planned in group if planned.id in kept and kept[planned.id].live_set
-        ]
-        notes = {planned.id: self._set_aside(planned, block) for planned in missing}
-        again = "is measured again, because it is timed together with cases that have no record"
-        notes |= {planned.id: f"{full_name(planned.case)} {again}" for planned in together}
-        for record in self._measured(missing, together, block):
+        parts = split(group, results)
+        notes = {planned.id: self._set_aside(planned, block) for planned in parts.missing}
+        kept = dict(parts.kept)
+        for record in self._measured(parts.missing, parts.together, block):
             kept.pop(record.case_id, None)
             yield self._report(record, False, notes.get(record.case_id))
         for record in kept.values():

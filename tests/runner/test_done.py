@@ -40,14 +40,24 @@ def done_in(folder, measure=MEASURE, machine="m1") -> Done:
     return Done(folder, measure, {"hash": machine})
 
 
-def write(folder, *statuses):
-    """Records of the first blocks, as the run that PLANNED and MEASURE describe would write them."""
-    key = done_in(folder).key(PLANNED)
+def remaining_in(done, *planned):
+    """The only one of planned cases, or all."""
+    remaining = done.remaining(planned)
+    return remaining[0] if len(planned) == 1 else remaining
+
+
+def write(folder, *statuses, planned=PLANNED, live_set=None):
+    """Records of the first blocks, as the run that `planned` and MEASURE describe would write
+    them."""
+    key = done_in(folder).key(planned)
     for block, status in enumerate(statuses):
         made_of = {
-            "adapter": PLANNED.adapter.recorded,
+            "adapter": planned.adapter.recorded,
             "environment": FACTS,
             "measure": MEASURE.model_dump(),
+            "case": planned.case.as_dict(),
+            "case_id": planned.id,
+            "live_set": live_set,
         }
         folder.write_record(
             synthetic.record(status=status, block=block).model_copy(
@@ -68,7 +78,7 @@ def test_a_record_of_other_recordings_does_not_count(folder, known, words):
     folder = ResultFolder(folder.path)
     folder.write_record(record.model_copy(update=made_of))
     assert done_in(folder).result(planned, 0) is None
-    assert done_in(folder).remaining(planned).again == (words,)
+    assert remaining_in(done_in(folder), planned).again == (words,)
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -92,12 +102,14 @@ def test_a_failure_is_tried_again_and_a_finding_is_not(folder, status):
 )
 def test_what_is_left_of_a_case(folder, statuses, state, blocks):
     write(folder, *statuses)
-    remaining = done_in(folder).remaining(PLANNED)
+    remaining = remaining_in(done_in(folder), PLANNED)
     assert (remaining.state, remaining.blocks, remaining.seconds > 0) == (state, blocks, blocks > 0)
 
 
 def test_of_a_case_that_cannot_run_nothing_is_left(folder):
-    remaining = done_in(folder).remaining(replace(PLANNED, status="unsupported", reason="because"))
+    remaining = remaining_in(
+        done_in(folder), replace(PLANNED, status="unsupported", reason="because")
+    )
     assert (remaining.state, remaining.blocks, remaining.seconds) == ("unsupported", 0, 0.0)
 
 
@@ -142,8 +154,8 @@ OTHERS = {
 def test_what_differs_is_measured_again(folder, what):
     write(folder, "ok", "ok", "ok")
     planned, measure, machine = OTHERS[what]
-    assert done_in(folder, measure, machine).remaining(planned).blocks == 3
-    assert done_in(folder, Measure(blocks=4, most_blocks=9)).remaining(PLANNED).blocks == 1, (
+    assert remaining_in(done_in(folder, measure, machine), planned).blocks == 3
+    assert remaining_in(done_in(folder, Measure(blocks=4, most_blocks=9)), PLANNED).blocks == 1, (
         "more blocks measure only the new ones"
     )
 
@@ -156,7 +168,7 @@ def test_a_package_that_the_framework_does_not_rest_on_changes_nothing(folder):
             {**FACTS, "hash": "f", "packages": {"unrelated": "1.0"}}, LocalExecutor()
         ),
     )
-    assert done_in(folder).remaining(more).state == "done"
+    assert remaining_in(done_in(folder), more).state == "done"
 
 
 WHY = {
@@ -174,18 +186,18 @@ WHY = {
 def test_it_is_said_why_something_is_measured_again(folder, what):
     write(folder, "ok", "ok", "ok")
     planned, measure, machine = OTHERS[what]
-    remaining = done_in(folder, measure, machine).remaining(planned)
+    remaining = remaining_in(done_in(folder, measure, machine), planned)
     assert remaining.again == WHY[what]
     assert reasons([remaining, remaining]) == [f"measured again: {WHY[what][0]} (2 cases)"]
 
 
 def test_a_failure_says_how_it_ended_and_what_is_new_or_done_says_nothing(folder):
-    assert done_in(folder).remaining(PLANNED).again == ()
+    assert remaining_in(done_in(folder), PLANNED).again == ()
     write(folder, "ok", "crash", "ok")
-    assert done_in(folder).remaining(PLANNED).again == ("it ended with crash",)
+    assert remaining_in(done_in(folder), PLANNED).again == ("it ended with crash",)
     write(folder, "ok", "ok", "ok")
-    assert done_in(folder).remaining(PLANNED).again == ()
-    assert done_in(folder, Measure(blocks=4, most_blocks=9)).remaining(PLANNED).again == (), (
+    assert remaining_in(done_in(folder), PLANNED).again == ()
+    assert remaining_in(done_in(folder, Measure(blocks=4, most_blocks=9)), PLANNED).again == (), (
         "more blocks are nothing again"
     )
 
@@ -197,5 +209,43 @@ def test_a_record_of_before_there_were_closures_says_that(folder):
     del old["adapter"]["closure"]
     path.write_text(json.dumps({**old, "done_key": "0" * 12}))
     path.rename(path.with_name(path.name.replace(old["done_key"], "0" * 12)))
-    remaining = done_in(ResultFolder(folder.path)).remaining(PLANNED)
+    remaining = remaining_in(done_in(ResultFolder(folder.path)), PLANNED)
     assert remaining.again == ("its record does not say on which packages it rests",)
+
+
+BESIDE = replace(PLANNED, case=replace(PLANNED.case, construction="vanilla"))
+ELSEWHERE = replace(PLANNED, case=replace(PLANNED.case, neurons=(PLANNED.case.neurons or 0) + 1))
+ALL = PLANNED, BESIDE, ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("missing", "works"),
+    [("ok", [0, 0, 0]), ("crash", [1, 1, 0]), ("check_failed", [0, 0, 0])],
+)
+def test_a_finished_case_is_timed_again_beside_one_of_its_group(folder, missing, works):
+    """Cases of other groups stay done, and a failure that is a finding is not timed."""
+    write(folder, "ok", "ok", "ok", live_set="a" * 12)
+    write(folder, "ok", "ok", missing, planned=BESIDE, live_set="a" * 12)
+    write(folder, "ok", "ok", "ok", planned=ELSEWHERE, live_set="a" * 12)
+    remaining = remaining_in(done_in(folder), *ALL)
+    assert [each.blocks for each in remaining] == works
+    assert [each.state for each in remaining] == ["to do" if blocks else "done" for blocks in works]
+    if works[0]:
+        assert [each.again for each in remaining] == [
+            ("it is timed together with cases that have no record",),
+            ("it ended with crash",),
+            (),
+        ]
+
+
+def test_beside_a_case_that_cannot_run_nothing_is_timed_again(folder):
+    write(folder, "ok", "ok", "ok", live_set="a" * 12)
+    unable = replace(BESIDE, status="unsupported", reason="because")
+    assert [each.blocks for each in remaining_in(done_in(folder), PLANNED, unable)] == [0, 0]
+
+
+def test_a_group_that_was_timed_apart_is_timed_again(folder):
+    write(folder, "ok", "ok", "ok", live_set="a" * 12)
+    write(folder, "ok", "ok", "ok", planned=BESIDE, live_set="b" * 12)
+    for each in remaining_in(done_in(folder), PLANNED, BESIDE):
+        assert (each.blocks, each.again) == (3, ("the cases of its group were not timed together",))
