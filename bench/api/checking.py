@@ -24,8 +24,8 @@ def check(
     Each of `adapters` is a framework or a variant (`"torch:compile"`), a class in a file
     (`"mine.py:Mine"`), or the class itself, which must be in a file; the default is all installed
     adapters. `neuron` and the other axes of a grid (`neurons`, `time_steps`, `batch`, `precision`,
-    …) have one value or a list of values. `timeout` is the limit of one proof. Raises ConfigError
-    for a mistake, in one sentence.
+    …) have one value or a list of values. `timeout` limits the framework in one proof. Raises
+    ConfigError for a mistake, in one sentence.
 
     Example:
 

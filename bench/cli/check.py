@@ -33,7 +33,7 @@ def check(
     ],
     workload: options.WorkloadName = "linear-lif",
     axes: options.Axes = [],
-    timeout: Annotated[str, typer.Option(help="Time limit of one proof.")] = "2m",
+    timeout: Annotated[str, typer.Option(help="Of the framework, in one proof.")] = "2m",
     adapter: options.Adapters = [],
     as_json: options.Json = False,
 ) -> None:

@@ -32,6 +32,11 @@ CUT_WORD = re.compile(r"\A\S{1,512}(?=\s)")
 """The first word of a cut text. It is dropped: it may be a part of a path with a user's name."""
 APART_MEMORY_BYTES = 16 * 2**30
 """Memory limit of a worker outside a run."""
+HARNESS_S = 600.0
+"""Least seconds for each piece of work of the harness, such as the oracle's free run."""
+FAREWELL_S = 120.0
+"""Least seconds for the end of a worker, in which the harness measures the best rates of the
+device."""
 
 
 class NoAnswerInTime(RuntimeError):
@@ -42,13 +47,15 @@ class NoAnswerInTime(RuntimeError):
 class Outcome(Ending):
     """How a worker ended, with its events and the end of its output.
 
-    `fault` says why the harness ended the worker early.
+    `fault` says why the harness ended the worker early. `duration_s` holds the `judged_s` seconds
+    in which the judge computed.
     """
 
     fault: str | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     output_tail: str = ""
     duration_s: float = 0.0
+    judged_s: float = 0.0
 
     @property
     def complete(self) -> bool:
@@ -104,7 +111,8 @@ class Launched:
     def __init__(
         self, verb: str, job: dict[str, Any], surroundings: Surroundings, name: str = ""
     ) -> None:
-        self.seconds_left, self.duration_s = surroundings.timeout, 0.0
+        self.timeout = self.seconds_left = surroundings.timeout
+        self.duration_s, self.judged_s = 0.0, 0.0
         self.timed_out, self.unread = False, b""
         self.fault: str | None = None
         self.most_bytes = MOST_BYTES[verb == "describe"]
@@ -197,9 +205,19 @@ class Launched:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder.parent))
         return answer
 
+    def farewell(self) -> None:
+        """Orders the worker to end, and waits until it has done so. A worker that is not yet out
+        of time has FAREWELL_S, for the harness measures in it now."""
+        self.seconds_left = max(self.seconds_left, FAREWELL_S)
+        self.order({"end": True})
+
     def spend(self, seconds: float) -> None:
         """Subtracts `seconds` from the time that this worker has left."""
         self.seconds_left, self.duration_s = self.seconds_left - seconds, self.duration_s + seconds
+
+    def note_judging(self, seconds: float) -> None:
+        """Notes `seconds` in which the judge computed for this worker, which lose it no time."""
+        self.duration_s, self.judged_s = self.duration_s + seconds, self.judged_s + seconds
 
     def _ready(self, start: float, pipe: int, event: int, most: float = inf) -> bool:
         """Waits until `event` occurs on a pipe; False if it does not.
@@ -236,6 +254,7 @@ class Launched:
                 events=read_events(os.pread(self.events, written, 0)),
                 output_tail=self._output_tail(),
                 duration_s=self.duration_s,
+                judged_s=self.judged_s,
             )
         except CannotStart as error:
             return not_started(error)

@@ -57,9 +57,9 @@ class Measure(BaseModel, extra="forbid"):
     budget: Annotated[
         Duration, Field(description="timing of a case in a block; long calls end the passes then")
     ] = 30.0
-    timeout: Annotated[Duration, Field(description="for all that a case computes in a block")] = (
-        600.0
-    )
+    timeout: Annotated[
+        Duration, Field(description="for all that a framework computes for a case in a block")
+    ] = 600.0
     host_memory: Size = 16 * 2**30
     threads: Annotated[int, Field(strict=True, ge=0, le=4096)] = 0
     rank_by: Annotated[

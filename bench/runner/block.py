@@ -178,9 +178,11 @@ class Block:
         started = datetime.now(UTC)
         if planned not in self.unfinished:
             self.unfinished.append(planned)
-        material, outcome = self.launcher.material(planned)
+        material, outcome = self.launcher.material(planned, limit)
         self.spent.append(outcome.cpu_seconds if outcome.duration_s else 0.0)
         if failure := self.launcher.failure(planned, material):
+            if self._is_late(began, limit, planned):
+                return None
             return EndedCase(planned, started, failure, outcome)
         try:
             worker = self.launcher.start(planned, self.number, material, limit)
@@ -191,7 +193,7 @@ class Block:
         try:
             answer = worker.answer()
             if answer and "prove" in answer:
-                events = judge.prove(worker, planned.case, material, answer)
+                events = judge.prove(worker, planned.case, material, answer, limit)
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
                 ranked = self.launcher.measure.ranked(planned.case.workload)
@@ -206,10 +208,16 @@ class Block:
             raise
         outcome = worker.end()
         self.spent.append(outcome.cpu_seconds)
-        if outcome.timed_out and limit < self.launcher.measure.timeout:
-            self.unfinished.remove(planned)
+        if self._is_late(began, limit, planned):
             return None
         return EndedCase(planned, started, self._verdict(outcome, events), outcome)
+
+    def _is_late(self, began: float, limit: float, planned: PlannedCase) -> bool:
+        """Returns whether the start of a case took longer than its budget, which leaves it out."""
+        is_late = self.budget.clock() - began > limit
+        if is_late:
+            self.unfinished.remove(planned)
+        return is_late
 
     def _verdict(self, outcome: Outcome, judged: list[dict[str, Any]]) -> dict[str, Any]:
         return verdict(outcome, self.device, judged, proof_due=self.number == 0)

@@ -14,7 +14,7 @@ from ..core.variant import ALL, VariantPattern, parse_variants
 from ..data.files import Shelf
 from ..environments.inventory import take_inventory
 from ..executors.executor import CannotStart, Executor
-from ..executors.launch import Launched, Surroundings, not_started, scratch_apart
+from ..executors.launch import HARNESS_S, Launched, Surroundings, not_started, scratch_apart
 from ..executors.local import LocalExecutor
 from ..executors.variables import worker_environment
 from ..experiment.config import load_config
@@ -115,7 +115,8 @@ def plan_check(
 
 
 class Checker:
-    """Proves cases one after the other, each within `timeout` seconds, with one judge."""
+    """Proves cases one after the other, with one judge. A framework computes for at most `timeout`
+    seconds in each."""
 
     def __init__(self, scratch: Path, timeout: float):
         self.scratch, self.timeout, self.judge = scratch, timeout, Judge(self._start_judge)
@@ -158,14 +159,21 @@ class Checker:
 
     def _start_judge(self) -> Launched:
         folders = [self.scratch, *self.recordings.folders]
-        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), folders)
+        return self._start("judge", {"threads": 0}, "cpu", LocalExecutor(), folders, HARNESS_S)
 
     def _start(
-        self, verb: str, job: dict[str, Any], device: str, executor: Executor, shared: list[Path]
+        self,
+        verb: str,
+        job: dict[str, Any],
+        device: str,
+        executor: Executor,
+        shared: list[Path],
+        least: float = 0.0,
     ) -> Launched:
+        """Starts a worker with the timeout, or `least` seconds if these are more."""
         surroundings = Surroundings(
             self.scratch,
-            self.timeout,
+            max(self.timeout, least),
             variables=worker_environment(device, 0),
             executor=executor,
             shared=shared,

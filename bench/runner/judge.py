@@ -5,6 +5,7 @@ It calls the programs in a worker through this process, which passes its orders 
 
 from collections.abc import Callable
 from dataclasses import astuple
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,21 @@ class Judge:
         self._process: Launched | None = None
 
     def prove(
-        self, worker: Launched, case: Case, material: Path | None, request: dict[str, Any]
+        self,
+        worker: Launched,
+        case: Case,
+        material: Path | None,
+        request: dict[str, Any],
+        limit: float = inf,
     ) -> list[Event]:
         """Returns the proof's events for the case's record, none if the worker ended meanwhile.
 
         `material` is the file or folder that the case is judged by (None: the judge computes it),
-        `request` the worker's answer that asks for the proof.
+        `request` the worker's answer that asks for the proof. The judge computes for at most
+        `limit` seconds.
         """
-        return self._ask(worker, "proof", {**self._case(case, material), "prove": request["prove"]})
+        order = {**self._case(case, material), "prove": request["prove"]}
+        return self._ask(worker, "proof", order, limit)
 
     def recheck(
         self,
@@ -86,10 +94,12 @@ class Judge:
             "recordings" if case.delivers_data else "free_run": material and str(material),
         }
 
-    def _ask(self, worker: Launched, part: str, order: dict[str, Any]) -> list[Event]:
+    def _ask(
+        self, worker: Launched, part: str, order: dict[str, Any], limit: float = inf
+    ) -> list[Event]:
         """Returns the judge's answer to an order, after all calls that it made in the worker.
 
-        The judge computes within the time limit of the worker.
+        The worker's time passes in these calls only; the judge has a timeout of its own.
         """
         try:
             judge = self._process or self._start()
@@ -97,6 +107,7 @@ class Judge:
             return _failed(part, str(error))
         answer = {} if self._process else judge.answer()
         self._process = judge
+        judge.seconds_left = min(judge.timeout, limit)
         if answer is not None:
             answer = _answer(judge, worker, {**order, "folder": str(worker.arrays)})
         while answer is not None and "call" in answer:
@@ -110,8 +121,8 @@ class Judge:
             return events
         self._process = None
         ended = judge.end()
-        if worker.timed_out:
-            return []
+        if judge.timed_out:
+            return _failed(part, f"no answer within {min(judge.timeout, limit):.0f} s")
         reason = verdict(ended, "cpu")["reason"]
         return _failed(part, reason if ended.complete else f"{reason} {last_line(ended)}")
 
@@ -129,14 +140,10 @@ def passed(events: list[Event]) -> bool:
 
 
 def _answer(judge: Launched, worker: Launched, order: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the judge's answer within the remaining time of the worker, None without an answer.
-
-    The worker counts as timed out if no time remains.
-    """
-    before = judge.seconds_left = worker.seconds_left
+    """Returns the judge's answer, None without one, and notes its time for the worker."""
+    before = judge.seconds_left
     answer = judge.order(order)
-    worker.spend(before - judge.seconds_left)
-    worker.timed_out = worker.timed_out or judge.timed_out
+    worker.note_judging(before - judge.seconds_left)
     return answer
 
 

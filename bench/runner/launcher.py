@@ -11,7 +11,7 @@ from ..core.datasets import SYNTHETIC, form_of
 from ..data.content import content_of
 from ..data.files import Shelf
 from ..executors.executor import Executor
-from ..executors.launch import Launched, Outcome, Surroundings, launch
+from ..executors.launch import HARNESS_S, Launched, Outcome, Surroundings, launch
 from ..executors.variables import compiler_caches, worker_environment
 from ..experiment.measure import Measure
 from ..machine.memory import memory_for_one_more
@@ -65,7 +65,8 @@ class Launcher:
         compiled = self._compiled(planned, block)
         task = planned.task(self.measure, block, material, compiled / "data")
         surroundings = self._surroundings(device, executor, [compiled], compiler_caches(compiled))
-        surroundings = replace(surroundings, timeout=min(surroundings.timeout, max(limit, 0.0)))
+        timeout = min(self.measure.timeout, max(limit, 0.0))
+        surroundings = replace(surroundings, timeout=timeout)
         return Launched("run", task.as_dict(), surroundings, f"run-{planned.id}")
 
     def canary(self) -> Launched:
@@ -84,10 +85,10 @@ class Launcher:
         """Returns the fields of a case's record if its material failed, else None."""
         return self.failures.get(_key(planned, material))
 
-    def material(self, planned: PlannedCase) -> tuple[Path, Outcome]:
+    def material(self, planned: PlannedCase, limit: float = inf) -> tuple[Path, Outcome]:
         """Returns the folder of a case's recordings, or the file with the oracle's free run of its
-        problem. Missing ones are made once in a run: recordings here, a free run by a worker, which
-        inspects real recordings too."""
+        problem. Missing ones are made once in a run: recordings here, a free run by a worker in at
+        most `limit` seconds. A worker inspects real recordings too."""
         if planned.case.delivers_data:
             folder = self.recordings.of(planned.case)
             return folder, self._inspected(planned, folder)
@@ -97,11 +98,9 @@ class Launcher:
             self._remember(path)
             return path, Outcome()
         made = self.scratch / path.name
-        outcome = launch(
-            "free",
-            planned.task(material=made).as_dict(),
-            self._surroundings("cpu", self.executor, [self.scratch]),
-        )
+        surroundings = self._surroundings("cpu", self.executor, [self.scratch])
+        surroundings = replace(surroundings, timeout=min(surroundings.timeout, max(limit, 0.0)))
+        outcome = launch("free", planned.task(material=made).as_dict(), surroundings)
         if is_whole(made):
             self.folder.write(path, made.read_bytes())
             self._remember(path)
@@ -178,10 +177,12 @@ class Launcher:
         shared: Sequence[Path] = (),
         variables: dict[str, str] = {},
     ) -> Surroundings:
+        """Returns the surroundings of the harness's processes; those of a case have another
+        timeout."""
         self.folder.problems.mkdir(parents=True, exist_ok=True)
         return Surroundings(
             self.scratch,
-            self.measure.timeout,
+            max(self.measure.timeout, HARNESS_S),
             memory_for_one_more(self.memory_bytes),
             worker_environment(device, self.measure.threads) | variables,
             executor,

@@ -438,7 +438,7 @@ class LiveSet:
         """Ends a member after its last order and returns its outcome."""
         self.members.remove(member)
         try:
-            member.worker.order({"end": True})
+            member.worker.farewell()
         finally:
             outcome = member.worker.end()
         return outcome

@@ -57,7 +57,7 @@ def verdict(
     elif outcome.timed_out:
         status, reason = (
             "timeout",
-            f"no end after {outcome.duration_s:.0f} s, stopped in part {part!r}",
+            f"no end after {outcome.duration_s - outcome.judged_s:.0f} s, stopped in part {part!r}",
         )
     elif outcome.host_ran_out:
         status, reason = "oom_host", f"killed by the kernel for want of memory in part {part!r}"

@@ -8,7 +8,7 @@ from typing import Any
 from ..common.files import naming
 from ..core.case import Case
 from ..executors.executor import Executor
-from ..executors.launch import Outcome, Surroundings, launch, scratch_apart
+from ..executors.launch import HARNESS_S, Outcome, Surroundings, launch, scratch_apart
 from ..executors.local import LocalExecutor
 from ..executors.variables import worker_environment
 from .outcome import verdict
@@ -49,23 +49,26 @@ def profiled(planned: PlannedCase, out: Path, timeout: float) -> Profiled:
         )
     with scratch_apart() as scratch:
 
-        def launched(verb: str, executor: Executor, device: str, **more: str) -> Outcome:
+        def launched(
+            verb: str, executor: Executor, device: str, seconds: float, **more: str
+        ) -> Outcome:
             job = {**planned.task(block=1, material=scratch / "problem.npz").as_dict(), **more}
             surroundings = Surroundings(
                 scratch,
-                timeout,
+                seconds,
                 variables=worker_environment(device, 0),
                 executor=executor,
                 shared=[scratch],
             )
             return launch(verb, job, surroundings)
 
-        problem = launched("free", LocalExecutor(), "cpu")
+        problem = launched("free", LocalExecutor(), "cpu", max(timeout, HARNESS_S))
         if not (scratch / "problem.npz").is_file():
             reason = verdict(problem, "cpu")["reason"]
             return Profiled(case, "error", f"the oracle of this problem failed: {reason}")
         trace = scratch / "trace.json"
-        outcome = launched("profile", planned.environment.executor, case.device, trace=str(trace))
+        executor = planned.environment.executor
+        outcome = launched("profile", executor, case.device, timeout, trace=str(trace))
         ended = verdict(outcome, case.device)
         profile = Profiled(case, ended["status"], ended["reason"], ended.get("breakdown"))
         if ended["status"] == "ok" and trace.is_file():

@@ -153,6 +153,30 @@ def out_of_time(tmp_path, text):
     return worker
 
 
+def test_what_the_harness_measures_at_the_end_is_no_time_of_the_framework(tmp_path):
+    text = f"answer('{{}}'); open(orders).readline(); {END}"
+    worker = Launched("run", {}, around(tmp_path / "scratch", text))
+    assert worker.answer() == {}
+    worker.seconds_left = 0.0
+    worker.farewell()
+    outcome = worker.end()
+    assert outcome.complete and not outcome.timed_out
+
+
+def test_a_timeout_names_the_time_of_the_framework_and_the_record_all(tmp_path):
+    worker = out_of_time(tmp_path, END)
+    worker.note_judging(60.0)
+    outcome = worker.end()
+    reason = verdict(outcome, "cpu")["reason"]
+    assert 60.0 < outcome.duration_s < 90.0 and reason.startswith("no end after 0 s, ")
+
+
+def test_a_farewell_gives_no_time_back(tmp_path):
+    worker = out_of_time(tmp_path, END)
+    worker.farewell()
+    assert worker.end().timed_out
+
+
 def test_a_late_answer_is_none(tmp_path):
     """A worker may still answer while the harness reports its timeout to the judge."""
     worker = out_of_time(tmp_path, "answer('{}'); signal.pause()")

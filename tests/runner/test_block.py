@@ -23,7 +23,7 @@ class Launcher:
     def __init__(self, *workers):
         self.workers, self.alive_at_start = list(workers), {}
 
-    def material(self, planned):
+    def material(self, planned, limit):
         return planned.id, Outcome()
 
     def restore(self, path):
@@ -180,6 +180,7 @@ class TooSlow(SlowStart):
     """Is killed before it has answered."""
 
     def answer(self):
+        Clock.now += 30.0
         self.phases = None
         return super().answer()
 
@@ -194,6 +195,19 @@ def test_a_budget_leaves_out_what_it_has_no_time_for(measure):
     _, ended = measure("abcdef", "", *workers, budget=budget, left_out="def")
     assert [one.folded["status"] for one in ended.values()] == ["ok"] * 3
     assert Clock.now < 50.0
+
+
+class SlowJudge(JudgeWorker):
+    def order(self, order):
+        Clock.now += 15.0 * ("prove" in order)
+        return super().order(order)
+
+
+def test_a_judge_that_takes_all_of_a_budget_leaves_the_case_out(measure, monkeypatch):
+    monkeypatch.setattr(Launcher, "judge", SlowJudge)
+    budget = Budget(25.0, clock=lambda: Clock.now)
+    _, ended = measure("ab", "", Worker("a"), Worker("b"), budget=budget, left_out="b")
+    assert ended["a"].folded["status"] == "ok"
 
 
 def test_a_worker_that_a_budget_stops_has_no_record_and_one_out_of_its_own_time_has(measure):

@@ -1,6 +1,7 @@
 """What the harness does between a worker and the judge: it relays calls, and answers for the one that
 fails."""
 
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -103,14 +104,30 @@ def test_a_judge_that_cannot_start_is_an_error():
     assert (event["status"], event["reason"]) == ("error", "the judge failed: no such image")
 
 
-def test_a_judge_without_time_leaves_the_case_without_time():
-    class Slow(Dies):
-        def order(self, order):
-            self.seconds_left, self.timed_out = 0.0, True
+class Slow(JudgeWorker):
+    """Computes for four seconds before every answer."""
 
+    def order(self, order):
+        self.seconds_left -= 4.0
+        return super().order(order)
+
+
+def test_the_time_of_the_judge_is_no_time_of_the_worker():
     worker = Worker(seconds_left=7.0)
-    assert proved(Judge(Slow), worker) == []
-    assert worker.timed_out and worker.seconds_left == 0.0
+    assert passed(proved(Judge(Slow), worker))
+    assert (worker.seconds_left, worker.timed_out, worker.judged_s) == (7.0, False, 12.0)
+
+
+@pytest.mark.parametrize(("timeout", "limit"), [(7.0, inf), (600.0, 7.0)])
+def test_a_judge_without_time_is_an_error_and_the_next_case_has_all_of_it(timeout, limit):
+    waiting = [Slow(timeout=timeout), Slow(timeout=20.0)]
+    first, second = waiting
+    judge = Judge(lambda: waiting.pop(0))
+    worker = Worker(seconds_left=7.0)
+    (event,) = judge.prove(worker, CASE, Path("free.npz"), REQUEST, limit)
+    assert event["reason"] == "the judge failed: no answer within 7 s"
+    assert (worker.seconds_left, worker.timed_out, first.ended) == (7.0, False, True)
+    assert passed(proved(judge, worker)) and passed(proved(judge, worker)) and not second.ended
 
 
 def test_a_worker_that_comes_to_its_end_without_a_proof_is_rejected():

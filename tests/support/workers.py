@@ -51,7 +51,9 @@ class Worker:
     """Of a worker on a GPU: what it answers when it is asked for times of the device."""
     ended: bool = False
     timed_out: bool = False
+    timeout: float = 1e9
     seconds_left: float = 1e9
+    judged_s: float = 0.0
     arrays: Path = Path("arrays")
 
     def answer(self):
@@ -102,12 +104,15 @@ class Worker:
             "last_busy": self.busy * self.step,
         }
 
+    def note_judging(self, seconds):
+        self.judged_s += seconds
+
+    def farewell(self):
+        self.order({"end": True})
+
     def end(self):
         self.ended = True
         return Outcome(events=self.events)
-
-    def spend(self, seconds):
-        self.seconds_left -= seconds
 
 
 class JudgeWorker(Worker):
