@@ -24,6 +24,10 @@ chance, so 5 % of simulated tables of two equal cases have a false verdict, and 
 
 TIE = np.log(1.01)
 """Smaller measured differences decide no rank."""
+CROWDED = np.log(1.05)
+"""Ratios up to this, on a log scale, are no difference where other programs needed the workers'
+cores: their noise differs from block to block, and 5 % of tables of two copies of a framework would
+have a verdict."""
 
 MOST_PRIOR = 4.0
 """Upper limit of the prior degrees of freedom of a moderated variance."""
@@ -137,7 +141,10 @@ class LogRatio:
 
 
 def compared(
-    contrasts: Sequence[Array], spread: Array | float = 0.0, confidence: float = 0.95
+    contrasts: Sequence[Array],
+    spread: Array | float = 0.0,
+    confidence: float = 0.95,
+    beyond: float = 0.0,
 ) -> list[LogRatio]:
     """Tests a family of comparisons. `contrasts`: the block contrasts of each; NaN for a block that
     does not count.
@@ -145,6 +152,7 @@ def compared(
     Variances are shrunk among comparisons with equally many blocks. Holm's correction covers all
     comparisons with two blocks or more; others have no interval, and p = 1. `spread`: standard
     deviation of an error common to all blocks, which the variance between blocks cannot show.
+    `beyond`: p-values are of the hypothesis that a log ratio is at most this, in both directions.
     """
     arrays = [np.asarray(values, dtype=float) for values in contrasts]
     finite = [values[np.isfinite(values)] for values in arrays]
@@ -157,7 +165,7 @@ def compared(
     for blocks in {len(values) for values in finite} - {0, 1}:
         alike = [index for index, values in enumerate(finite) if len(values) == blocks]
         variances[alike], half_widths[alike], p[alike] = _t_tests(
-            [finite[index] for index in alike], common_variances[alike], confidence
+            [finite[index] for index in alike], common_variances[alike], confidence, beyond
         )
     tested = np.isfinite(variances)
     p[tested] = holm(p[tested])
@@ -168,9 +176,9 @@ def compared(
 
 
 def _t_tests(
-    samples: Sequence[Array], common_variances: Array, confidence: float
+    samples: Sequence[Array], common_variances: Array, confidence: float, beyond: float
 ) -> tuple[Array, Array, Array]:
-    """Tests samples of one size against a mean of 0.
+    """Tests samples of one size against means from −`beyond` to `beyond`.
 
     Returns their moderated variances, half the widths of the confidence intervals, and p-values.
     """
@@ -178,22 +186,25 @@ def _t_tests(
     means = np.array([values.mean() for values in samples])
     shared = moderated([values.var(ddof=1) for values in samples], size - 1)
     standard_errors = np.sqrt(shared.variances / size + common_variances)
+    excess = np.maximum(np.abs(means) - beyond, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         t_statistics = np.where(
             standard_errors > 0,
-            np.abs(means) / standard_errors,
-            np.where(means == 0, 0.0, np.inf),
+            excess / standard_errors,
+            np.where(excess == 0, 0.0, np.inf),
         )
     half_widths = stdtrit(shared.dof, (1 + confidence) / 2) * standard_errors
     return shared.variances, half_widths, 2 * stdtr(shared.dof, -t_statistics)
 
 
 def surely_slower(
-    contrasts: Mapping[tuple[int, int], Array], level: float = FAMILYWISE_ERROR
+    contrasts: Mapping[tuple[int, int], Array],
+    level: float = FAMILYWISE_ERROR,
+    beyond: float = 0.0,
 ) -> list[tuple[int, int]]:
     """Returns the pairs (slower, faster) with a Holm-adjusted p, over all pairs, of at most `level`
-    and a measured difference of at least TIE."""
-    pairs = zip(contrasts, compared(list(contrasts.values())), strict=True)
+    and a measured difference of at least TIE. `beyond` is that of `compared`."""
+    pairs = zip(contrasts, compared(list(contrasts.values()), beyond=beyond), strict=True)
     return [
         (first, second) if comparison.estimate > 0 else (second, first)
         for (first, second), comparison in pairs

@@ -44,11 +44,15 @@ def _joined(wall: LogRatio, cpu: LogRatio, slack: float) -> LogRatio:
     return LogRatio(cautious, low, high, cpu.p, max(wall.variance, cpu.variance))
 
 
-def slower_by_both_clocks(ratios: Mapping[Pair, LogRatio], level: float) -> set[Pair]:
+def slower_by_both_clocks(
+    ratios: Mapping[Pair, LogRatio], level: float, beyond: float = 0.0
+) -> set[Pair]:
     """Returns the pairs (slower, faster) of `by_both_clocks` with a Holm-adjusted p of at most
-    `level` by CPU time, an interval without 0, and a difference of at least LEAST."""
+    `level` by CPU time, an interval without 0 and `beyond`, and a difference of at least LEAST."""
     return {
         pair if ratio.estimate > 0 else pair[::-1]
         for pair, ratio in ratios.items()
-        if ratio.p <= level and abs(ratio.estimate) >= LEAST and ratio.low * ratio.high > 0
+        if ratio.p <= level
+        and abs(ratio.estimate) >= LEAST
+        and max(ratio.low, -ratio.high) > beyond
     }

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..common.stats import drift
 from ..machine.monitor import slowed
-from .pairing import levels
+from .pairing import Cases, levels
 from .record import Record, Timing
 
 FEWEST_BLOCKS = 3
@@ -51,6 +51,18 @@ def _is_not_compiled(record: Record) -> bool:
     """True if one of our kernels ran in its torch spelling, though the case asks for another."""
     asked_for = record.typed_case.construction
     return record.facts.get("backend") == "reference" != asked_for
+
+
+def is_crowded(cases: Cases) -> bool:
+    """Returns whether other programs needed the cores of the workers in any block."""
+    return any(
+        (foreign := record.monitor.get("foreign_cores") or 0.0) > MOST_FOREIGN_CORES
+        and foreign + (record.cores(record.ranked) or 1)
+        > (record.machine.get("usable_threads") or 1)
+        for records in cases
+        for record in records
+        if record.timing(record.ranked)
+    )
 
 
 def disturbed_share(records: Sequence[Record]) -> float | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.result import Array
 from .contrasts import (
+    CROWDED,
     FAMILYWISE_ERROR,
     FIRST_LOOK,
     LAST_LOOK,
@@ -23,6 +24,7 @@ from .contrasts import (
 from .disturbed import by_both_clocks, slower_by_both_clocks
 from .leaving import in_passes, is_beyond
 from .pairing import Cases, contrasts, levels, rough_ratios
+from .quality import is_crowded
 from .record import Record
 
 
@@ -177,10 +179,10 @@ def _standings(
         for case, records in enumerate(cases)
         if (factor := max(each.beyond or 0.0 for each in records))
     }
-    level = _level(cases)
-    slower = _slower_pairs(table, fastest, comparisons, level)
+    level, beyond = _level(cases), CROWDED if is_crowded(cases) else 0.0
+    slower = _slower_pairs(table, fastest, comparisons, level, beyond)
     by_clocks = by_both_clocks(cases, _ranked(cases), _disturbed_pairs(table, fastest))
-    slower_though_disturbed = slower_by_both_clocks(by_clocks, level)
+    slower_though_disturbed = slower_by_both_clocks(by_clocks, level, beyond)
     comparisons |= {case: ratio for (case, other), ratio in by_clocks.items() if other == fastest}
     slower |= slower_though_disturbed
     slower |= _slower_by_early_stop(fastest, comparisons, stop_factors)
@@ -225,18 +227,24 @@ def _level(cases: Cases) -> float:
 
 
 def _slower_pairs(
-    table: Array, fastest: int, comparisons: Mapping[int, LogRatio], level: float
+    table: Array,
+    fastest: int,
+    comparisons: Mapping[int, LogRatio],
+    level: float,
+    beyond: float,
 ) -> set[tuple[int, int]]:
-    """Returns the pairs (slower, faster) that the contrasts in `table` show.
+    """Returns the pairs (slower, faster) that the contrasts in `table` show to differ by more than
+    `beyond`.
 
-    No case with an interval that contains 1 is surely slower than the fastest. The intervals and
-    the ranks come from separately corrected tests, which could disagree; the interval wins.
+    No case with an interval that contains this or 1 is surely slower than the fastest. The
+    intervals and the ranks come from separately corrected tests, which could disagree; the interval
+    wins.
     """
     pairs = combinations(range(len(table)), 2)
     undecided = {
-        (case, fastest) for case, comparison in comparisons.items() if not comparison.low > 0
+        (case, fastest) for case, comparison in comparisons.items() if not comparison.low > beyond
     }
-    return {*surely_slower({pair: table[pair] for pair in pairs}, level)} - undecided
+    return {*surely_slower({pair: table[pair] for pair in pairs}, level, beyond)} - undecided
 
 
 def _disturbed_pairs(table: Array, fastest: int) -> list[tuple[int, int]]:

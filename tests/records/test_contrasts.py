@@ -11,6 +11,7 @@ from support.recorded import recorded
 from support.slow import representatives
 
 from snnbench.records.contrasts import (
+    CROWDED,
     FAMILYWISE_ERROR,
     FIRST_LOOK,
     LAST_LOOK,
@@ -242,6 +243,21 @@ def false_verdicts(first_look: float, last_look: float) -> float:
         blocks = max(blocks_to_decide(first, 10, first_look), 3)
         false += bool(surely_slower({(0, 1): differences[:blocks]}, last_look))
     return false / 1500
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 5])
+def test_beside_other_programs_equal_cases_are_never_decided_and_others_are(blocks):
+    """Block contrasts with a standard deviation of 3 %."""
+    random, counts = np.random.default_rng(44), {"equal": 0, "crowded": 0, "apart": 0}
+    for _ in range(600):
+        contrasts = {(0, 1): 0.03 * random.standard_normal(blocks)}
+        apart = {(0, 1): contrasts[0, 1] + np.log(2.0)}
+        counts["equal"] += bool(surely_slower(contrasts))
+        counts["crowded"] += bool(surely_slower(contrasts, beyond=CROWDED))
+        counts["apart"] += bool(surely_slower(apart, beyond=CROWDED))
+    assert counts["equal"] > 10, "without the rule"
+    assert counts["crowded"] <= 3
+    assert counts["apart"] > (480 if blocks == 2 else 590)
 
 
 def test_two_looks_keep_the_error_of_a_table():

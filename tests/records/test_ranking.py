@@ -82,6 +82,27 @@ def test_no_case_is_behind_the_best_while_the_interval_of_the_ratio_holds_1(name
     assert len(behind) > 5 and [one for one in behind if one.low <= 1] == []
 
 
+@pytest.mark.parametrize(
+    ("foreign_cores", "threads", "decided"),
+    [(None, 1, True), (0.9, 1, True), (1.1, 1, False), (0.2, 2, True), (0.3, 2, False)],
+)
+def test_beside_programs_that_need_the_same_cores_small_differences_are_not_decided(
+    foreign_cores, threads, decided
+):
+    """On two cores. Differences of 40 % are decided all the same."""
+    records = [
+        one
+        for name, step in {"jax": 0.0020, "torch": 0.0028, "norse": 0.00289}.items()
+        for one in blocks(name, step=step, noise=NOISE)
+    ]
+    for one in records:
+        one.measure["threads"] = threads
+        one.monitor["foreign_cores"] = foreign_cores
+    slower = {row.case.framework: {*row.surely_slower} for row in rows_of(records)}
+    assert slower["jax"] == {"torch", "norse"}
+    assert slower["torch"] == ({"norse"} if decided else set())
+
+
 def test_a_time_lies_in_its_interval_and_holds_what_slowed_all():
     for row in rows_of(group()):
         step = row.estimates["step"]
