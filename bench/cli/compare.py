@@ -124,7 +124,7 @@ def compare(
             _rows(base, refused), _rows(new, refused) if new else [], factor, relative
         )
     if format is ComparisonFormat.TABLE:
-        _print(comparison, only_changed, output())
+        print_comparison(comparison, only_changed, output())
     elif format is ComparisonFormat.MARKDOWN:
         print(markdown_text(comparison, only_changed), end="")
     else:
@@ -157,12 +157,16 @@ def _exit_code(comparison: Comparison, strict: bool) -> int:
     return exit_codes.AMBIGUOUS if strict and comparison.undecided else exit_codes.FINE
 
 
-def _print(comparison: Comparison, only_changed: bool, console: Console) -> None:
+def print_comparison(comparison: Comparison, only_changed: bool, console: Console) -> None:
+    """Prints a table of the comparison, and sentences below it."""
     table, above = new_table(*COLUMNS), ""
     for (case, *texts, verdict), note in rows(comparison, only_changed):
         coloured = f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]" + (f": {note}" if note else "")
         table.add_row(escape(case) if case != above else "", *map(escape, texts), coloured)
         above = case
+    for column in table.columns[1:-1]:  # a ratio and its interval stay whole
+        words = [word for cell in column.cells for word in str(cell).split()]
+        column.min_width = max(map(len, words), default=0)
     if table.row_count:
         console.print(table)
     for sentence in summary(comparison):

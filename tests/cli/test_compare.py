@@ -1,16 +1,21 @@
 """The verb `compare`: what it prints in each form, and its exit codes."""
 
+import io
 import json
 import re
 import subprocess
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 from support.command_line import COMMAND
 from support.paths import committed
 from support.synthetic import NOISE, blocks, disturbed
 
+from snnbench.cli.compare import print_comparison
 from snnbench.core.case import USUAL_PHASES
+from snnbench.records.compare import compare_sets
+from snnbench.records.rows import rows_of
 from snnbench.records.store import ResultFolder
 
 STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}
@@ -128,6 +133,16 @@ def test_every_time_is_printed_and_with_only_changed_what_changed(snnbench, fold
         for more in ([], ["--only-changed"])
     ]
     assert markdown == [13, 5]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_on_a_narrow_terminal_ratios_and_intervals_are_whole(width):
+    stream = io.StringIO()
+    comparison = compare_sets(rows_of(records(NOISE)), rows_of(records(norse=3.0)))
+    print_comparison(comparison, False, Console(file=stream, width=width))
+    table = stream.getvalue().split(" cases in both")[0]
+    assert len(re.findall(r"\([\d.]+–[\d.]+\)", table)) == 12 and "…" not in table
+    assert max(map(len, table.splitlines())) <= width
 
 
 def test_the_terminal_says_what_was_compared(snnbench, folders):

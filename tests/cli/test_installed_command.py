@@ -35,7 +35,7 @@ SHOWN = {
         "forward",
     ),
     "same": (
-        ["same", *[f"{FAULTS / 'models' / 'hostile.py'}:Base"] * 2, "--input", "7,3,11"],
+        ["same", *[f"{FAULTS / 'models' / 'complaints.py'}:Net"] * 2, "--input", "17,3,11"],
         0,
         "same: 1 output",
     ),

@@ -57,6 +57,8 @@ def test_plots_are_drawn_of_every_figure_in_all_formats(examples):
     for id, files in kinds.items():
         assert files["png"].startswith(b"\x89PNG") and files["pdf"].startswith(b"%PDF"), id
         assert b"<svg" in files["svg"] and b"NaN" not in files["svg"], id
+        column = f'width="{COLUMN_WIDTH}"'.encode()
+        assert id == "winners" or column in files["svg"], f"{id}: not as wide as a column"
 
 
 @pytest.mark.slow

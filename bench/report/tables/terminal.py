@@ -36,7 +36,8 @@ COLOURS = {"ok": "green", "unsupported": "dim", "pruned": "dim"}
 
 def print_tables(table: Table, console: Console) -> None:
     """Prints tables by comparison group; below each, reasons for missing figures, native neurons,
-    and dropped remarks and statuses; at the end, the columns for a wider terminal."""
+    and dropped remarks and statuses, once for all rows that share one; at the end, the columns for
+    a wider terminal."""
     groups = table.comparison_groups()
     before = list(accumulate((len(group) for _, group in groups), initial=0))
     groups_shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
@@ -51,13 +52,17 @@ def print_tables(table: Table, console: Console) -> None:
         left_out |= dict.fromkeys(
             metric.head for metric in metrics if metric.head in spared and metric.head not in BESIDE
         )
+        names: dict[str, list[str]] = {}
         for entry in group:
             row = entry.row
             status = f"{row.status}: " if "status" in spared and row.status != "ok" else ""
             is_native = row.sound and entry.native
             note = row.first.facts.get("native") if is_native else status + reason_of(row)
             for text in filter(None, (note, remarks[entry.index] if REMARKS in spared else "")):
-                console.print(f"  {escape(entry.variant)}: {escape(brief(text, console.width))}")
+                names.setdefault(text, []).append(entry.variant)
+        for text, alike in names.items():
+            line = f"  {', '.join(alike)}: {brief(text, console.width)}"
+            console.print(escape(line))
         console.print()
     if left_out:
         dropped = ", ".join(left_out)

@@ -77,7 +77,12 @@ def test_identical_remarks_stand_once_above_the_table(table):
         groups = [group for _, group in table.comparison_groups()]
         assert text.count("all timed here: shared CPU\n") == len(groups)
         assert text.count("shared CPU") == len(groups), "it is in no row"
-        assert text.count("drift") == sum("drift" in row.quality for row in table.rows) > 0
+    drifting = [
+        [entry.variant for entry in group if "drift" in entry.row.quality] for group in groups
+    ]
+    assert printed(table, 140).count("drift") == sum(map(len, drifting)) > 1
+    below = [f"  {', '.join(names)}: drift\n" for names in drifting if names]
+    assert all(line in text for line in below) and text.count("drift") == len(below)
     single = table_of(blocks("torch"))
     assert "all timed here" not in printed(single, 140)
 
