@@ -113,6 +113,9 @@ ENDS = {
 RARE = {
     "import_raises.py:ImportRaises",
     "raising.py:ForwardRaises",
+    "raising.py:BackwardRaises",
+    "careless.py:FinishesLater",
+    "hostile.py:ReplacesItsFiles",
     "forbidden.py:CallsHome",
     "raising.py:SupportsIsTrue",
     "raising.py:CompilesOnAFullDisk",

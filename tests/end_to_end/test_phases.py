@@ -69,7 +69,7 @@ def test_an_inference_is_timed_with_the_running_statistics_of_norms(snnbench):
 
 def test_a_run_of_inference_alone_is_ranked_by_it(snnbench):
     adapters = [*NUMPY, "held.py:Held"]
-    measure = 'phases = ["inference"]\nblocks = 2\npasses = 3\n'
+    measure = 'phases = ["inference"]\npasses = 3\n'
     config = snnbench.config(["numpy", "held"], adapters, measure=measure)
     ended = snnbench.run(config)
     assert ended.exit_code == 0, ended.stderr

@@ -7,6 +7,8 @@ import psutil
 import pytest
 from support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 GRID = 'neurons = [23]\ntime_steps = [11]\nbatch = [3]\ndevice = ["cpu"]\nranks = [2]'
 
 
@@ -28,22 +30,18 @@ def gone(processes):
     return not psutil.wait_procs(processes, timeout=20)[1]
 
 
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
 @pytest.mark.parametrize(
     ("name", "adapter", "timeout", "status", "words"),
     [
         ("one-dies", "OneDies", "120s", "crash", "rank 1 of 2 was killed by SIGKILL in call"),
-        slow(
+        (
             "one-does-not-come",
             "OneDoesNotCome",
             "120s",
             "timeout",
             "rank 1 of 2 gave no answer to call within 30 s",
         ),
-        slow("one-raises", "OneRaises", "120s", "error", "rank 1: ValueError: of rank one alone"),
+        ("one-raises", "OneRaises", "120s", "error", "rank 1: ValueError: of rank one alone"),
     ],
 )
 def test_a_rank_that_fails_is_named(snnbench, name, adapter, timeout, status, words):
@@ -55,7 +53,6 @@ def test_a_rank_that_fails_is_named(snnbench, name, adapter, timeout, status, wo
     assert noted and not any(map(psutil.pid_exists, noted))
 
 
-@pytest.mark.slow
 def test_a_killed_agent_takes_its_ranks_along(snnbench):
     running = snnbench.start(
         "run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out"
@@ -70,7 +67,6 @@ def test_a_killed_agent_takes_its_ranks_along(snnbench):
     assert gone(ranks)
 
 
-@pytest.mark.slow
 def test_a_killed_harness_leaves_no_rank(snnbench):
     running = snnbench.start(
         "run", "--config", config_of(snnbench, "all-stand", "AllStand"), "--out", "out"

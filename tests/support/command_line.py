@@ -94,7 +94,9 @@ def answers_remembered() -> Iterator[None]:
         here = all(path.is_relative_to(FAULTS) for path in files)
         if not here or type(executor) is not LocalExecutor:
             return _ASK(inquiry, executor)
-        key = json.dumps([inquiry.as_dict(), executor.python, ours], sort_keys=True)
+        # Without adapters the answer is that of the environment, whatever the cases.
+        about = inquiry.as_dict() if inquiry.references else inquiry.environment
+        key = json.dumps([about, executor.python, ours], sort_keys=True)
         if key not in _ANSWERS:
             _ANSWERS[key] = json.dumps(_ASK(inquiry, executor))
         return json.loads(_ANSWERS[key])

@@ -33,6 +33,14 @@ from .still import stills
 from .trust import caveats, date, header, trust
 
 HERE = Path(__file__).parent
+TEMPLATES = Environment(
+    loader=FileSystemLoader(HERE),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+"""Compiles each template once in a process."""
 SCRIPTS = ("page.js", "draw.js", "table.js")
 ABSENT = "–"
 """Stands for an axis that a case's workload lacks."""
@@ -63,18 +71,11 @@ def html_text(
     columns = [metric for metric in columns if any(map(metric.text, table.entries))]
     scripts = [Markup((HERE / file).read_text(encoding="utf-8")) for file in SCRIPTS]
     vega, packed_vega = _vega_script()
-    templates = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     data: dict[str, Any] = {"cases": _cases(table)} | {
         f"figure-{figure.id}": _drawn(table, figure) for figure in figures if figure.panels
     }
     data["vega"] = packed_vega
-    return templates.get_template("report.html.j2").render(
+    return TEMPLATES.get_template("report.html.j2").render(
         name=name,
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=scripts,

@@ -149,6 +149,7 @@ def test_every_construction_is_traced(traced_only, name, construction, neuron):
 def test_torch_s_own_modes_reach_torch(monkeypatch):
     """They run on CUDA devices only; what torch is told can be heard without one."""
     modes = []
+    monkeypatch.setattr(torch_compile, "set_up", lambda device: None)
     monkeypatch.setattr(
         torch, "compile", lambda function, **options: (modes.append(options["mode"]), function)[1]
     )
