@@ -14,7 +14,7 @@ from ..report.table import Table
 from ..runner.budget import Budget
 from ..runner.planning import quick_plan
 from ..runner.progress import execute_shown
-from ..runner.quick import BLOCKS, REPORT_S, network_axes, requested_rows, without_record
+from ..runner.quick import BLOCKS, measuring_seconds, network_axes, requested_rows, without_record
 from .axes import NetworkAxes, Neuron, axis_settings, seconds_of, with_axes
 from .results import Results
 from .running import is_reference, progress_console, reference_of
@@ -63,7 +63,9 @@ def quick(
     references = [reference_of(framework) for framework in frameworks]
     names = [reference for reference in references if not is_reference(reference)]
     settings += [Argument("grid.framework", names, "quick")] * bool(names)
-    budget = Budget(seconds_of("quick", "within", within) - REPORT_S) if within else Budget()
+    budget = (
+        Budget(measuring_seconds(seconds_of("quick", "within", within))) if within else Budget()
+    )
     files = [reference for reference in references if is_reference(reference)]
     plan = quick_plan(settings, files, blocks, "inference" if inference else "step")
     console = progress_console(plan)

@@ -17,7 +17,13 @@ from ..runner.budget import Budget
 from ..runner.nearest import nearest_in_words
 from ..runner.planning import adapter_files, quick_plan
 from ..runner.progress import execute_shown
-from ..runner.quick import BLOCKS, REPORT_S, network_axes, requested_rows, without_record
+from ..runner.quick import (
+    BLOCKS,
+    measuring_seconds,
+    network_axes,
+    requested_rows,
+    without_record,
+)
 from ..workloads import WORKLOADS
 from ..workloads.layers import linear_lif
 from . import exit_codes
@@ -116,7 +122,8 @@ def quick(
     more blocks goes on from there. A timeout stays until --timeout or --fresh measures the
     framework again.
     """
-    budget = Budget(parse_seconds("--within", within) - REPORT_S) if within else Budget()
+    limit = parse_seconds("--within", within) if within else None
+    budget = Budget(measuring_seconds(limit)) if limit else Budget()
     network = network_axes(workload, layers, {"inputs": inputs, "outputs": outputs})
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch}
     chosen = {"precision": precision, **sizes, **network}
@@ -128,6 +135,9 @@ def quick(
     plan = quick_plan(given, adapter, blocks, "inference" if inference else "step")
     tell_neurons(plan.experiment.neuron_lines)
     tell_left_out(plan.left_out)
+    hints = nearest_in_words(plan.mine, adapter_files(adapter))
+    for sentence in hints:
+        say(sentence)
     folder = plan.folder(out)
     interrupted = execute_shown(plan, folder, fresh, messages(), budget)
     results = finished(folder, plan.experiment.name)
@@ -142,12 +152,10 @@ def quick(
             ["--out", str(out)] if out else []
         )
         if not_measured:
-            more = "the same command with more --within, or without it, measures them"
-            sentences.append(
-                f"Left out for lack of time ({within}): {', '.join(not_measured)}; {more}."
-            )
-        sentences += nearest_in_words(plan.mine, adapter_files(adapter))
-        sentences += _what_next(mine, words, blocks, plan.experiment.measure.timeout, timeout)
+            sentences.append(f"Left out for lack of time ({within}): {', '.join(not_measured)}.")
+        sentences += hints
+        seconds = plan.experiment.measure.timeout
+        sentences += _what_next(mine, not_measured, words, blocks, seconds, timeout, within)
     print_results(
         Table(mine),
         results,
@@ -169,27 +177,39 @@ def quick(
 
 
 def _what_next(
-    rows: list[Row], words: list[str], blocks: int, seconds: float, timeout: str
+    rows: list[Row],
+    not_measured: list[str],
+    words: list[str],
+    blocks: int,
+    seconds: float,
+    timeout: str,
+    within: str,
 ) -> Iterator[str]:
     """Yields sentences with commands that show more.
 
-    `words` are the arguments of this command without blocks and timeout. Every framework had
-    `seconds`, the value of `timeout` if that is set.
+    `words` are the arguments of this command without blocks, timeout and `within`. Every framework
+    had `seconds`, the value of `timeout` if that is set.
     """
 
-    def command(blocks: int, timeout: str) -> str:
-        more = ["--blocks", str(blocks)] * (blocks != BLOCKS) + ["--timeout", timeout] * bool(
-            timeout
-        )
+    def command(blocks: int, timeout: str, within: str) -> str:
+        more = ["--blocks", str(blocks)] * (blocks != BLOCKS)
+        for option, value in (("--timeout", timeout), ("--within", within)):
+            more += [option, value] * bool(value)
         return shlex.join(["snnbench", "quick", *words, *more])
 
-    if late := [row.case.framework_variant for row in rows if row.status == "timeout"]:
-        yield f"To give {', '.join(late)} more time: {command(blocks, f'{2 * seconds:g}s')}"
+    late = [row.case.framework_variant for row in rows if row.status == "timeout"]
+    if late or not_measured:
+        longer = f"{2 * seconds:g}s" if late else timeout
+        limit = f"{2 * parse_seconds('--within', within):g}s" if within else ""
+        yield (
+            f"To give {', '.join([*late, *not_measured])} more time: "
+            f"{command(blocks, longer, limit)}"
+        )
     if any(row.standing for row in rows):
         records = [record for row in rows for record in row.records]
         wanted = blocks_to_decide_ranks(records, blocks, Measure().most_blocks)
         why = "more certainty" if wanted else "narrower intervals"
-        next_command = command(wanted or 2 * blocks, timeout)
+        next_command = command(wanted or 2 * blocks, timeout, within)
         yield f"For {why}, also on a machine that is less busy: {next_command}"
 
 

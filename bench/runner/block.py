@@ -16,7 +16,7 @@ from ..executors.launch import Outcome, not_started
 from ..machine.energy import meter_of
 from ..machine.memory import Room
 from ..machine.monitor import Monitor, load_average, reader_of
-from .budget import Budget
+from .budget import Budget, compiles
 from .judge import Judge, passed
 from .launcher import Launcher
 from .live_set import LiveSet, Member, OnProgress
@@ -106,9 +106,10 @@ class Block:
                         self.left_out += waiting
                         break
                     planned = waiting.pop(0)
-                    started = self._start(planned, judge, slots)
+                    started = self._start(planned, judge, slots, len(waiting))
                     if started is None:
                         self.left_out.append(planned)
+                        waiting.sort(key=lambda other: compiles(other.case))
                     elif isinstance(started, Member):
                         if live is None:
                             live = self._live_set(monitor, judge)
@@ -166,15 +167,15 @@ class Block:
         return ended
 
     def _start(
-        self, planned: PlannedCase, judge: Judge, slots: list[float]
+        self, planned: PlannedCase, judge: Judge, slots: list[float], waiting: int
     ) -> "Member | EndedCase | None":
-        """Starts and proves a case next to workers with `slots`; returns a member that waits for
-        orders, or the case's end; None if it took longer than the budget allows."""
+        """Starts and proves a case next to workers with `slots`, while others are `waiting`;
+        returns a member that waits for orders, or the case's end; None if it took longer than the
+        budget allows."""
         action = "starting" if self.number else "proving"
         self.on_progress(f"block {self.number + 1}: {action} {full_name(planned.case)}")
         self.note([planned])
-        limit = self.budget.longest_start(slots, self.further)
-        began = self.budget.clock()
+        limit, began = self.budget.left, self.budget.clock()
         started = datetime.now(UTC)
         if planned not in self.unfinished:
             self.unfinished.append(planned)
@@ -184,6 +185,8 @@ class Block:
             if self._is_late(began, limit, planned):
                 return None
             return EndedCase(planned, started, failure, outcome)
+        limit = self.budget.longest_start(slots, self.further, waiting)
+        began = self.budget.clock()
         try:
             worker = self.launcher.start(planned, self.number, material, limit)
         except CannotStart as error:

@@ -1,7 +1,7 @@
 """The time budget of a run: which cases it can still start, and how many passes it can time."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf
 from statistics import mean
 
@@ -15,6 +15,11 @@ FASTEST_FIRST = (
 )
 """Frameworks in the order of the committed set quickstart. A budget starts adapters that are not
 named here first if they are a user's, else last."""
+COMPILING = ("fused", "jax", "spyx", "rockpool-jax")
+"""Frameworks that compile before their first call, so that they start slowest."""
+SHARES = 3
+"""A start in the first block may take one of so many parts of the time that is left, while others
+wait."""
 LEAST_PASSES = 3
 """Passes that a case gets even if they exceed its own budget (`measure.budget`)."""
 RESTART = 0.6
@@ -27,9 +32,17 @@ JUDGING_S = 1.0
 """Seconds in which the judge compares the last call of a case."""
 
 
-def expected_place(case: Case) -> int:
-    """Returns the place of a case among those that a budget starts, the fastest first."""
+def compiles(case: Case) -> bool:
+    """Returns whether a case compiles before its first call."""
+    return case.mode != "eager" or case.framework.partition("@")[0] in COMPILING
+
+
+def expected_place(case: Case, named: Collection[str] = ()) -> int:
+    """Returns the place of a case among those that a budget starts: frameworks whose neuron is
+    `named`, then the fastest first."""
     name = case.framework.partition("@")[0]
+    if name in named:
+        return -2
     if name in FASTEST_FIRST:
         return FASTEST_FIRST.index(name)
     return len(FASTEST_FIRST) if name in FRAMEWORKS else -1
@@ -46,7 +59,7 @@ class Budget:
     def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds, self.clock, self.ends = seconds, clock, clock() + seconds
         self._starts: list[float] = []
-        self._typical_start = 0.0
+        self._typical_start, self._block = 0.0, 0
 
     @property
     def limited(self) -> bool:
@@ -58,6 +71,7 @@ class Budget:
         return self.ends - self.clock()
 
     def begin_block(self, number: int) -> None:
+        self._block = number
         if number:
             self._typical_start *= RESTART if number == 1 else 1.0
         self._starts = []
@@ -80,10 +94,12 @@ class Budget:
             needed += self._next_block(slots, further)
         return number == 0 or self.left >= needed
 
-    def longest_start(self, slots: Sequence[float], further: bool) -> float:
+    def longest_start(self, slots: Sequence[float], further: bool, waiting: int = 0) -> float:
         """Returns the seconds that a worker may take to start, so that those with `slots` can be
-        timed and ended."""
-        return self.left - (self._rest_of_block(slots, further) if slots else 0.0)
+        timed and ended, and others that are `waiting` can start, too."""
+        longest = self.left - (self._rest_of_block(slots, further) if slots else 0.0)
+        shares = 1 if self._block else min(SHARES, waiting + 1)
+        return min(longest, max(longest / shares, 2 * self._typical_start))
 
     def _rest_of_block(self, slots: Sequence[float], further: bool) -> float:
         timed = LEAST_PASSES * _seconds_of(slots) + len(slots) * JUDGING_S

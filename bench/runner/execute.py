@@ -219,11 +219,14 @@ class Runner:
         for record in kept.values():
             yield self._report(record, True)
 
-    def _expected(self, block: int, planned: PlannedCase) -> tuple[float, int]:
-        """Returns the sort key of a case: its time in the first block, or its usual place."""
+    def _expected(self, block: int, planned: PlannedCase) -> tuple[bool, float, int]:
+        """Returns the sort key of a case: its framework's own neuron first, then by its time in the
+        first block, or its usual place."""
         first = self.completed.result(planned, 0) if block else None
         seconds = Row(planned.case, [first]).median(first.ranked, "wall") if first else None
-        return seconds or 0.0, expected_place(planned.case)
+        named = [line.partition(".")[0] for line in self.plan.experiment.neuron_lines]
+        place = expected_place(planned.case, named)
+        return place >= -1, seconds or 0.0, place
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
         """Renames damaged files of a case and returns a message, None if there are none."""

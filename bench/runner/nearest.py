@@ -51,8 +51,13 @@ def nearest_in_words(planned: Sequence[PlannedCase], files: list[str]) -> list[s
     here = computing.pop(spec)
     if len(_frameworks(here)) >= ENOUGH:
         return [f"{_listed(here)} compute {spec.label()}: name them, as in {' '.join(here)}."]
-    opening = f"Of these frameworks only {here[0]} computes" if here else "No framework computes"
-    opening += f" {spec.label()}"
+    computed = {each.adapter.name for each in planned if each.status is None}
+    plain = [name for name in PLAIN if name in computed]
+    opening = f"Besides {_listed(plain)}, only" if plain else "Only"
+    opening += f" {here[0]} computes {spec.label()}"
+    if not here:
+        opening = f"Only {_listed(plain)} compute" + "s" * (len(plain) == 1)
+        opening = f"{opening if plain else 'No framework computes'} {spec.label()}"
     fitting = {
         other: names for other, names in computing.items() if len(_frameworks(names)) >= ENOUGH
     }

@@ -4,6 +4,8 @@ frameworks that a budget left out."""
 from collections.abc import Sequence
 from typing import Any
 
+from ..machine.cores import usable_cores
+from ..machine.monitor import load_average
 from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
 from ..workloads.layers import linear_lif
@@ -13,7 +15,14 @@ from .planning import Plan
 BLOCKS = 2
 """Usual number of blocks: fewer show nothing."""
 REPORT_S = 5.0
-"""Seconds of a budget that remain for the report."""
+"""Seconds that a report takes on a quiet machine."""
+
+
+def measuring_seconds(within: float) -> float:
+    """Returns the part of `within` seconds that leaves time for the report: on a busy machine it
+    takes as many times longer as programs wait for a core, at most a fifth."""
+    crowd = max(1.0, load_average() / len(usable_cores()))
+    return within - max(REPORT_S, min(within / 5, REPORT_S * crowd))
 
 
 def network_axes(

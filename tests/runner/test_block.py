@@ -218,3 +218,12 @@ def test_a_worker_that_a_budget_stops_has_no_record_and_one_out_of_its_own_time_
     workers = SlowStart("a"), TooSlow("b")
     _, ended = measure("ab", "", *workers)
     assert ended["b"].folded["status"] == "timeout"
+
+
+def test_after_a_start_that_took_its_share_those_that_compile_nothing_come_first(measure):
+    names = ["jax", "fused", "torch"]
+    workers = TooSlow("jax"), SlowStart("fused"), SlowStart("torch")
+    budget = Budget(90.0, clock=lambda: Clock.now)
+    launcher, ended = measure(names, "", *workers, budget=budget, left_out=["jax"])
+    assert list(launcher.alive_at_start) == ["jax", "torch", "fused"]
+    assert {*ended} == {"torch", "fused"}

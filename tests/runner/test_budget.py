@@ -6,6 +6,7 @@ from support.workers import Clock
 from snnbench.core.case import Case
 from snnbench.records.bundle import BundleFile
 from snnbench.records.rows import rows_of
+from snnbench.runner import quick
 from snnbench.runner.budget import FASTEST_FIRST, LEAST_PASSES, Budget, expected_place
 
 
@@ -64,6 +65,31 @@ def test_a_start_may_take_no_longer_than_what_the_others_leave():
     assert limited.longest_start([], True) == 100.0
     limited.note_start(20.0)
     assert limited.longest_start([0.5], True) == 100.0 - 4.0 - 3.0 - 0.5 * (4.0 + 15.0)
+
+
+def test_while_others_wait_a_start_in_the_first_block_has_a_share_of_the_time():
+    limited = budget(90.0)
+    limited.begin_block(0)
+    assert [limited.longest_start([], True, waiting) for waiting in (9, 1, 0)] == [30.0, 45.0, 90.0]
+    limited.note_start(20.0)
+    assert limited.longest_start([], True, 9) == 40.0, "others took 20 s"
+    limited.begin_block(1)
+    assert limited.longest_start([], False, 9) == 90.0
+
+
+def test_a_framework_that_names_the_neuron_starts_first():
+    names = ["mine", "fused", "jax", "snntorch"]
+    order = sorted(names, key=lambda name: expected_place(Case(name), ["snntorch"]))
+    assert order == ["snntorch", "mine", "fused", "jax"]
+
+
+def test_a_busy_machine_needs_more_time_for_the_report(monkeypatch):
+    monkeypatch.setattr(quick, "usable_cores", lambda: [0, 1])
+    seconds = []
+    for load in (0.1, 6.0, 99.0):
+        monkeypatch.setattr(quick, "load_average", lambda load=load: load)
+        seconds.append(quick.measuring_seconds(300.0))
+    assert seconds == [295.0, 285.0, 240.0] and quick.measuring_seconds(10.0) == 5.0
 
 
 def test_passes_end_before_the_next_block_and_the_first_one_is_always_timed():

@@ -19,7 +19,7 @@ def sentences(neurons, *names):
 @pytest.mark.frameworks
 def test_a_neuron_of_one_framework_has_one_sentence_with_the_nearest_that_more_compute():
     assert sentences([LEAKY], "torch", "snntorch", "norse", "sinabs", "spyx") == [
-        "Of these frameworks only snntorch computes soft-undecayed(detach_reset=True, decay=0.95, "
+        "Besides torch, only snntorch computes soft-undecayed(detach_reset=True, decay=0.95, "
         "surrogate=atan); the nearest neuron that more compute is soft-undecayed(decay=0.95, "
         "surrogate=atan) (gradient through the reset), by sinabs and spyx:lif: "
         """--neuron '{ reset = "soft-undecayed", decay = 0.95, surrogate = "atan" }'."""

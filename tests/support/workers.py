@@ -21,6 +21,7 @@ class Planned:
     def __init__(self, name):
         self.id, self.case, self.framework = name, self, name
         self.as_dict, self.delivers_data, self.workload = dict, False, "linear-lif"
+        self.mode = "eager"
 
 
 @dataclass
