@@ -15,6 +15,11 @@ from ..common.mistakes import ConfigError
 from . import exit_codes
 from .console import RARER, say
 
+WORDS = {
+    "Input should be greater than or equal to": "must be at least",
+    "Input should be less than or equal to": "must be at most",
+}
+"""Words of the parser, and plain ones."""
 VERBS = {
     "quick": "Say which framework trains one network fastest, by how much, with what memory, and "
     "how sure that is.",
@@ -139,7 +144,10 @@ def _in_words() -> Iterator[None]:
             raise
         context = getattr(error, "ctx", None)
         verb = context.command_path if context else "snnbench"
-        raise ConfigError(f"{message().rstrip('.')} ({verb} -h has what it takes)") from None
+        said = message().rstrip(".")
+        for theirs, ours in WORDS.items():
+            said = said.replace(theirs, ours)
+        raise ConfigError(f"{said} ({verb} -h has what it takes)") from None
     except KeyboardInterrupt:  # typer turns it into a silent exit
         say("interrupted; what was finished is kept")
         raise typer.Exit(exit_codes.INTERRUPTED) from None

@@ -61,10 +61,18 @@ def in_words(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
-    """Returns `; did you mean 'x'?` for the most similar of `words`, or an empty text."""
-    close = difflib.get_close_matches(str(word)[:100], [str(w) for w in words], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+SURE = 0.8
+"""Similarity from which one word is meant and no other."""
+
+
+def nearest(word: str, words: Iterable[str], most: int = 1) -> str:
+    """Returns `; did you mean 'x'?` for the most similar of `words`, `'x' or 'y'` for at most so
+    many if none is very similar, or an empty text."""
+    written, known = str(word)[:100], [str(w) for w in words]
+    close = difflib.get_close_matches(written, known, n=1, cutoff=SURE) or (
+        difflib.get_close_matches(written, known, n=most)
+    )
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def wanted(first: dict[str, Any]) -> str:

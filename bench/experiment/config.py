@@ -379,8 +379,8 @@ def _message(place: str, error: ValidationError, settings: Sequence[Setting] = (
         last = str(inside[-1])
         homes = [f"{name}.{last}" for name in tables if last in tables[name].model_fields]
         homes += [last] * (last in Experiment.model_fields)
-        meant = f"; did you mean '{homes[0]}'?" if homes else nearest(last, known)
-        return f"{source}: {key}: unknown key{meant} ({where} has {', '.join(known)})"
+        meant = f"; did you mean '{homes[0]}'?" if homes else nearest(last, known, most=2)
+        return f"{source}: {key}: unknown key" + (meant or f" ({where} has {', '.join(known)})")
     if kind == "missing":
         return f"{source}: {key}: is missing"
     return f"{about(key, value, place, settings)}: {wanted(dict(first))}"

@@ -106,10 +106,11 @@ def resolve_variants(
 
 
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
-    """Returns the end of a message on an unknown name: the known names, and the adapters that gave
-    none."""
+    """Returns the end of a message on an unknown name: the most similar name, else those of
+    networks, and the adapters that gave none."""
     failed = "".join(f"; {adapter.error}" for adapter in adapters.values() if adapter.error)
-    return f"{nearest(name, adapters)} (there are {', '.join(adapters)}){failed}"
+    known = [key for key, adapter in adapters.items() if not adapter.loads_data]
+    return (nearest(name, adapters) or f" (there are {', '.join(known)})") + failed
 
 
 def excludes(entry: dict[str, Any], case: Case) -> bool:

@@ -16,6 +16,8 @@ from ..common.mistakes import nearest, shown
 EXAMPLE = "snntorch.Leaky(beta=0.95)"
 NAMED = r"^\s*\w+\s*[.(]"
 """Pattern of the beginning of a framework's neuron."""
+FIRST_BY_PLACE = ("snntorch", "spikingjelly")
+"""Frameworks whose neurons have the same first argument here as there."""
 LONGEST = 500
 """Most characters of a neuron."""
 KINDS = {
@@ -99,8 +101,10 @@ def _called(
     """Returns the result of a function of the table for the arguments of a call. Raises
     ValueError."""
     parameters = inspect.signature(function).parameters
+    first = next(iter(parameters), None)
+    if len(call.args) == 1 and first and name.partition(".")[0] in FIRST_BY_PLACE:
+        call = ast.Call(call.func, [], [ast.keyword(first, call.args[0]), *call.keywords])
     if call.args or any(each.arg is None for each in call.keywords):
-        first = next(iter(parameters), None)
         example = f", as in {first}=…" if first else ""
         raise ValueError(f"{name} takes its arguments by their names{example}")
     arguments: dict[str, Any] = {}

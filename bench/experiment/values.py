@@ -154,6 +154,8 @@ def _mistake(key: Any, item: Any) -> str | None:
         isinstance(item, bool) and kind is not bool
     ):
         return f"needs {WORDS[kind]} for {key}, not {shown(item)}"
+    if item != item:
+        return f"has {key} = nan, which is no number"
     if kind in (int, float) and not -LARGEST < item < LARGEST:
         return f"has {key} = {shown(item)}, beyond what float32 can hold"
     if key == "reset" and item not in NEURONS:

@@ -214,8 +214,13 @@ def load_plan(
             raise ConfigError(f"{place}: no framework of it can run here: {reason}")
         raise ConfigError(f"{place}: the grid has no case left after exclude and --only")
     if all(case.status for case in planned):
-        reason = f"{planned[0].case.framework_variant}: {planned[0].reason}"
-        raise ConfigError(f"{place}: no planned case can run here: {reason}")
+        case, device = planned[0].case, setting_of("grid.device", settings)
+        reason = f"no planned case can run here: {case.framework_variant}: {planned[0].reason}"
+        if device and case.device_type not in inventory.default.devices:
+            reason = f"{device.about(device.key, case.device)}: {reason}"
+        elif isinstance(config, Path):
+            reason = f"{place}: {reason}"
+        raise ConfigError(reason)
     cases_of_part = set(part.of([each.case for each in planned]))
     mine = [each for each in planned if each.case in cases_of_part]
     return Plan(experiment, planned, part, mine, executor, bool(only), left_out, controls)

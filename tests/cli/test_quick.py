@@ -219,8 +219,9 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
         ),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
         (["torch", "--threads", 4096], "--threads 4096: more than the "),
+        (["torch", "--neurons", 0], "Invalid value for '--neurons': must be at least 1 ("),
         (["torch", "--threads", "x"], "Invalid value for '--threads': "),
-        (["snntorch-ipu"], "config: no planned case can run here: snntorch-ipu: "),
+        (["snntorch-ipu"], "no planned case can run here: snntorch-ipu: "),
     ],
 )
 def test_a_mistake_is_one_sentence(snnbench, options, sentence):

@@ -261,8 +261,9 @@ def test_all_means_what_can_run_and_a_name_means_that_name():
     [
         (
             "trch",
-            "here = 'trch': unknown framework; did you mean 'torch'\\? \\(there are torch, norse, block\\)",
+            "here = 'trch': unknown framework; did you mean 'torch'\\?",
         ),
+        ("xyz", r"here = 'xyz': unknown framework \(there are torch, norse, block\)"),
         ("norse:stepwize", "norse has no 'stepwize'; did you mean 'stepwise'\\?"),
         ("torch:compile", "torch has no 'compile'.*\\(it has default, eager\\)"),
         ("norse:stepwise+block", "norse has no 'block'"),

@@ -15,6 +15,7 @@ LEAKY = NeuronSpec("soft-undecayed", detach_reset=True, decay=0.95, surrogate="a
 def test_a_framework_s_neuron_is_its_equation_in_a_config_and_on_the_command_line():
     for parse in (parse_neuron, parse_neuron_text):
         assert parse("snntorch.Leaky(beta=0.95)") == LEAKY
+        assert parse("snntorch.Leaky(0.95)") == LEAKY
         assert parse(" snntorch . Leaky ( beta = 0.95 , ) ") == LEAKY
     experiment = load_config({"name": "a", "grid": {"neuron": ["hard", "snntorch.Leaky(beta=.9)"]}})
     assert experiment.grid.neuron[1].decay == 0.9
@@ -81,7 +82,12 @@ def test_its_line_has_the_equation_and_what_differs(text, line):
             "snntorch.Leaky(beat=.9)",
             "snntorch.Leaky has no argument 'beat' here; did you mean 'beta'?",
         ),
-        ("snntorch.Leaky(.9)", "snntorch.Leaky takes its arguments by their names, as in beta=…"),
+        (
+            "snntorch.Leaky(.9, 1.0)",
+            "snntorch.Leaky takes its arguments by their names, as in beta=…",
+        ),
+        ("spyx.LIF(.9)", "spyx.LIF takes its arguments by their names, as in beta=…"),
+        ("snntorch.Leaky(.9, beta=.9)", "snntorch.Leaky has beta twice"),
         (
             "snntorch.Leaky(beta=.9, **{})",
             "snntorch.Leaky takes its arguments by their names, as in beta=…",

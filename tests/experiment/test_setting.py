@@ -54,7 +54,7 @@ def test_settings_win_over_the_file_and_need_no_quotes(tmp_path):
         ([Argument("grid.neurons", [31, -1], "run")], "run(neurons=-1): must be above 0"),
         (
             [Argument("grid.neurons", [31], "run"), Argument("grid.neurns", [31], "run")],
-            "run: grid.neurns: unknown key; did you mean 'neurons'? ([grid] has ",
+            "run: grid.neurns: unknown key; did you mean 'neurons'?",
         ),
         (
             [Argument("grid.neurons", [31], "run"), Argument("grid.width", [3], "run")],
