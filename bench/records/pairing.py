@@ -24,6 +24,11 @@ def levels(cases: Cases, phase: str) -> Array:
     return _levels(_blocks(cases, phase), len(cases))
 
 
+def counts(record: Record, phase: str) -> bool:
+    """Returns whether the time of a block counts: at least half of its slots are undisturbed."""
+    return bool(np.isfinite(levels([[record]], phase)).any())
+
+
 def contrasts(cases: Cases, phase: str, disturbed: bool = False, clock: str = "wall") -> Array:
     """Returns log ratios (cases, cases, blocks) of the first case's seconds over the second's, on
     `clock` (wall or device).

@@ -7,13 +7,11 @@ from itertools import chain
 from statistics import geometric_mean, median
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..core.case import PHASES, PRECISIONS, SPIKE_SHARE, WORKLOAD_AXES, Case
 from ..core.status import OWN_SIZE, worst
 from ..core.variant import VARIANT_FIELDS
 from .identity import image_of, made_of
-from .pairing import levels
+from .pairing import counts
 from .quality import disturbed_share, flags
 from .ranking import Estimate, Standing, estimates, standings
 from .record import Record, Timing
@@ -138,10 +136,15 @@ class Row:
     @cached_property
     def unclean(self) -> str:
         """Why its time is one of disturbed slots, in short; empty if enough slots were clean."""
-        if self.disturbed_share is None or np.isfinite(levels([self.records], self.ranked)).any():
+        if self.disturbed_share is None or any(counts(each, self.ranked) for each in self.records):
             return ""
         few = "no clean slot" if self.disturbed_share == 1 else "too few clean slots"
         return f"{few}: shown from disturbed ones"
+
+    @property
+    def stopped_beyond(self) -> float | None:
+        """The factor to the fastest beyond which it was stopped early; None if it was not."""
+        return max((each.beyond for each in self.records if each.beyond), default=None)
 
     def part_seconds(self, name: str) -> float | None:
         """Returns the seconds of a part in the first block, the only cold one."""

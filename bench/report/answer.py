@@ -9,6 +9,7 @@ from snnbench.adapters.registry import OURS
 from ..common import units
 from ..common.texts import cut
 from ..records.rows import Row, grouped
+from .columns.latency import LEAST_OF_P99, single_calls
 from .columns.metric import Entry
 from .table import Table
 from .words import FLAGS, at_phase, per_call
@@ -35,7 +36,8 @@ def answer(rows: Sequence[Row]) -> list[str]:
     return [
         " ".join(opening),
         *([" ".join(order)] if order else []),
-        _certainty(best, tied, len(others)),
+        _certainty(best, tied, others),
+        *_too_few_calls(ranked),
         *_missing(rows),
     ]
 
@@ -202,24 +204,45 @@ def _leanest(best: Row, others: Sequence[Row]) -> list[str]:
     return [f"{_name(least[1])} needs the least memory: {units.size(least[0])}."]
 
 
-def _certainty(best: Row, tied: Sequence[Row], others: int) -> str:
+def _certainty(best: Row, tied: Sequence[Row], others: Sequence[Row]) -> str:
     assert best.standing is not None
     if not others:
         return "How sure: there is no other case to compare it with."
-    all_of_them = "Both" if others == 1 else f"All {others + 1}"
+    all_of_them = "Both" if len(others) == 1 else f"All {len(others) + 1}"
     same = f"{all_of_them} were proved to compute the same network."
     if best.standing.note:
         return f"How sure: not at all ({best.standing.note}). {same}"
     flags = list(dict.fromkeys(flag for row in (best, *tied) for flag in row.quality))
     caution = f" Caution: {', '.join(FLAGS[flag][0] for flag in flags)}." if flags else ""
     count = len(best.records)
-    how = "most passes of one block show a factor of two or more"
-    if count > 1:
-        how = (
+    tested = [row for row in others if row.standing and row.standing.high is not None]
+    stopped = [row for row in others if row not in tested and row.stopped_beyond]
+    how = []
+    if tested:
+        how.append(
             f"95 % intervals over {count} blocks of fresh processes; with a fixed number of blocks "
             "the chance of a wrong order is at most 5 %"
         )
-    return f"How sure: {how}. {same}{caution}"
+    if stopped:
+        was = "was" if len(stopped) == 1 else "were"
+        how.append(
+            f"{_listed(map(_name, stopped))} {was} stopped in the first block, where most passes "
+            f"showed {stopped[0].stopped_beyond:g} times the fastest's time or more"
+        )
+    how = how or ["most passes of one block show a factor of two or more"]
+    return f"How sure: {'; '.join(how)}. {same}{caution}"
+
+
+def _too_few_calls(ranked: Sequence[Row]) -> list[str]:
+    """Returns a sentence on single calls if there are too few for their p99."""
+    counts = {_name(row): len(calls) for row in ranked if (calls := single_calls(row))}
+    most = max(counts, key=lambda name: counts[name], default=None)
+    if most is None or counts[most] >= LEAST_OF_P99:
+        return []
+    return [
+        f"p99 of single calls needs {LEAST_OF_P99} recorded ones; {most} has {counts[most]}, and "
+        "more blocks record more."
+    ]
 
 
 def _missing(rows: Sequence[Row]) -> list[str]:

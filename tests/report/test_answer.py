@@ -6,6 +6,7 @@ from support.synthetic import blocks, disturbed, record, unmeasured
 
 from snnbench.records.rows import rows_of
 from snnbench.report.answer import answer, verdict
+from snnbench.report.columns.latency import single_calls
 
 NOISE = 0.004
 
@@ -122,3 +123,27 @@ def test_missing_cases_are_named_with_the_reason_and_the_load():
     assert unsupported == "Unsupported by lava-dl, sinabs; the table says why."
     assert answer(rows_of([died]))[1:] == ["Missing: jax (crash: why jax is crash)."]
     assert "Missing" not in told(blocks("torch")) and "Unsupported" not in told(blocks("torch"))
+
+
+def test_how_sure_rests_on_what_decided():
+    stopped = [*blocks("fused", step=0.001, noise=NOISE), left("rockpool", 0.05)]
+    (sure,) = (text for text in answer(rows_of(stopped)) if text.startswith("How sure: "))
+    assert sure == (
+        "How sure: rockpool was stopped in the first block, where most passes showed 2 times the "
+        "fastest's time or more. Both were proved to compute the same network."
+    )
+    more = told([*stopped, *blocks("jax", step=0.002, noise=NOISE)])
+    assert "How sure: 95 % intervals over 3 blocks" in more and "; rockpool was stopped in" in more
+
+
+def test_single_calls_are_of_the_blocks_whose_time_counts_and_p99_has_its_reason():
+    records = blocks("torch", batch=1, count=2)
+    busy, quiet = records
+    for slot in busy.timing("step").slots[1:]:
+        slot.disturbed, slot.wall = "preempted", 3 * slot.wall
+    (row,) = rows_of(records)
+    assert len(single_calls(row)) == len(quiet.timing("step").slots) * 8 == 48
+    sentence = "p99 of single calls needs 100 recorded ones; torch has 48, and more blocks record"
+    assert sentence in told(records) and "p99" not in told(blocks("torch", batch=1))
+    assert "p99" not in told(blocks("torch", count=2))
+    assert single_calls(rows_of(disturbed(blocks("torch", batch=1), every=1))[0]) == []

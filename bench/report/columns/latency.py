@@ -5,22 +5,42 @@ from typing import Any
 import numpy as np
 
 from ...common import units
+from ...records.pairing import counts
 from ...records.rows import Row
 from .metric import SUMMARY, Entry, Metric
 
 
+def _least(share: float) -> int:
+    """Returns the fewest calls of which one is beyond the quantile."""
+    return round(1 / (1 - share))
+
+
+LEAST_OF_P99 = _least(0.99)
+
+
+def single_calls(row: Row) -> list[float]:
+    """Returns the seconds of the recorded calls with a batch of 1, of the phase that ranks, in
+    undisturbed slots of the blocks whose time counts; none beside a time that is that of its
+    ratio."""
+    if row.case.batch != 1 or row.case.delivers_data or row.paired_s is not None:
+        return []
+    return [
+        seconds
+        for record in row.records
+        if (timing := record.timing(row.ranked)) and counts(record, row.ranked)
+        for slot in timing.slots
+        if not slot.disturbed
+        for seconds in slot.samples
+    ]
+
+
 def _latency(share: float) -> Metric:
-    """Returns the metric of a quantile of the recorded calls of the phase that ranks, in
-    undisturbed slots of all blocks; None with fewer calls than one beyond the quantile needs."""
+    """Returns the metric of a quantile of the single calls; None if there are too few."""
     name = f"p{round(100 * share)}"
-    least = round(1 / (1 - share))
 
     def value(row: Row) -> float | None:
-        if row.case.batch != 1 or row.case.delivers_data:
-            return None
-        slots = (slot for timing in row.timings(row.ranked) for slot in timing.slots)
-        calls = [seconds for slot in slots if not slot.disturbed for seconds in slot.samples]
-        return float(np.quantile(calls, share)) if len(calls) >= least else None
+        calls = single_calls(row)
+        return float(np.quantile(calls, share)) if len(calls) >= _least(share) else None
 
     def text(entry: Entry) -> str:
         seconds: Any = entry.values[metric.name]
