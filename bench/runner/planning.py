@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ QUICK = {
 """The table `[measure]` of `snnbench quick`."""
 
 
+LONGEST_NAME = 100
+"""Characters of an experiment's name."""
 MOST_NAMED = 3
 """Adapters that a sentence names."""
 
@@ -248,12 +251,24 @@ def quick_plan(
     case = plan.cases[0].case
     if setting_of("measure.threads", settings) is None and case.device_type == "cpu":
         plan.experiment.measure.threads = 1
-    workload = "" if case.workload == Case.workload else case.workload
-    network = case.neuron_label, workload, sizes(case).replace("=", ""), unusual(case)
-    kind = "quick" if phase == "step" else f"quick-{phase}"
-    name = "-".join(filter(None, (kind, *network, case.precision, case.device)))
-    plan.experiment.name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100]
+    plan.experiment.name = quick_name(case, phase)
     return plan
+
+
+def quick_name(case: Case, phase: str) -> str:
+    """Returns the name of the folder of `snnbench quick`. A neuron that makes it too long is
+    replaced by six letters of its hash."""
+    workload = "" if case.workload == Case.workload else case.workload
+    network = workload, sizes(case).replace("=", ""), unusual(case), case.precision, case.device
+    kind = "quick" if phase == "step" else f"quick-{phase}"
+    name = _file_name(kind, case.neuron_label, *network)
+    if len(name) > LONGEST_NAME:
+        name = _file_name(kind, sha256(name.encode()).hexdigest()[:6], *network)
+    return name[:LONGEST_NAME]
+
+
+def _file_name(*words: str | None) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(filter(None, words)))
 
 
 def left_out_in_words(names: list[str]) -> list[str]:

@@ -1,10 +1,12 @@
 """The progress of a run: a bar with the remaining time on a terminal, plain lines elsewhere."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import count
+from math import inf
 from statistics import mean
 
 from rich.console import Console
@@ -14,7 +16,7 @@ from rich.progress import Progress as Bar
 
 from ..common import units
 from ..common.texts import SHOWN, brief, clean, cut
-from ..core.case import full_name
+from ..core.case import Case, full_name
 from ..records.rows import Row
 from ..records.store import ResultFolder
 from .budget import Budget
@@ -24,24 +26,33 @@ from .planning import Plan
 UNMEASURED = ("unsupported", "env_error", "pruned", "interrupted")
 """Statuses of cases that were not measured."""
 HEARTBEAT_S = 30.0
+START_S = 4.0
+"""Seconds of a start on a quiet machine."""
+STARTS = re.compile(r"block \d+: (proving|starting) ")
+"""Pattern of what runs while a case starts."""
 
 
 class Progress:
     """Redraws only between cases and passes: a refreshing display would compute on the measured
     cores.
 
-    `total`: the cases of all blocks. `guess`: the estimated seconds of one, until the mean of
-    measured cases is known. Without a terminal a heartbeat reports what runs.
+    `total`: the cases of all blocks. `timed_s`: the seconds that a case is timed. The remaining
+    time is that of the cases measured so far, before that of their starts, and at most `limit`.
+    `common` is the end of all cases' names, which is shown only once. Without a terminal a
+    heartbeat reports what runs.
     """
 
     def __init__(
         self,
         console: Console,
         total: int,
-        guess: float,
+        timed_s: float,
         clock: Callable[[], float] = time.monotonic,
+        limit: Callable[[], float] = lambda: inf,
+        common: str = "",
     ):
-        self.console, self.guess, self.heartbeat = console, guess, Heartbeat(self.say, clock)
+        self.console, self.timed_s, self.limit, self.common = console, timed_s, limit, common
+        self.heartbeat, self.starts = Heartbeat(self.say, clock), list[float]()
         self.seconds, self.tracebacks, self.ended = list[float](), set[str](), 0
         columns = (
             BarColumn(),
@@ -55,6 +66,8 @@ class Progress:
         self.task = self.bar.add_task("cases", total=total, left="", what="")
 
     def __enter__(self) -> "Progress":
+        if self.common:
+            self.say(f"all:{self.common}")
         self.bar.start()
         self.bar.refresh()
         if not self.console.is_terminal:
@@ -74,7 +87,8 @@ class Progress:
         remaining = self._remaining(report.to_measure)
         if report.note:
             self.console.print(escape(report.note), soft_wrap=True)
-        line = brief(f"[{report.ended}/{report.total}] {ending_of(report)}", self.console.width)
+        ending = self._without_common(ending_of(report))
+        line = brief(f"[{report.ended}/{report.total}] {ending}", self.console.width)
         self.console.print(
             escape(line if self.console.is_terminal or not remaining else f"{line} · {remaining}"),
             soft_wrap=True,
@@ -95,13 +109,21 @@ class Progress:
     def tell(self, what: str, timed: float = 0.0) -> None:
         """Shows what happens now, and moves the bar: on a terminal at once, elsewhere if it takes
         long. `timed`: cases of this block that passes have timed, with fractions."""
+        if STARTS.match(self.heartbeat.what):
+            self.starts.append(self.heartbeat.clock() - self.heartbeat.since)
+        what = self._without_common(what)
         self.heartbeat.runs(what)
         self.bar.update(self.task, what=what, completed=self.ended + timed)
         self.bar.refresh()
 
+    def _without_common(self, text: str) -> str:
+        return text.replace(self.common, "", 1) if self.common else text
+
     def _remaining(self, to_measure: int) -> str:
         """The remaining time as a text, empty if there is nothing to measure."""
-        seconds = to_measure * (mean(self.seconds) if self.seconds else self.guess)
+        started = mean(self.starts) if self.starts else START_S
+        one = mean(self.seconds) if self.seconds else self.timed_s + started
+        seconds = min(to_measure * one, self.limit())
         return f"about {units.duration(max(seconds, 1.0))} left" if to_measure else ""
 
 
@@ -190,6 +212,10 @@ def ending_of(report: CaseReport) -> str:
     return f"{what}: {'kept, ' if report.resumed else ''}{outcome}{reason}"
 
 
+def _without_framework(case: Case) -> str:
+    return full_name(case).removeprefix(case.framework_variant)
+
+
 def execute_shown(
     plan: Plan, folder: ResultFolder, fresh: bool, console: Console, budget: Budget | None = None
 ) -> bool:
@@ -200,9 +226,16 @@ def execute_shown(
     measure = plan.experiment.measure
     try:
         total = len(plan.mine) * measure.planned_blocks
-        with Progress(console, total, measure.seconds_of_slots + 4.0) as progress:
+        limited, ends = budget or Budget(), {_without_framework(each.case) for each in plan.mine}
+        with Progress(
+            console,
+            total,
+            measure.seconds_of_slots,
+            limit=lambda: limited.left,
+            common=ends.pop() if len(ends) == 1 < len(plan.mine) else "",
+        ) as progress:
             interrupted, changed = execute(
-                plan, folder, fresh, progress.show, progress.tell, progress.say, budget
+                plan, folder, fresh, progress.show, progress.tell, progress.say, limited
             )
     except OSError:
         console.print("What was finished is kept; the same command goes on from there.")

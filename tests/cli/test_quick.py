@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from support.paths import FAULTY
 
 from snnbench.cli import quick as quick_module
 from snnbench.common.mistakes import ConfigError
+from snnbench.core.case import Case
 from snnbench.experiment.setting import Option
+from snnbench.experiment.values import parse_neuron
 from snnbench.runner import execute, live_set, planning
 from snnbench.runner.budget import LEAST_PASSES, Budget
-from snnbench.runner.planning import quick_plan
+from snnbench.runner.planning import quick_name, quick_plan
 
 SLOW = """
 import time
@@ -151,6 +154,21 @@ def test_a_folder_is_named_for_the_network():
         name.startswith("quick-soft-")
         and name.endswith("-N97-T50-B16-L1-fp32-cpu")
         and len(name.split()) == 1
+    )
+
+
+def test_a_long_neuron_cuts_no_other_part_of_the_name():
+    leaky = parse_neuron("snntorch.Leaky(beta=0.95)")
+    widths = {"workload": "mlp", "layers": 3, "inputs": 700, "outputs": 20}
+    cases = [
+        Case("torch", neuron=neuron, **widths) for neuron in (leaky, replace(leaky, decay=0.9))
+    ]
+    first, second = (quick_name(case, "inference") for case in cases)
+    assert re.fullmatch(
+        r"quick-inference-[0-9a-f]{6}-mlp-N256-T50-B16-L3-in700-out20-fp32-cpu", first
+    )
+    assert (
+        first != second and quick_name(Case("jax"), "step") == "quick-soft-N256-T50-B16-L1-fp32-cpu"
     )
 
 

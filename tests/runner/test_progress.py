@@ -5,6 +5,7 @@ import io
 from rich.console import Console
 from support.synthetic import record
 
+from snnbench.core.case import Case, full_name
 from snnbench.runner.execute import CaseReport, Tally
 from snnbench.runner.progress import Progress
 
@@ -14,7 +15,14 @@ class Shown:
 
     def __init__(self, work, blocks):
         self.stream, self.tally = io.StringIO(), Tally(work, blocks)
-        self.progress = Progress(Console(file=self.stream, width=200), self.tally.total, 5.0)
+        self.now, self.limit = 0.0, float("inf")
+        self.progress = Progress(
+            Console(file=self.stream, width=200),
+            self.tally.total,
+            1.0,
+            clock=lambda: self.now,
+            limit=lambda: self.limit,
+        )
 
     def ends(self, name, status="ok", seconds=0.0, leaves=False, resumed=False):
         """The line about a case that ends: its counter, and what is left."""
@@ -67,3 +75,25 @@ def test_while_there_is_work_some_time_is_left_and_then_nothing_is_said():
     run = Shown({"torch": 2}, 2)
     assert run.ends("torch", seconds=0.001)[1] == "about 1 s left"
     assert run.ends("torch", seconds=0.001)[1] == ""
+
+
+def test_before_a_case_has_ended_the_starts_so_far_say_how_long_the_others_take():
+    run = Shown({"lava": 0, "missing": 0, "torch": 2, "jax": 2}, 2)
+    assert run.ends("lava", "unsupported", leaves=True)[1] == "about 20 s left"
+    run.progress.tell("block 1: proving torch")
+    run.now = 39.0
+    run.progress.tell("block 1: proving jax")
+    assert run.ends("missing", "env_error", leaves=True)[1] == "about 3 min left"
+    run.limit = 50.0
+    assert run.ends("missing", "env_error", leaves=True)[1] == "about 50 s left"
+
+
+def test_what_all_cases_have_in_common_is_shown_once():
+    run, names = Shown({"torch": 1, "norse": 1}, 1), [full_name(Case(name)) for name in "ab"]
+    run.progress.common = names[0].removeprefix("a")
+    with run.progress:
+        assert run.stream.getvalue() == f"all:{run.progress.common}\n"
+        run.progress.tell(f"block 1: proving {names[1]}")
+        assert run.progress.heartbeat.what == "block 1: proving b"
+        run.ends("torch")
+        assert run.stream.getvalue().splitlines()[-1].startswith("[1/2] torch block 1: ok")
