@@ -22,7 +22,7 @@ from ..records.compare import (
     compare_variants,
 )
 from ..records.rows import Row
-from ..report.comparison import COLUMNS, junit_text, markdown_text, rows, summary
+from ..report.comparison import columns, junit_text, markdown_text, rows, summary
 from ..report.files import read_results
 from . import exit_codes
 from .console import RARER, new_table, output, say
@@ -159,7 +159,7 @@ def _exit_code(comparison: Comparison, strict: bool) -> int:
 
 def print_comparison(comparison: Comparison, only_changed: bool, console: Console) -> None:
     """Prints a table of the comparison, and sentences below it."""
-    table, above = new_table(*COLUMNS), ""
+    table, above = new_table(*columns(comparison)), ""
     for (case, *texts, verdict), note in rows(comparison, only_changed):
         coloured = f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]" + (f": {note}" if note else "")
         table.add_row(escape(case) if case != above else "", *map(escape, texts), coloured)

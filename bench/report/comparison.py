@@ -13,14 +13,19 @@ from ..records.compare import Comparison
 from ..records.sides import Side
 from .tables.markdown import line, plain
 
-COLUMNS = ("case", "what", "was", "is", "verdict")
 TIMES = {
     "absolute": "times as measured, less what all cases have in common",
     "relative": "ratios of times within each run",
     "paired": "times of variants in one run",
 }
 Cells = tuple[str, str, str, str, str]
-"""One row below COLUMNS; the last cell is the bare verdict."""
+"""One row below the columns; the last cell is the bare verdict."""
+
+
+def columns(comparison: Comparison) -> Cells:
+    """Returns the heads of the columns: variants of one set have their names."""
+    base, new = comparison.names if comparison.times == "paired" else ("was", "is")
+    return "case", "what", base, new, "verdict"
 
 
 def rows(comparison: Comparison, only_changed: bool = False) -> list[tuple[Cells, str]]:
@@ -94,7 +99,8 @@ def command(comparison: Comparison) -> str:
 def markdown_text(comparison: Comparison, only_changed: bool = False) -> str:
     """Returns the table of `rows`, and the sentences below it."""
     table = rows(comparison, only_changed)
-    lines = [line(COLUMNS), line([":--"] * len(COLUMNS))] if table else []
+    heads = columns(comparison)
+    lines = [line(heads), line([":--"] * len(heads))] if table else []
     for cells, note in table:
         lines.append(line([*map(plain, cells[:-1]), plain(_noted(cells[-1], note))]))
     lines += [""] if table else []
@@ -108,8 +114,9 @@ def junit_text(comparison: Comparison) -> str:
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", name="snnbench compare")
     add = partial(_test, suite)
+    _, _, base, new, _ = columns(comparison)
     for finding in comparison.findings:
-        text = f"was {finding.base}, is {finding.new}"
+        text = f"{base} {finding.base}, {new} {finding.new}"
         add(finding.case, finding.what, finding.verdict, finding.verdict, text)
     for change in comparison.changes:
         message, text = _noted(change.verdict, change.note), " → ".join(_cells(change)[2:4])

@@ -8,6 +8,8 @@ from textwrap import wrap
 
 import vl_convert
 
+from snnbench.adapters.registry import OURS
+
 from ..machine.facts import machine_label
 from .colours import config, looks, named, styles
 from .figures import Figure, Panel, substituted
@@ -131,7 +133,9 @@ def caption(figure: Figure, panel: Panel, table: Table) -> str:
     machines = [machine_label(machine) for machine in table.conditions.machines.values()]
     common = [*table.conditions.fixed, *(machines if len(machines) == 1 else [])]
     first = ": ".join(filter(None, (figure.title, panel.title)))
-    texts = (first, " · ".join(common), figure.key or figure.text, *panel.notes)
+    ours = [name for name in panel.names.get("variants", []) if re.split("[@:]", name)[0] in OURS]
+    made_here = f"Of this project: {', '.join(ours)}." if ours else ""
+    texts = (first, " · ".join(common), figure.key or figure.text, *panel.notes, made_here)
     return "".join(f"{text}\n" for text in texts if text)
 
 

@@ -12,6 +12,7 @@ def test_it_says_what_the_command_line_says(snnbench):
     compared = own.compare(SET, pair=("torch", "fused"))
     ended = snnbench("compare", SET, "--pair", "torch", "fused", "--format", "markdown")
     assert f"{compared!r}" == compared._repr_markdown_() == ended.stdout
+    assert ended.stdout.startswith("| case | what | torch | fused | verdict |")
     assert {change.verdict for change in compared.changes} == {"faster", "unsure"}
     assert not compared.worse and compared.undecided and compared.findings == []
     assert compared.sentences[0].startswith("2 cases in both")

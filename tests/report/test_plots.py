@@ -154,6 +154,7 @@ def test_a_plot_that_stands_alone_says_what_was_measured_and_where():
     assert (title["text"], title["subtitle"]) == (["Time per call"], ["neuron soft · step"])
     first, common, *marks = caption(times, times.panels[0], table).splitlines()
     assert first == "Time per call: neuron soft · step" and "95 % interval" in marks[0]
+    assert marks[-1] == "Of this project: fused."
     assert all(
         text in common for text in ("N = 256", "T = 50", "B = 16", "fp32", "1 core", "threads), ")
     )
