@@ -1,13 +1,18 @@
 """A convolution of spikes without a neuron, in an autograd function of its own."""
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from ..build import cpp
 from ..lif.autograd import suffices
 from ..register import no_second_derivative
-from . import winograd
+from .images import by_images
 from .spikes import Pair, Spikes, spikes_of
+
+if TYPE_CHECKING:
+    from .strides import Taps
 
 
 def spikes_of_images(images: Tensor, weight: Tensor, bias: Tensor | None) -> Spikes | None:
@@ -25,13 +30,14 @@ def spikes_of_images(images: Tensor, weight: Tensor, bias: Tensor | None) -> Spi
 
 class SpikeConvolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, images, weight, bias, spikes: Spikes, stride: Pair, padding: Pair) -> Tensor:
+    def forward(ctx, images, weight, bias, spikes: Spikes, stride: Pair, taps: "Taps") -> Tensor:
         """Returns the sums (N, C', H', W') of images (N, C, H, W)."""
-        sums = spikes.sums(weight, stride, padding)[0]
+        ctx.taps, ctx.weight, weight = taps, weight.shape, taps.of(weight)
+        sums = spikes.sums(weight, stride, taps.padding)[0]
         if bias is not None:
             sums += bias
         ctx.save_for_backward(weight, spikes.fields)
-        ctx.spikes, ctx.window, ctx.images = spikes.of(None), (stride, padding), images.shape
+        ctx.spikes, ctx.window, ctx.images = spikes.of(None), (stride, taps.padding), images.shape
         return sums.permute(0, 3, 1, 2)
 
     @staticmethod
@@ -40,21 +46,24 @@ class SpikeConvolution(torch.autograd.Function):
             raise no_second_derivative("a convolution of spikes")
         weight, fields = ctx.saved_tensors
         needs_images, needs_weight, needs_bias, *_ = ctx.needs_input_grad
-        by_images = by_weight = by_bias = None
+        by_pixels = by_weight = by_bias = None
         pixels = g.permute(0, 2, 3, 1).contiguous()[None]
-        (stride, padding), image = ctx.window, ctx.images[2:]
-        if needs_images and winograd.takes(pixels, image, weight, stride, padding):
-            by_images = winograd.by_input(pixels, image, weight, stride, padding)[0].permute(
-                0, 3, 1, 2
-            )
-        elif needs_images:
-            shape = stride, padding, (1, 1), False, (0, 0), 1
-            images = weight.new_empty(ctx.images)
-            by_images = torch.ops.aten.convolution_backward(
-                g, images, weight, None, *shape, (True, False, False)
-            )[0]
+        stride, padding = ctx.window
+        if needs_images:
+            _, channels, *sides = ctx.images
+            image = torch.Size((*sides, channels))
+            found = by_images(pixels, image, weight, stride, padding)
+            if found is not None:
+                by_pixels = found[0].permute(0, 3, 1, 2)
+            else:
+                shape = stride, padding, (1, 1), False, (0, 0), 1
+                images = weight.new_empty(ctx.images)
+                by_pixels = torch.ops.aten.convolution_backward(
+                    g, images, weight, None, *shape, (True, False, False)
+                )[0]
         if needs_weight:
-            by_weight = ctx.spikes.of(fields).by_weight(pixels, weight, stride, padding)
+            by_taps = ctx.spikes.of(fields).by_weight(pixels, weight, stride, padding)
+            by_weight = ctx.taps.whole(by_taps, ctx.weight)
         if needs_bias:
             by_bias = g.sum((0, 2, 3))
-        return by_images, by_weight, by_bias, None, None, None
+        return by_pixels, by_weight, by_bias, None, None, None

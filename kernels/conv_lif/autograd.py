@@ -24,12 +24,11 @@ from ..batch_norm_lif.operator import by_channel
 from ..lif import backends
 from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
-from ..linear import dense
 from ..register import no_second_derivative
-from . import winograd
+from .images import by_images
 from .neuron import PlannedNeuron
 from .spikes import Spikes, spikes_of
-from .strides import selected_pixels
+from .strides import Taps, selected_pixels
 
 Pair = tuple[int, int]
 Piece = tuple[slice, slice]
@@ -46,7 +45,8 @@ class ConvOptions:
 
     neuron: NeuronOptions
     stride: Pair
-    padding: Pair
+    taps: Taps
+    """Those that a call multiplies. Other methods take a weight of these taps alone."""
     epsilon: float | None
     """ε of the norm; None without a norm."""
     recompute: bool
@@ -54,6 +54,10 @@ class ConvOptions:
     """Largest number in the input, which are whole numbers; 0 if it is unknown."""
     planned: PlannedNeuron | None = field(default=None, compare=False)
     """Norm and neuron; None if `Scans` runs them."""
+
+    @property
+    def padding(self) -> Pair:
+        return self.taps.padding
 
     def plan(self, x: torch.Size, weight: Tensor, biased: bool) -> "ConvOptions":
         """Returns the options of calls with x (T, B, C, H, W), for which norm and neuron are
@@ -136,21 +140,14 @@ class ConvOptions:
         `memory` is unused memory of at least that size, or None.
         """
         # Winograd's transformed weight takes four times the memory of the weight.
-        fast = self.neuron.backend == "cpp" and not self.recompute
-        pixels = weight.shape[2:]
-        apart = pixels == image[:2] or pixels.numel() == max(self.stride) == 1
-        if fast and apart and not any(self.padding):
-            # Windows do not overlap: a row of the product is the gradient of a window.
-            by_windows = g.new_empty(*g.shape[:2], *image)
-            rows, taps = g.flatten(0, 3), weight.permute(0, 2, 3, 1).flatten(1)
-            dense.product(rows, taps, by_windows.view(len(rows), -1))
-            return by_windows
-        if fast and winograd.takes(g, image, weight, self.stride, self.padding):
-            return winograd.by_input(g, image[:2], weight, self.stride, self.padding)
+        if self.neuron.backend == "cpp" and not self.recompute:
+            found = by_images(g, image, weight, self.stride, self.padding)
+            if found is not None:
+                return found
         shape = (*g.shape[:2], *image)
         like = g.new_empty(shape) if memory is None else memory.view(-1)[: prod(shape)].view(shape)
-        by_images = self._backward(g, _images(like), weight, self.stride, (True, False, False))[0]
-        return by_images.permute(0, 2, 3, 1).unflatten(0, g.shape[:2])
+        gradient = self._backward(g, _images(like), weight, self.stride, (True, False, False))[0]
+        return gradient.permute(0, 2, 3, 1).unflatten(0, g.shape[:2])
 
     def _backward(
         self,
@@ -174,7 +171,8 @@ class ConvNeuron(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Returns spikes (T, B, C', H', W') of x (T, B, C, H, W), mean and biased variance
         (C',)."""
-        pixels, weight = pixels_last(x), weight.contiguous(memory_format=torch.channels_last)
+        pixels, ctx.weight = pixels_last(x), weight.shape
+        weight = options.taps.of(weight)
         found = options.spikes(pixels, weight)
         currents = options.all_currents(pixels if found is None else found, weight)
         ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
@@ -236,7 +234,7 @@ class ConvNeuron(torch.autograd.Function):
             g, by_weight, by_x = found.currents, None, None
             if needs_weight:
                 inputs = pixels_last(source) if ctx.spikes is None else ctx.spikes.of(source)
-                by_weight = options.by_weight(g, inputs, weight)
+                by_weight = options.taps.whole(options.by_weight(g, inputs, weight), ctx.weight)
             if needs_x:
                 by_x = options.by_input(g, x[2:], weight).permute(0, 1, 4, 2, 3)
             return by_x, by_weight, found.bias, found.gamma, found.beta, None
@@ -275,7 +273,7 @@ class ConvNeuron(torch.autograd.Function):
             )
         return (
             None if by_x is None else by_x.permute(0, 1, 4, 2, 3),
-            by_weight,
+            None if by_weight is None else options.taps.whole(by_weight, ctx.weight),
             by_bias,
             by_gamma,
             by_beta,

@@ -150,19 +150,19 @@ def _fused(
     padding: tuple[int, int],
 ) -> Tensor:
     """Returns the spikes (T, B, C', H', W') of images x (T, B, C, H, W)."""
-    weight, padding = taps_inside(weight, x.shape[3:], stride, padding)
     tensors: tuple[Tensor | None, ...] = (x, weight, bias, None, None)
     epsilon, most = None, most_spikes(x)
     if norm is not None:
         tensors, epsilon = (x, weight, bias, norm.weight, norm.bias), norm.eps
     needed = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-    window = stride, padding, epsilon, layer.recompute, most
-    kind = (x.shape, weight.shape, *window, needed, torch.get_num_threads())
+    taps = taps_inside(weight.shape[2:], x.shape[3:], stride, padding)
+    window = stride, taps, epsilon, layer.recompute, most
+    kind = (x.shape, weight.shape, stride, padding, *window[2:], needed, torch.get_num_threads())
     if kind not in layer._plans:
         infos = ((x.shape, x.dtype, x.device), None, None, None)
         neuron = cached_options((layer.spec, 2, infos, None, False, needed, layer.backend))
         options = ConvOptions(neuron, *window)
-        layer._plans[kind] = options.plan(x.shape, weight, bias is not None)
+        layer._plans[kind] = options.plan(x.shape, taps.of(weight), bias is not None)
     spikes, mean, variance = ConvNeuron.apply(*tensors, layer._plans[kind])
     if norm is not None and norm.track_running_stats:
         norm.update_statistics(mean, variance, spikes.numel() // norm.num_features)

@@ -5,7 +5,7 @@ images are channels-last and channels are few (uxlfoundation/oneDNN#6035). `Conv
 channels-last spikes, so a convolution behind it must be this one.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -26,35 +26,48 @@ def selected_pixels(
     return images[:, :, :: stride[0], :: stride[1]], (1,) * len(stride)
 
 
-def taps_inside(
-    weight: Tensor, image: Sequence[int], stride: Sequence[int], padding: Sequence[int]
-) -> tuple[Tensor, tuple[int, int]]:
-    """Returns the taps of a weight (N, C, ky, kx) that ever lie inside an image (H, W), and the
-    padding that they need.
+@dataclass(frozen=True)
+class Taps:
+    """The taps of a kernel that ever lie inside an image, and the padding that they need."""
 
-    Of a 3 × 3 kernel over a single pixel only the middle remains.
-    """
-    inside, paddings = _inside(image, weight.shape[2:], tuple(stride), tuple(padding))
-    return weight if inside is None else weight[:, :, inside[0], inside[1]], paddings
+    ranges: tuple[slice, slice] | None
+    """None: all."""
+    padding: tuple[int, int]
+
+    def of(self, weight: Tensor) -> Tensor:
+        """Returns the taps of a weight (N, C, ky, kx), channels last."""
+        if self.ranges is not None:
+            weight = weight[:, :, self.ranges[0], self.ranges[1]]
+        return weight.contiguous(memory_format=torch.channels_last)
+
+    def whole(self, gradient: Tensor, weight: torch.Size) -> Tensor:
+        """Returns the gradient by the weight, channels last, from that by its taps."""
+        if self.ranges is None:
+            return gradient
+        outputs, channels, *kernel = weight
+        whole = gradient.new_zeros(outputs, *kernel, channels).permute(0, 3, 1, 2)
+        whole[:, :, self.ranges[0], self.ranges[1]] = gradient
+        return whole
 
 
 @lru_cache(maxsize=1024)
-def _inside(
-    image: Sequence[int], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int]
-) -> tuple[list[slice] | None, tuple[int, int]]:
-    """Returns the ranges of taps inside, None for all, and the padding that they need."""
+def taps_inside(
+    kernel: torch.Size, image: torch.Size, stride: tuple[int, ...], padding: tuple[int, ...]
+) -> Taps:
+    """Returns the taps of a kernel (ky, kx) over images (H, W).
+
+    Of a 3 × 3 kernel over a single pixel only the middle remains.
+    """
     ranges, paddings = [], []
-    for side, kernel, step, pad in zip(image, kernels, strides, pads, strict=True):
-        places = (side + 2 * pad - kernel) // step + 1
-        first, last = max(0, pad - (places - 1) * step), min(kernel, pad + side)
+    for side, size, step, pad in zip(image, kernel, stride, padding, strict=True):
+        places = (side + 2 * pad - size) // step + 1
+        first, last = max(0, pad - (places - 1) * step), min(size, pad + side)
         equal = (side + 2 * (pad - first) - (last - first)) // step + 1 == places > 0
-        first, last = (first, last) if equal and first < last else (0, kernel)
+        first, last = (first, last) if equal and first < last else (0, size)
         ranges.append(slice(first, last))
         paddings.append(pad - first)
-    unchanged = paddings == list(pads) and all(
-        r.stop == kernel for r, kernel in zip(ranges, kernels, strict=True)
-    )
-    return None if unchanged else ranges, (paddings[0], paddings[1])
+    unchanged = all(r.stop - r.start == size for r, size in zip(ranges, kernel, strict=True))
+    return Taps(None if unchanged else (ranges[0], ranges[1]), (paddings[0], paddings[1]))
 
 
 class Conv2d(torch.nn.Conv2d):
@@ -69,8 +82,8 @@ class Conv2d(torch.nn.Conv2d):
             spikes = spikes_of_images(input, weight, bias)
             if spikes is not None:
                 window = input.shape[2:], self.stride, self.padding
-                taps, padding = taps_inside(weight, *window)
-                return SpikeConvolution.apply(input, taps, bias, spikes, self.stride, padding)
+                taps = taps_inside(weight.shape[2:], *window)
+                return SpikeConvolution.apply(input, weight, bias, spikes, self.stride, taps)
         pixels, stride = selected_pixels(input, weight, self.stride, self.padding)
         if pixels is input:
             return super()._conv_forward(input, weight, bias)

@@ -1,5 +1,6 @@
 """Convolution, norm and neuron as one, against the same layers apart in float64."""
 
+import copy
 from itertools import product
 
 import pytest
@@ -105,6 +106,36 @@ def test_equal_to_the_layers_apart(shape, norm, recompute, spikes, spec):
     assert max(relative(*pair) for pair in pairs) <= 5e-6
 
 
+@pytest.mark.parametrize("norm", [True, False])
+def test_what_is_planned_once_has_the_values_of_pieces(monkeypatch, norm):
+    layer, x = ConvLIF(8, 19, 3, bias=not norm, norm=norm), input_of((5, 3, 8, 6, 5), True)
+    upstream = drawn(5, 3, 19, 4, 3, seed=1)
+    planned = run(layer, x, upstream)
+    monkeypatch.setattr(autograd.ConvOptions, "plan", lambda options, *_: options)
+    layer._plans.clear()
+    in_pieces = run(layer, x, upstream)
+    assert torch.equal(planned[0], in_pieces[0])
+    assert all(relative(a, b) <= 1e-6 for a, b in zip(planned[1:], in_pieces[1:], strict=True))
+
+
+def test_a_plan_serves_calls_of_its_kind_alone():
+    layer, fresh = ConvLIF(8, 5, 3, bias=False, norm=True), ConvLIF(8, 5, 3, bias=False, norm=True)
+    fresh.load_state_dict(layer.state_dict())
+
+    def same(x):
+        fresh._plans.clear()
+        return torch.equal(layer(x), fresh(x))
+
+    x = input_of((4, 3, 8, 6, 5), True)
+    assert same(x) and same(x[:, :2]) and same(x[:, :, :, :5]) and same(x.detach() * 0.5)
+    layer.norm.eps = fresh.norm.eps = 1.0
+    assert same(x)
+    with torch.no_grad():
+        assert same(x)
+    layer(x).sum().backward()
+    assert len(layer._plans) == 6 and not copy.deepcopy(layer)._plans
+
+
 @pytest.mark.parametrize("spikes", [True, False])
 @pytest.mark.parametrize("shape", [(37, 3, 97), (1, 7, 5), (4, 5, 130)])
 def test_a_linear_with_norm_and_neuron_equals_the_layers_apart(shape, spikes):
@@ -137,6 +168,7 @@ def test_a_weight_that_lies_channels_last_is_not_copied_nor_its_gradient():
         torch.manual_seed(0)
         layer = ConvLIF(16, 8, 3, padding=1, bias=False, norm=True).to(memory_format=layout)
         x = input_of((4, 2, 16, 8, 8), True)
+        layer(x)  # plans
         with torch.profiler.profile(record_shapes=True) as profile:
             layer(x).backward(drawn(4, 2, 8, 8, 8))
         copied = [event.input_shapes[0] for event in profile.events() if "copy_" in event.name]
@@ -179,11 +211,15 @@ def test_taps_outside_of_all_images_change_nothing(kernel, stride, padding):
     for side in range(max(1, kernel - 2 * padding), 6):
         image, weight = drawn(2, 3, side, 4 + kernel), drawn(5, 3, kernel, kernel, seed=1)
         window = (stride, stride), (padding, padding)
-        taps, fewer = strides.taps_inside(weight, image.shape[2:], *window)
+        inside = strides.taps_inside(weight.shape[2:], image.shape[2:], *window)
+        taps, fewer = inside.of(weight), inside.padding
         right = conv2d(image, weight, None, *window)
         assert relative(conv2d(image, taps, None, stride, fewer), right) <= 1e-6
         if (side, kernel, padding) == (1, 3, 1):
             assert taps.shape[2:] == (1, 3)
+            whole = inside.whole(taps, weight.shape)
+            assert whole.count_nonzero() == taps.count_nonzero()
+            assert torch.equal(inside.of(whole), taps)
 
 
 def run(layer, x, upstream):
