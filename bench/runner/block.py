@@ -69,6 +69,8 @@ class Block:
         """Cases that the budget had no time for."""
         self.unfinished: list[PlannedCase] = []
         """Started cases without a record."""
+        self.so_far: dict[str, str] = {}
+        """What an interrupted block has measured, in words by case id."""
         self.spent: list[float | None] = []
         """CPU seconds of every started process, None where unknown."""
 
@@ -132,6 +134,9 @@ class Block:
                 if live:
                     self._time(live)
                     ended += [self._end(live, member) for member in list(live.members)]
+            except KeyboardInterrupt:
+                self.so_far = live.so_far() if live else {}
+                raise
             finally:
                 try:
                     self.spent.append(live.close() if live else 0.0)

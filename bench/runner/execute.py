@@ -285,7 +285,9 @@ class Runner:
         except KeyboardInterrupt:
             for planned in workers.unfinished:
                 if self.completed.result(planned, block) is None:
-                    self._write_unmeasured(planned, block, "interrupted", "the run was interrupted")
+                    so_far = workers.so_far.get(planned.id)
+                    reason = "the run was interrupted" + (f"; {so_far}" if so_far else "")
+                    self._write_unmeasured(planned, block, "interrupted", reason)
             raise
         finally:
             self._mark_running(block, [])

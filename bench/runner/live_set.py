@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import Random, getrandbits
+from statistics import median
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, TypeAdapter
@@ -266,6 +267,18 @@ class LiveSet:
 
     def _seconds_of(self, member: Member) -> float:
         return sum(warm.length(self.measure.slot) for warm in member.live_phases.values())
+
+    def so_far(self) -> dict[str, str]:
+        """Returns by case id, in words, what is measured of the members."""
+        texts = {}
+        for member in self.members:
+            slots = member.timing.get(member.ranked, {}).get("slots", [])
+            walls = [slot["wall"] for slot in slots if not slot["disturbed"]]
+            walls = walls or [slot["wall"] for slot in slots]
+            timed = f", {member.ranked} {units.seconds(median(walls))}" if walls else ""
+            passes = f" after {len(slots)} of {self.measure.passes} passes" if walls else ""
+            texts[member.planned.id] = f"proved{timed}{passes}"
+        return texts
 
     def time_passes(self, random: Random) -> None:
         """Times the members in passes; pass numbers continue from earlier calls.

@@ -154,11 +154,11 @@ def test_a_case_that_ran_out_of_memory_beside_others_is_started_again_alone(meas
 
 
 def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatch):
-    launcher = Launcher(Worker("a"), Worker("b"))
+    launcher = Launcher(Worker("a", phases=("step",)), Worker("b", phases=("step",)))
     launcher.started = []
 
-    def interrupted_in_a_slot(self, order, stop_after=None, own=Worker.order):
-        if "seed" in order:
+    def interrupted_in_a_slot(self, order, stop_after=None, judged=False, own=Worker.order):
+        if "seed" in order and all(worker.slots >= 2 for worker in launcher.started):
             raise KeyboardInterrupt
         return own(self, order, stop_after)
 
@@ -168,6 +168,7 @@ def test_interrupted_a_block_ends_its_workers_and_names_them(measure, monkeypatc
         list(block.measure([Planned("a"), Planned("b")], []))
     assert all(worker.ended for worker in launcher.started)
     assert [planned.id for planned in block.unfinished] == ["a", "b"]
+    assert block.so_far == dict.fromkeys("ab", "proved, step 1.00 ms after 1 of 2 passes")
 
 
 class SlowStart(Worker):
