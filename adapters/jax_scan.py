@@ -15,8 +15,8 @@ from .base.spikes import jax_spike, reset
 class JaxScan(JaxAdapter):
     name = "jax"
     constructions = {
-        "default": {"synaptic", "adaptive", "learning", "resumable"},
-        "associative-scan": set(),
+        "default": {"synaptic", "adaptive", "learning", "rounding", "resumable"},
+        "associative-scan": {"rounding"},
     }
     learned_decays = dict.fromkeys(LEARNED, "decay")
 

@@ -28,9 +28,9 @@ class Rockpool(TorchAdapter):
     requires = ("torch", "rockpool.nn.modules")
     distribution = "rockpool"
     constructions = {
-        **torch_constructions("uncut", "learning"),
-        "lif-torch": {"uncut", "recurrent"},
-        "lif-torch-without-recurrence": {"uncut"},
+        **torch_constructions("uncut", "learning", "rounding"),
+        "lif-torch": {"uncut", "recurrent", "rounding"},
+        "lif-torch-without-recurrence": {"uncut", "rounding"},
     }
     learned_decays = MappingProxyType({"time-constant": "tau_mem"})
 
@@ -38,8 +38,8 @@ class Rockpool(TorchAdapter):
         spec, synaptic = case.spec, case.construction.startswith("lif-torch")
         if spec.reset != "soft" or spec.detach_reset:
             return "Rockpool's neurons only subtract, with gradient"
-        if spec.decay == 1 and not synaptic:
-            return "LIFNeuronTorch always leaks"
+        if spec.decay in (0, 1) and not synaptic:
+            return f"LIFNeuronTorch always {'remembers' if spec.decay == 0 else 'leaks'}"
         if case.construction == "stepwise":
             return (
                 "LIFNeuronTorch keeps the state of the first batch item only, detached: its time "

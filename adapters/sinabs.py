@@ -27,10 +27,10 @@ class Sinabs(TorchAdapter):
     name = "sinabs"
     requires = ("torch", "sinabs")
     constructions = {
-        **torch_constructions("synaptic", "adaptive", "learning"),
-        "alphas": {"synaptic", "adaptive", "learning"},
-        "lif-recurrent": {"uncut", "recurrent", "feedback"},
-        "layers": {"learning", "container"},
+        **torch_constructions("synaptic", "adaptive", "learning", "rounding"),
+        "alphas": {"synaptic", "adaptive", "learning", "rounding"},
+        "lif-recurrent": {"uncut", "recurrent", "feedback", "rounding"},
+        "layers": {"learning", "rounding", "container"},
     }
     layers = "sinabs.layers"
     learned_decays = MappingProxyType({"direct": "alpha_mem", "time-constant": "tau_mem"})
@@ -43,6 +43,8 @@ class Sinabs(TorchAdapter):
             return "MembraneReset is always detached"
         if spec.reset.startswith("soft") and spec.detach_reset:
             return "MembraneSubtract is never detached"
+        if spec.decay == 0:
+            return "LIF always remembers"
         if spec.decay == 1 and (
             case.construction in ("alphas", "lif-recurrent")
             or spec.current_decay is not None
@@ -109,6 +111,8 @@ class Sinabs(TorchAdapter):
         )
         if spec.adaptation is not None:
             spikes = spike_at_threshold()
+        if spec.rounding is not None:
+            spikes = rounded_spikes(spec)
         alike = {
             "spike_threshold": torch.tensor(float(spec.threshold)),
             "spike_fn": spikes,
@@ -208,6 +212,16 @@ def spike_at_threshold():
             return by_v, -by_v, None
 
     return SpikeAtThreshold
+
+
+def rounded_spikes(spec):
+    """Returns a custom spike function that rounds to whole numbers."""
+    from types import SimpleNamespace
+
+    from .base.spikes import torch_spike
+
+    spike = torch_spike(spec).apply
+    return SimpleNamespace(required_states=["v_mem"], apply=lambda v, *_: spike(v))
 
 
 def squeezed(network, by_node):

@@ -17,6 +17,9 @@
   are kept as bits where all inputs of the network are spikes.
 - `sliding-psn`: `SlidingPSN` of order T, its weights the powers of the decay: one product over
   time, no reset.
+
+Spikes that are rounded are those of `ILIFNode`, called once per step, without a memory those of its
+function `MultiLevelSpikeCount`.
 """
 
 import os
@@ -47,11 +50,11 @@ class SpikingJelly(TorchAdapter):
     requires: tuple[str, ...] = ("torch", "spikingjelly.activation_based.neuron")
     distribution = "spikingjelly"
     constructions = {
-        **torch_constructions("synaptic", "learning"),
-        "single-step": {"synaptic", "learning"},
+        **torch_constructions("synaptic", "learning", "rounding"),
+        "single-step": {"synaptic", "learning", "rounding"},
         **{name: set() for name in PROVIDERS},
         "parametric": {"learning"},
-        "layers": {"synaptic", "learning"},
+        "layers": {"synaptic", "learning", "rounding"},
         "recurrent-container": {"uncut", "recurrent", "feedback"},
         "flexsn": {"uncut"},
         "memopt": {"uncut", "linear"},
@@ -61,6 +64,8 @@ class SpikingJelly(TorchAdapter):
 
     def supports(self, case: Case) -> str | None:
         spec, parallel = case.spec, case.construction == "sliding-psn"
+        if spec.rounding is not None:
+            return refuses_rounded(spec)
         if parallel and spec.reset != "none":
             return "SlidingPSN never resets"
         if (
@@ -110,6 +115,8 @@ class SpikingJelly(TorchAdapter):
             return sliding_psn(spec, self.time_steps, self.surrogate(spec))
         if construction == "flexsn":
             return self.loop(neuron.FlexSN(flexible(spec), num_states=1), ("_state_0",))
+        if spec.rounding is not None:
+            return self.rounded(spec, construction)
         if spec.current_decay is not None:
             reset = 0.0 if spec.reset == "hard" else None
             node = neuron.CUBALIFNode(
@@ -133,6 +140,27 @@ class SpikingJelly(TorchAdapter):
         node = neuron.ParametricLIFNode(1 / (1 - spec.decay), **alike)
         node.w.requires_grad_(spec.learned_decay is not None)
         return self.loop(node)
+
+    def rounded(self, spec, construction):
+        """Returns the TimeLoop of a neuron that rounds."""
+        from spikingjelly.activation_based import neuron, surrogate
+
+        from .base.time_loop import TimeLoop
+
+        counts = surrogate.MultiLevelSpikeCount(spec.max_spikes)
+
+        class WithoutMemory(TimeLoop):
+            def scan(self, currents, state):
+                return counts(currents / spec.threshold), None
+
+        if spec.decay == 0:
+            return WithoutMemory()
+        mode = "s" if construction == "single-step" else "m"
+        return self.loop(
+            neuron.ILIFNode(
+                1 / (1 - spec.decay), float(spec.threshold), counts, spec.detach_reset, mode
+            )
+        )
 
     def recurrent(self, spec, neurons, construction):
         if construction != "recurrent-container":
@@ -225,6 +253,19 @@ class SpikingJelly(TorchAdapter):
         return self.loop(
             neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan(), step_mode="m")
         )
+
+
+def refuses_rounded(spec):
+    """Returns the reason why `ILIFNode` cannot compute a neuron that rounds, or None."""
+    try:
+        from spikingjelly.activation_based.neuron import ILIFNode  # noqa: F401
+    except ImportError:
+        return "this SpikingJelly has no ILIFNode"
+    if spec.decay == 1:
+        return "ILIFNode always leaks"
+    if spec.current_decay is not None:
+        return "ILIFNode has no synaptic current"
+    return "ILIFNode always subtracts" if spec.reset != "soft" and spec.decay else None
 
 
 def superspike(spec):

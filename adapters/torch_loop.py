@@ -9,7 +9,7 @@ from .base.torch_adapter import TorchAdapter, torch_constructions
 
 class TorchLoop(TorchAdapter):
     name = "torch"
-    constructions = torch_constructions("synaptic", "adaptive", "learning", "resumable")
+    constructions = torch_constructions("synaptic", "adaptive", "learning", "rounding", "resumable")
     learned_decays = dict.fromkeys(LEARNED, "decay")
 
     def neuron(self, spec, features):

@@ -21,6 +21,12 @@ value:
     sigmoid              decay = 1 − 1/(1 + exp(−w))           Fang et al. 2021 (PLIF: 1/τ = σ(w))
     time-constant        decay = exp(−1/w)                     w in steps
 
+A neuron with rounding "nearest" fires whole numbers, s[t] = round(clip(v/threshold, 0,
+max_spikes)), halves to the even number (I-LIF, Luo et al. 2024). Its surrogate straight-through
+takes the rounding for the identity: σ' = 1/threshold where 0 ≤ v ≤ max_spikes·threshold, else 0.
+
+A neuron of decay 0 has no memory. It rounds, or never resets.
+
     reset                p[t]                                  gradient
     soft                 v − threshold·s                       through s unless detach_reset
     hard                 v·(s = 0)                             s is a constant if detach_reset
@@ -58,6 +64,8 @@ SURROGATES = (
 
 LEARNED = ("direct", "sigmoid", "time-constant")
 
+ROUNDINGS = ("nearest",)
+
 OPTIONAL = ("current_decay", "adaptation", "adaptation_decay")
 """Numbers that are None for a neuron without them."""
 
@@ -88,6 +96,7 @@ class NeuronSpec:
     learned_decay: str | None = None
     adaptation: float | None = None
     adaptation_decay: float | None = None
+    rounding: str | None = None
     text: ClassVar[str]
     """All fields of an instance in one line, for operators that take texts; not a field itself."""
 
@@ -107,8 +116,10 @@ class NeuronSpec:
                 object.__setattr__(self, name, float(value))  # a NumPy number, for example
         if type(self.max_spikes) is not int:
             raise ValueError(f"max_spikes = {self.max_spikes!r} must be a whole number")
-        if not 0 < self.decay <= 1:
-            raise ValueError(f"decay = {self.decay} must be above 0 and at most 1")
+        without_memory = self.decay == 0 and (self.rounding or self.reset == "none")
+        if not (0 < self.decay <= 1 or without_memory):
+            hint = " (0 only with the reset none or rounding)" * (self.decay == 0)
+            raise ValueError(f"decay = {self.decay} must be above 0 and at most 1{hint}")
         if not 0 < self.threshold < LARGEST:
             raise ValueError(f"threshold = {self.threshold} must be a positive number")
         if not 0 < self.slope < LARGEST:
@@ -121,6 +132,8 @@ class NeuronSpec:
             self._check_learned()
         if self.adaptation is not None or self.adaptation_decay is not None:
             self._check_adaptation()
+        if self.rounding is not None:
+            self._check_rounding()
         numbers = (
             f"{float(self.decay)!r} {float(self.threshold)!r} {self.surrogate}"
             f" {float(self.slope)!r} {self.max_spikes}"
@@ -132,8 +145,11 @@ class NeuronSpec:
             if self.adaptation is None
             else f" adapts {float(self.adaptation)!r} {float(self.adaptation_decay or 0)!r}"
         )
+        rounds = "" if self.rounding is None else f" rounds {self.rounding}"
         object.__setattr__(
-            self, "text", f"{self.reset} {self.detach_reset:d} {numbers}{synapse}{learned}{adapts}"
+            self,
+            "text",
+            f"{self.reset} {self.detach_reset:d} {numbers}{rounds}{synapse}{learned}{adapts}",
         )
 
     def _check_learned(self) -> None:
@@ -172,6 +188,16 @@ class NeuronSpec:
                 "an adaptive threshold is not offered with a synaptic current or a learned decay"
             )
 
+    def _check_rounding(self) -> None:
+        if self.rounding not in ROUNDINGS:
+            raise ValueError(f"rounding = {self.rounding!r} is not one of {', '.join(ROUNDINGS)}")
+        if (self.surrogate, self.slope) != ("straight-through", 1):
+            raise ValueError("rounding needs the surrogate straight-through with slope 1")
+        if self.reset not in ("soft", "none"):
+            raise ValueError("rounding is offered with the resets soft and none")
+        if self.learned_decay is not None or self.adaptation is not None:
+            raise ValueError("rounding is not offered with a learned decay or adaptive threshold")
+
     def __hash__(self) -> int:
         return hash(self.text)  # a string caches its hash; kernels look specs up at every call
 
@@ -180,6 +206,9 @@ class NeuronSpec:
         """Returns the specification of `text`."""
         reset, detach, decay, threshold, surrogate, slope, most, *others = text.split()
         numbers = float(decay), float(threshold), surrogate, float(slope), int(most)
+        if "rounds" in others:
+            synapse = float(others[2]) if others[2:] else None
+            return cls(reset, detach == "1", *numbers, current_decay=synapse, rounding=others[1])
         if "adapts" in others:
             return cls(
                 reset,

@@ -18,6 +18,12 @@ from .spec import NeuronSpec
 def derivative(spec: NeuronSpec, xp: Any) -> Callable[[Any], Any]:
     """Returns the function σ'(u) of arrays u of any shape; `xp` is torch, jax.numpy or numpy."""
     k = spec.slope
+    if spec.rounding is not None:
+        lowest, highest = -spec.threshold, (spec.max_spikes - 1) * spec.threshold
+        one = 1 / spec.threshold
+        return lambda u: (
+            one * xp.where((lowest <= u) & (u <= highest), xp.ones_like(u), xp.zeros_like(u))
+        )
     return {
         "superspike": lambda u: 1 / (1 + k * xp.abs(u)) ** 2,
         "atan": lambda u: 1 / (1 + (math.pi * k * u) ** 2),

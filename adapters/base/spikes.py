@@ -23,6 +23,8 @@ def torch_spike(spec: NeuronSpec) -> Any:
         @staticmethod
         def forward(ctx: Any, v: Any) -> Any:
             ctx.save_for_backward(v)
+            if spec.rounding is not None:
+                return torch.round((v / spec.threshold).clamp(0, spec.max_spikes))
             if spec.max_spikes > 1:
                 return torch.floor(v / spec.threshold).clamp(0, spec.max_spikes)
             return (v >= spec.threshold).to(v.dtype)
@@ -44,6 +46,8 @@ def jax_spike(spec: NeuronSpec) -> Callable[[Any], Any]:
     slope_at: Callable[[Any], Any] = derivative(spec, jnp)
 
     def fire(v: Any) -> Any:
+        if spec.rounding is not None:
+            return jnp.round(jnp.clip(v / spec.threshold, 0, spec.max_spikes))
         if spec.max_spikes > 1:
             return jnp.clip(jnp.floor(v / spec.threshold), 0, spec.max_spikes)
         return (v >= spec.threshold).astype(v.dtype)

@@ -97,6 +97,7 @@ Trait = Literal[
     "synaptic",
     "adaptive",
     "learning",
+    "rounding",
     "resumable",
     "uncut",
     "recurrent",
@@ -124,6 +125,7 @@ class Adapter(ABC):
     synaptic    its neurons can have a synaptic current (`current_decay`)
     adaptive    its neurons can have an adaptive threshold (`adaptation`)
     learning    its neurons can learn their decay
+    rounding    its neurons can fire whole numbers that are rounded, or have no memory (decay 0)
     resumable   its neurons take and return their states, so that ranks can share the time steps
     uncut       torch: its neuron is no TimeLoop; refused for recurrent neurons, unless it is
     recurrent   torch: it has a module for a recurrent neuron
@@ -261,6 +263,11 @@ class Adapter(ABC):
             return self._offered_without("a synaptic current", case)
         if case.spec.adaptation is not None and not self.has_trait("adaptive", case):
             return self._offered_without("an adaptive threshold", case)
+        if not self.has_trait("rounding", case):
+            if case.spec.rounding is not None:
+                return self._offered_without("spikes that are rounded", case)
+            if case.spec.decay == 0:
+                return f"{self.name}'s neurons have a memory: they are offered without decay 0"
         if case.spec.learned_decay and (wrong := self._refuses_learned(case, network)):
             return wrong
         reason = self.supports(case)

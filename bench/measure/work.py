@@ -193,9 +193,10 @@ def _at_every_step(network: Network, node: Node) -> bool:
 
 
 def _surrogate(node: Node) -> str | None:
-    """Returns None for a native neuron."""
+    """Returns None for a native neuron, and for the window of one that rounds."""
     neuron = node.options["neuron"]
-    return neuron.surrogate if isinstance(neuron, NeuronSpec) else None
+    known = isinstance(neuron, NeuronSpec) and neuron.rounding is None
+    return neuron.surrogate if known else None
 
 
 def _bytes(case: Case, network: Network, phase: str, nonzero: float) -> float:

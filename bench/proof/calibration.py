@@ -15,6 +15,8 @@ from functools import partial
 
 import numpy as np
 
+from snnbench.kernels.spec import NeuronSpec
+
 from ..core.case import Case
 from ..core.network import INPUT, Network, Node
 from . import oracle
@@ -30,6 +32,9 @@ from .problem import (
 from .recurrence import growth, run, spec_of
 
 TARGET_RATE = 0.15
+ROUNDED_COUNTS = 4
+"""Factor on TARGET_RATE for a neuron that rounds, at most: its highest counts, and potentials above
+them, must be seen."""
 LEAST_KEPT, MOST_KEPT = 0.02, 0.5
 """Firing rates of a neuron at which the network's own parameters are kept unchanged."""
 MOST_STEPS, MOST_ITEMS, MOST_NEURONS = 100, 4, 512
@@ -67,7 +72,8 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
         scaled = {**dict.fromkeys(names, 0.0), **lowered_nodes(network, node.name, names)}
         rate = partial(_rate, soft, node, parameters_of_node, result, scaled)
         keeps = keep and names <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
-        gains[node.name] = 1.0 if keeps else _gain(rate)
+        target = _target(node.options["neuron"])
+        gains[node.name] = 1.0 if keeps else _gain(rate, target)
         if node.options["recurrent"] and node.name not in network.given:
             spec = network.node(node.name).options["neuron"]
             for halvings in range(1, MOST_HALVINGS + 1):
@@ -77,7 +83,7 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
                 if grown <= HALVED_FROM ** (1 / case.time_steps):
                     break
                 parameters_of_node["recurrent"] = parameters_of_node["recurrent"] / 2
-                gains[node.name], halved[node.name] = _gain(rate), halvings
+                gains[node.name], halved[node.name] = _gain(rate, target), halvings
         if node.name != last:
             result.values |= _scaled_values(soft, node, result, scaled, gains[node.name])
             oracle.compute(
@@ -108,13 +114,18 @@ def _is_given(network: Network, name: str) -> bool:
     return name == INPUT or name in network.parameters or network.node(name).kind == "neuron"
 
 
-def _gain(rate: Callable[[float], float]) -> float:
-    """Bisection in log2 over [2⁻⁸, 2⁸], 16 halvings, for the gain at which the firing rate is 15
-    %."""
+def _target(spec: NeuronSpec) -> float:
+    """Returns the mean number of spikes a step for which the gains are."""
+    return TARGET_RATE * (1 if spec.rounding is None else min(spec.max_spikes, ROUNDED_COUNTS))
+
+
+def _gain(rate: Callable[[float], float], target: float) -> float:
+    """Bisection in log2 over [2⁻⁸, 2⁸], 16 halvings, for the gain at which the firing rate is
+    `target`."""
     low, high = -8.0, 8.0
     for _ in range(16):
         middle = (low + high) / 2
-        low, high = (low, middle) if rate(2.0**middle) > TARGET_RATE else (middle, high)
+        low, high = (low, middle) if rate(2.0**middle) > target else (middle, high)
     return 2.0 ** ((low + high) / 2)
 
 

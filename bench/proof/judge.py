@@ -18,7 +18,7 @@ from .layers import Value, comparable
 from .limits import Limits, LimitsByNode
 from .noise import NONE, Deviation, Noise, decision_noise, noise_of, scale_of
 from .problem import Problem, is_single_layer, places
-from .recurrence import ABRUPT, from_threshold, spec_of
+from .recurrence import from_threshold, jumps, spec_of
 from .rounding import SHORT, last_bit
 from .training import loss_and_gradient
 
@@ -148,7 +148,7 @@ def slack_at_edges(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> 
     abrupt = {
         name: limits[name].distance
         for name in network.neurons
-        if spec_of(network.node(name).options["neuron"]).surrogate == ABRUPT
+        if jumps(spec_of(network.node(name).options["neuron"]))
     }
     abrupt |= {
         node.name: limits[node.name].gradient for node in network.nodes if node.kind == "max_time"
@@ -217,7 +217,8 @@ def _not_spikes(values: np.ndarray, most: float) -> str | None:
     if not np.isfinite(values).all():
         return "hold NaN or infinity"
     if not np.array_equal(values, np.round(values)):
-        return "are not whole numbers"
+        divided = np.isfinite(most) and np.allclose(most * values, np.round(most * values), 0, 1e-5)
+        return "are not whole numbers" + f": they are counts divided by {most:g}" * divided
     if values.min() < 0 or values.max() > most:
         span = f"{values.min():g} and {values.max() + 0.0:g}"
         return f"lie between {span}, not 0 and {most} (several spikes a step?)"

@@ -19,8 +19,6 @@ from snnbench.kernels.surrogates import derivative
 from ..core.case import Native
 from .rounding import EXACT, Exact
 
-ABRUPT = "rectangle"
-"""The surrogate that jumps: at its edges rounding decides about a gradient."""
 ON_EDGE = 1e-13
 """Distance from an edge within which exact potentials count as lying on it."""
 
@@ -31,8 +29,23 @@ def spec_of(neuron: NeuronSpec | Native) -> NeuronSpec:
     return NEURONS["soft"] if isinstance(neuron, Native) else neuron
 
 
+def jumps(spec: NeuronSpec) -> bool:
+    """Tells if the surrogate jumps: at its edges rounding decides about a gradient."""
+    return spec.surrogate == "rectangle" or spec.rounding is not None
+
+
+def beyond_window(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
+    """Returns how far potentials v are outside the window of a surrogate that jumps."""
+    if spec.rounding is None:
+        return np.abs(v - spec.threshold) - 0.5 / spec.slope
+    half = spec.max_spikes * spec.threshold / 2
+    return np.abs(v - half) - half
+
+
 def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
     """Returns the spikes that potentials v call for: 0 or 1, or a count up to max_spikes."""
+    if spec.rounding is not None:
+        return np.round(np.clip(v / spec.threshold, 0, spec.max_spikes))
     if spec.max_spikes == 1:
         return (v >= spec.threshold).astype(v.dtype)
     return np.clip(np.floor(v / spec.threshold), 0, spec.max_spikes)
@@ -40,18 +53,29 @@ def fires(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
 
 def from_threshold(spec: NeuronSpec, v: np.ndarray) -> np.ndarray:
     """Returns the distance of potentials v from the nearest threshold: θ or, for several spikes
-    a step, a multiple of it."""
+    a step, a multiple of it; half of θ less if it rounds."""
     distance = np.divide(v, spec.threshold, out=np.empty_like(v))
+    distance += below(spec)
     np.clip(np.round(distance, out=distance), 1, spec.max_spikes, out=distance)
+    distance -= below(spec)
     distance *= spec.threshold
     return np.abs(np.subtract(v, distance, out=distance), out=distance)
+
+
+def below(spec: NeuronSpec) -> float:
+    """Returns by how many thresholds each decision falls below a multiple of θ."""
+    return 0.0 if spec.rounding is None else 0.5
+
+
+def lowest_threshold(spec: NeuronSpec) -> float:
+    return spec.threshold * (1 - below(spec))
 
 
 def contrary_to(spec: NeuronSpec, v: np.ndarray, within: float) -> np.ndarray:
     """Returns the spikes for potentials v, inverted where a threshold is no further than
     `within`."""
-    nearest = np.clip(np.round(v / spec.threshold), 1, spec.max_spikes)
-    other = nearest - (v >= nearest * spec.threshold)
+    nearest = np.clip(np.round(v / spec.threshold + below(spec)), 1, spec.max_spikes)
+    other = nearest - (v >= (nearest - below(spec)) * spec.threshold)
     return np.where(from_threshold(spec, v) <= within, other, fires(spec, v))
 
 
@@ -141,11 +165,12 @@ def _reset_to(spec: NeuronSpec, v: np.ndarray, s: np.ndarray, by: np.ndarray | f
 
 def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
     """Returns σ'(v − θ). The window of a surrogate that ends abruptly is `wider` on both sides;
-    potentials on its edge, like that of a silent neuron, stay outside."""
+    potentials on its edge, like that of a silent neuron, stay as they are."""
     slope: np.ndarray = derivative(spec, np)(v - spec.threshold)
-    if spec.surrogate == ABRUPT and wider:
-        beyond = np.abs(v - spec.threshold) - 0.5 / spec.slope
-        return np.where(np.abs(beyond) < ON_EDGE, slope, spec.slope * (beyond < wider))
+    if jumps(spec) and wider:
+        beyond = beyond_window(spec, v)
+        height = spec.slope if spec.rounding is None else 1 / spec.threshold
+        return np.where(np.abs(beyond) < ON_EDGE, slope, height * (beyond < wider))
     return slope
 
 

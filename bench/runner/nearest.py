@@ -30,6 +30,7 @@ RARE = {
     "current_decay": "no synaptic current",
     "adaptation": "a constant threshold",
     "learned_decay": "a constant decay",
+    "rounding": "counts that are not rounded",
 }
 """Fields of a neuron that few frameworks have, and words for a neuron without them."""
 ENOUGH = 2
@@ -120,6 +121,8 @@ def neighbours(spec: NeuronSpec) -> Iterator[NeuronSpec]:
         plainer.append(replace(spec, max_spikes=1))
     if any(getattr(spec, name) for name in RARE):
         without: dict[str, Any] = dict.fromkeys((*RARE, "adaptation_decay"))
+        if spec.decay == 0:
+            without["decay"] = NeuronSpec().decay
         plainer.append(replace(plainer[-1], **without))
     surrogates = ((spec.surrogate, spec.slope), *SURROGATES)
     for base, reset, detached, (surrogate, slope) in product(
@@ -145,6 +148,8 @@ def differences(spec: NeuronSpec, other: NeuronSpec) -> Iterator[tuple[int, str]
         yield 1, gradient if other.reset != "none" else ""
     if (spec.surrogate, spec.slope) != (other.surrogate, other.slope):
         yield 1, f"surrogate {other.surrogate} of slope {other.slope:g}"
+    if spec.decay != other.decay:
+        yield 4, f"decay {other.decay:g}"
     if spec.max_spikes != other.max_spikes:
         yield 2, "one spike a step"
     rare = [words for name, words in RARE.items() if getattr(spec, name) != getattr(other, name)]

@@ -7,7 +7,7 @@ from .layers import conv_lif, lif, linear_lif, one_layer, recurrent_lif
 from .perceptrons import data, frames_mlp, mlp, mnist_mlp
 from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
 from .sequences import adding, psmnist, shd, ssc
-from .transformers import sdt_block, spikformer, spikformer_block
+from .transformers import sdt_block, sdt_v3_block, spikformer, spikformer_block
 from .user_network import user_network
 
 LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
@@ -15,7 +15,7 @@ NETWORKS = (
     *(mlp, frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
     *(shd, ssc, psmnist, adding),
-    *(spikformer_block, sdt_block, spikformer),
+    *(spikformer_block, sdt_block, spikformer, sdt_v3_block),
 )
 WORKLOADS: dict[str, Workload] = {
     each.name: each for each in (*LAYERS, *NETWORKS, data, user_network)

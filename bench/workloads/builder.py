@@ -35,6 +35,7 @@ class Builder:
         stride: int = 1,
         bias: bool = False,
         after: str | None = None,
+        groups: int = 1,
     ) -> str:
         """Adds a convolution, padded so that a stride of 1 keeps an odd kernel's (H, W)."""
         options = {
@@ -43,6 +44,7 @@ class Builder:
             "stride": stride,
             "padding": kernel // 2,
             "bias": bias,
+            "groups": groups,
         }
         return self._add("conv", after, **options)
 

@@ -1,4 +1,4 @@
-"""Spiking transformers: `spikformer-block`, `sdt-block` and `spikformer`.
+"""Spiking transformers: `spikformer-block`, `sdt-block`, `sdt-v3-block` and `spikformer`.
 
 Tokens are the pixels of an image, so that a linear of every token is a convolution of 1 × 1. Zhou
 et al.'s Spikformer (ICLR 2023, `cifar10/model.py`) multiplies the spikes of queries, keys and
@@ -11,9 +11,16 @@ Yao et al.'s spike-driven transformer (NeurIPS 2023, `module/ms_conv.py`) sums t
 and values, number by number, over the tokens, and adds potentials in place of spikes. Its neuron
 has the same threshold, and its currents are multiples of 1.
 
+Its third version (Yao et al., TPAMI 2025, `SDT_V3/Classification/Model_Base/models.py`) fires whole
+numbers 0 to 4 without a memory, `{ reset = "none", decay = 0.0, rounding = "nearest", max_spikes =
+4, surrogate = "straight-through" }`, and hands out their quarters. Here they are handed out whole:
+norms take the factor back, and the scale of the attention, 2/√features, is divided by 4³.
+
 The published sizes are width = 384, heads = 12, layers = 4, image = 32 (of a block: 8), T = 4, B =
-128; of `sdt-block` width = 256, heads = 8, B = 64.
+128; of `sdt-block` width = 256, heads = 8, B = 64; of `sdt-v3-block` width = 64 to 256, heads = 8.
 """
+
+from snnbench.kernels.spec import NeuronSpec
 
 from ..core.case import Case
 from ..core.network import Network
@@ -23,7 +30,8 @@ from .builder import Builder
 SCALE, BELOW = 1 / 8, 1 - 2**-11
 """Factor on the products of queries, keys and values; threshold of the neuron behind them."""
 HIDDEN = 4
-"""Width of the perceptron in a block, as a multiple of the block's."""
+"""Width of the perceptron in a block, and of the values of `sdt-v3-block`, as a multiple of the
+block's."""
 AXES = ("width", "heads", "image")
 SMALL = {"time_steps": 4, "batch": 3, "width": 42, "heads": 2, "image": 7}
 
@@ -54,10 +62,35 @@ def sdt_block(case: Case) -> Network:
     net.conv(case.width, kernel=1)
     net.norm()
     before = net.add(before)
-    for width in (HIDDEN * case.width, case.width):
-        net.neuron()
-        net.conv(width, kernel=1)
-        net.norm()
+    _potentials(net, HIDDEN * case.width)
+    _potentials(net, case.width)
+    net.add(before)
+    return net.network
+
+
+@workload("sdt-v3-block", axes=AXES, small=SMALL)
+def sdt_v3_block(case: Case) -> Network:
+    """A block of the spike-driven transformer V3 behind a convolution: a separable convolution,
+    attention in `heads` with values four times as wide and a perceptron, each added to the
+    potentials before it."""
+    net = Builder(case, (case.width, case.image, case.image))
+    net.conv(case.width, kernel=1)
+    before = net.norm()
+    _potentials(net, 2 * case.width)
+    _potentials(net, 2 * case.width, kernel=3, groups=2 * case.width)
+    _potentials(net, case.width)
+    before = net.add(before)
+    spikes = net.neuron()
+    query, key = (_in_heads(net, case, case.image, spikes) for _ in range(2))
+    value = _in_heads(net, case, case.image, spikes, wider=HIDDEN)
+    most = case.neuron.max_spikes if isinstance(case.neuron, NeuronSpec) else 1
+    _attend(net, query, key, value, 2 * (case.width // case.heads) ** -0.5 / most**3)
+    net.reshape(HIDDEN * case.width, case.image, case.image)
+    net.conv(case.width, kernel=1)
+    net.norm()
+    before = net.add(before)
+    _potentials(net, HIDDEN * case.width)
+    _potentials(net, case.width)
     net.add(before)
     return net.network
 
@@ -98,9 +131,7 @@ def spikformer(case: Case) -> Network:
 def _spikformer(net: Builder, case: Case, image: int) -> None:
     before = net.last
     query, key, value = (_in_heads(net, case, image, before) for _ in range(3))
-    scores = net.of_two("product", query, key, left=True)
-    net.of_two("product", value, scores, scale=SCALE, right=True)
-    net.neuron(threshold=BELOW)
+    _attend(net, query, key, value, SCALE)
     net.reshape(case.width, image, image)
     _layer(net, case.width)
     before = net.add(before)
@@ -109,16 +140,30 @@ def _spikformer(net: Builder, case: Case, image: int) -> None:
     net.add(before)
 
 
-def _in_heads(net: Builder, case: Case, image: int, before: str) -> str:
+def _attend(net: Builder, query: str, key: str, value: str, scale: float) -> None:
+    """Adds the spikes of values summed over all tokens, by the products of queries and keys."""
+    scores = net.of_two("product", query, key, left=True)
+    net.of_two("product", value, scores, scale=scale, right=True)
+    net.neuron(threshold=BELOW)
+
+
+def _in_heads(net: Builder, case: Case, image: int, before: str, wider: int = 1) -> str:
     """Adds spikes (heads, features, tokens) of the node `before`."""
     features, rest = divmod(case.width, case.heads)
     if rest:
         raise ValueError(f"width = {case.width} is no multiple of heads = {case.heads}")
-    _layer(net, case.width, after=before)
-    return net.reshape(case.heads, features, image**2)
+    _layer(net, wider * case.width, after=before)
+    return net.reshape(case.heads, wider * features, image**2)
 
 
 def _layer(net: Builder, width: int, kernel: int = 1, after: str | None = None) -> None:
     net.conv(width, kernel, after=after)
     net.norm()
     net.neuron()
+
+
+def _potentials(net: Builder, width: int, kernel: int = 1, groups: int = 1) -> None:
+    """Adds a layer from potentials to potentials: its neuron stands in front."""
+    net.neuron()
+    net.conv(width, kernel, groups=groups)
+    net.norm()

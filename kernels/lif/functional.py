@@ -214,6 +214,8 @@ def _check(spec, channel_dim, currents, state, scale, shift):
             raise ValueError(
                 f"{label} must have the shape ({shape[channel_dim]},), not {tuple(info[0])}"
             )
+    if spec.rounding is not None:
+        raise ValueError("a neuron that rounds its spikes (rounding) is not offered")
     if spec.max_spikes > 1 and spec.reset.startswith("hard"):
         raise ValueError(
             "a hard reset after a count of spikes is not defined: max_spikes must be 1"

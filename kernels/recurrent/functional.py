@@ -16,6 +16,7 @@ _NOT_FUSED = {
     "current_decay": "a synaptic current",
     "adaptation": "an adaptive threshold",
     "learned_decay": "a learned decay",
+    "rounding": "rounded spikes",
 }
 """Fields of neurons that this layer does not compute, with what they add."""
 

@@ -135,6 +135,7 @@ OTHER_NEURON = {
     "learned_decay": "direct",
     "adaptation": 0.5,
     "adaptation_decay": 0.9,
+    "rounding": "nearest",
 }
 
 
@@ -147,12 +148,15 @@ def test_every_field_changes_the_id():
     assert set(OTHER_NEURON) == {field.name for field in fields(NeuronSpec)}
     variants = [replace(Case("torch"), **{key: value}) for key, value in other.items()]
     adaptive = NeuronSpec(adaptation=0.25, adaptation_decay=0.25)
+    bases = {
+        "adaptation": adaptive,
+        "adaptation_decay": adaptive,
+        "rounding": NeuronSpec(surrogate="straight-through"),
+    }
     variants += [
         Case(
             "torch",
-            neuron=replace(
-                adaptive if key.startswith("adaptation") else NeuronSpec(), **{key: value}
-            ),
+            neuron=replace(bases.get(key, NeuronSpec()), **{key: value}),
         )
         for key, value in OTHER_NEURON.items()
     ]

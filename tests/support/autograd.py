@@ -25,6 +25,9 @@ def loop(spec, currents, recurrent=None, potentials=False):
         fixed = v.detach()
         count = torch.floor(fixed / spec.threshold).clamp(0, spec.max_spikes)
         s = count + SLOPES[spec.surrogate](fixed - spec.threshold, spec.slope) * (v - fixed)
+        if spec.rounding is not None:
+            exact = (v / spec.threshold).clamp(0, spec.max_spikes)
+            s = exact + (exact.round() - exact).detach()
         spikes.append(s)
         membrane.append(v)
         s = s.detach() if spec.detach_reset else s

@@ -100,6 +100,7 @@ DEEP = (
     "spiking-resnet34",
     "spiking-resnet50",
     "spikformer",
+    "sdt-v3-block",
 )
 """Networks of the kinds of layers that a smaller one has, proved with `DEEP_IN` alone."""
 DEEP_IN = ("torch", "fused", "jax")
@@ -150,7 +151,9 @@ def test_a_named_network_is_proved(name, workload):
     assert proof.passed, proof.reason
 
 
-@pytest.mark.parametrize("workload", ["spikformer-block", "sdt-block", "spikformer"])
+@pytest.mark.parametrize(
+    "workload", ["spikformer-block", "sdt-block", "sdt-v3-block", "spikformer"]
+)
 def test_heads_divide_the_width(workload):
     case = replace(sized(workload), heads=9)
     with pytest.raises(ValueError, match=f"width = {case.width} is no multiple of heads = 9"):

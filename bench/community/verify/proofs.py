@@ -8,7 +8,7 @@ from ...core.status import RESULTS, worst
 from ...proof.frames import stage_of
 from ...proof.judge import MOST_SLACK
 from ...proof.limits import limits_of
-from ...proof.recurrence import ABRUPT
+from ...proof.recurrence import jumps
 from ...proof.stages import PlannedStage, StageKind, stages_of
 from ...records.record import Record
 from ...workloads import workload_of
@@ -109,7 +109,7 @@ def _stages(record: Record, where: str) -> Iterator[Fault]:
                 text = f"stage {planned.name!r}: {size} = {stated!r}: is proved at {right!r}"
                 yield Fault("stages", where, text)
         if not case.native:
-            yield from _numbers(stage, planned, case.spec.surrogate == ABRUPT, where)
+            yield from _numbers(stage, planned, jumps(case.spec), where)
 
 
 def _numbers(

@@ -47,6 +47,17 @@ def backward_faults(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     )
     at_spikes = BackwardFault(slope=lambda v, s: surrogate(v - spec.threshold) * (s > 0))
     yield "the surrogate is used only where a spike was fired", e.suppose(backward=at_spikes)
+    if spec.rounding is not None:
+        for text, least in (
+            ("gradients pass above the highest count", 0.0),
+            ("gradients pass at every potential: the surrogate has no window", -np.inf),
+        ):
+            passing = BackwardFault(slope=partial(_passing_from, least, spec.threshold))
+            yield text, e.suppose(backward=passing)
+
+
+def _passing_from(least: float, threshold: float, v: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return (v >= least) / threshold
 
 
 def _lost(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:

@@ -80,6 +80,7 @@ def _comparing(e: Evidence, p: float) -> Hypothesis:
         not e.spec.reset.startswith("soft")
         or e.spec.adaptation is not None
         or e.spec.max_spikes > 1
+        or e.spec.rounding is not None
     ):
         return e.right
     v, _ = run(e.spec, e.right.currents, e.right.spikes)
@@ -198,7 +199,16 @@ SLOPES = tuple(float(k) for k in np.geomspace(0.1, 100, 25))
 
 def slopes(e: Evidence) -> Iterator[Constant]:
     """Returns surrogates with their slopes, with the reset detached or attached: forward runs do
-    not see them."""
+    not see them. Of a neuron that rounds there is one, its window's upper end."""
+    if e.spec.rounding is not None:
+        yield Constant(
+            "gradients pass up to about {p} spikes, not {right}",
+            lambda e: float(e.spec.max_spikes),
+            _up_to,
+            (0.5, 1.0, 2.0),
+            0.1,
+        )
+        return
     for detached in (e.spec.detach_reset, not e.spec.detach_reset):
         also = (
             ""
@@ -226,3 +236,12 @@ def slopes(e: Evidence) -> Iterator[Constant]:
 
 def _sloped(surrogate: str, detached: bool, e: Evidence, p: float) -> Hypothesis:
     return e.respecified(surrogate=surrogate, detach_reset=detached, slope=p)
+
+
+def _up_to(e: Evidence, p: float) -> Hypothesis:
+    threshold = e.spec.threshold
+
+    def slope(v: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return ((v >= 0) & (v <= p * threshold)) / threshold
+
+    return e.suppose(backward=BackwardFault(slope=slope))

@@ -6,7 +6,7 @@ import numpy as np
 
 from snnbench.kernels.surrogates import derivative
 
-from ..recurrence import from_threshold, run, run_backward
+from ..recurrence import from_threshold, lowest_threshold, run, run_backward
 from .constants import Constant
 from .hypotheses import Evidence, Hypothesis, Rounding
 
@@ -98,7 +98,8 @@ def fit_decisions(e: Evidence, constant: Constant) -> Fit | None:
             step = _step(constant, p)
             supposed = (constant.supposed(e, q) for q in (p, p + step))
             here, moved = (
-                run(h.spec, h.currents, h.spikes)[0].ravel() - h.spec.threshold for h in supposed
+                run(h.spec, h.currents, h.spikes)[0].ravel() - lowest_threshold(h.spec)
+                for h in supposed
             )
             change = (moved - here) / step
             bounding = np.abs(change) > 1e-9

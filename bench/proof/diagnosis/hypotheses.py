@@ -108,8 +108,7 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         e.suppose(currents=e.other_currents),
     )
     for reset in RESETS:
-        # `hard-straight` differs from `hard` in the gradient only.
-        if reset != "hard-straight" and reset != spec.reset.removesuffix("-straight"):
+        if reset in _other_resets(spec):
             yield f"resets like `{reset}`, not `{spec.reset}`", e.respecified(reset=reset)
     if spec.current_decay is not None:
         yield (
@@ -133,10 +132,32 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     if spec.max_spikes > 1:
         yield "fires at most one spike a step", e.respecified(max_spikes=1)
         yield f"fires more than {spec.max_spikes} spikes a step", e.respecified(max_spikes=MANY)
-    elif spec.adaptation is None:
+        if spec.reset.startswith("soft"):
+            v = run(spec, currents, np.minimum(spikes, 1))[0]
+            yield (
+                "the reset subtracts one spike, not their count",
+                e.suppose(currents=currents_for(e, v)),
+            )
+    elif spec.adaptation is None and spec.rounding is None:
         yield "fires several spikes a step", e.respecified(max_spikes=MANY)
         if spec.reset.startswith("soft"):
             yield "fires several spikes a step inside and hands out one (clipped)", _clipped(e)
+
+    if spec.rounding is not None:
+        plain = spec.reset if spec.decay else "none"
+        yield (
+            "counts are rounded down, not to the nearest",
+            e.respecified(rounding=None, reset=plain),
+        )
+
+
+def _other_resets(spec: NeuronSpec) -> set[str]:
+    """Returns the resets that a neuron may have in place of its own; `hard-straight` differs from
+    `hard` in the gradient only."""
+    if spec.decay == 0:
+        return set()
+    resets = {*RESETS} if spec.rounding is None else {"soft", "none"}
+    return resets - {"hard-straight", spec.reset.removesuffix("-straight")}
 
 
 FIXED: dict[str, Any] = {"adaptation": None, "adaptation_decay": None}

@@ -289,11 +289,13 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
     spec, own = spec_of(node.options["neuron"]), oracle.exact(parameters, node)
     v, s, recurrent = run.potentials[node.name], run.spikes[node.name], own.get("recurrent")
 
-    def by(back: np.ndarray | None = recurrent, **changes: object) -> Pull:
+    def by(
+        back: np.ndarray | None = recurrent, slope: np.ndarray | None = None, **changes: object
+    ) -> Pull:
         other = replace(spec, **changes)  # type: ignore[arg-type]  # fields of the spec by name
 
         def pull(gradient: np.ndarray) -> tuple[Mapping[str, np.ndarray], np.ndarray]:
-            g = run_backward(other, v, s, gradient, back, node.options["potentials"])
+            g = run_backward(other, v, s, gradient, back, node.options["potentials"], slope)
             return {} if recurrent is None else {
                 "recurrent": np.tensordot(g[1:], s[:-1], axes=([0, 1], [0, 1]))
             }, g
@@ -305,9 +307,19 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
         yield "takes its recurrent weight transposed in the backward", by(recurrent.T)
     attached = "attached" if spec.detach_reset else "detached"
     yield f"has its reset {attached} in the backward", by(detach_reset=not spec.detach_reset)
-    yield "lets no gradient pass from step to step", by(decay=NO_MEMORY)
+    if spec.decay:
+        yield "lets no gradient pass from step to step", by(decay=NO_MEMORY)
     if spec.current_decay is not None:
         yield "lets no gradient pass its synaptic current", by(current_decay=None)
-    for surrogate in SURROGATES:
+    for words, least in (
+        (
+            ("lets gradients pass above its highest count", 0.0),
+            ("lets gradients pass at every potential", -np.inf),
+        )
+        if spec.rounding is not None
+        else ()
+    ):
+        yield words, by(slope=(v >= least) / spec.threshold)
+    for surrogate in SURROGATES if spec.rounding is None else ():
         if surrogate != spec.surrogate:
             yield f"has the surrogate {surrogate}, not {spec.surrogate}", by(surrogate=surrogate)

@@ -433,7 +433,7 @@ METRICS: tuple[Metric, ...] = (
     _learned(
         "accuracy", itemgetter("accuracy"), unit="share", head="learned", views="proof", place=545
     ),
-    *map(_neuron_metric, NEURON[EVERY_NEURON:]),
+    *map(_neuron_metric, NEURON[EVERY_NEURON : NEURON.index("rounding")]),
     *ORIGIN,
     *_case_metrics("dataset", "behind"),
     *DELIVERY,
@@ -448,6 +448,7 @@ METRICS: tuple[Metric, ...] = (
     INFERENCE_ENERGY,
     *LATENCY,
     *_case_metrics("recurrent", "heads"),
+    _neuron_metric("rounding"),
 )
 """The metrics in the order of results.csv, which users' scripts read."""
 
