@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.nir_files import GOLDEN, affine, chain, lif, spikes_of, write_nir
+from support.nir_files import GOLDEN, affine, chain, integrated, lif, spikes_of, write_nir
 
 from snnbench.experiment.network import NetworkFault, NetworkTable
 from snnbench.experiment.nir.file import MOST_VALUES, read_nir
@@ -72,6 +72,11 @@ CHAINS = {
 }
 IMAGES = {
     "conv": [conv(4, 2), lif(), FLATTEN, affine(3, 4 * 6 * 8), lif()],
+    "conv in groups": [
+        ("Scale", {"scale": np.array([0.5, 2.0]).reshape(2, 1, 1)}),
+        conv(4, 1, groups=2),
+        lif(),
+    ],
     "conv of stride 2": [conv(4, 2, stride=2, padding=0), lif()],
     "pool behind a neuron": [conv(4, 2), lif(), pool("SumPool2d"), conv(3, 4, 1), lif()],
     "pool before a neuron": [conv(4, 2), pool("SumPool2d"), lif(v_leak=0.2)],
@@ -106,6 +111,25 @@ def assert_same_spikes(path, shape, nodes, decay="euler", reset="soft", seed=0):
         assert 0 < spikes.mean() < 0.95, "a neuron that never or always spikes shows nothing"
         assert np.mean(run.spikes[name].reshape(spikes.shape) != spikes) <= 1e-3, name
     return network
+
+
+@pytest.mark.parametrize("decay", ["euler", "exact"])
+@pytest.mark.parametrize(
+    "last",
+    [("LI", {"tau": 2e-3, "r": 3.0, "v_leak": 0.2}), ("I", {"r": np.linspace(1, 2, 3)})],
+    ids=["LI", "I"],
+)
+def test_an_integrator_has_the_potentials_of_its_file(tmp_path, last, decay):
+    nodes = [affine(7, 5), lif(), affine(3, 7, 1)]
+    network = imported(write_nir(tmp_path / "a.nir", **chain(*nodes, last)), decay=decay)
+    x = (np.random.default_rng(0).random((37, 3, 5)) < 0.3).astype(np.float32)
+    parameters = {name: dict(own) for name, own in network.given.items()}
+    run = oracle.forward(network, parameters, x)
+    own = {key: np.asarray(value) for key, value in last[1].items()}
+    currents = run.spikes["neuron1"] @ nodes[2][1]["weight"].T.astype(float) + nodes[2][1]["bias"]
+    right = integrated(last[0], own, currents, DT, decay)
+    assert network.output.kind == "integrator"
+    assert np.allclose(run.values["integrator1"], right, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("decay", ["euler", "exact"])
@@ -184,10 +208,7 @@ def test_a_text_holds_a_whole_network(tmp_path):
 
 REFUSED = {
     "node b: delays are not imported": [affine(7, 5), ("Delay", {"delay": 1.0}), lif()],
-    "node b: a leaky integrator hands out potentials": [
-        affine(7, 5),
-        ("LI", {"tau": 1.0, "r": 1.0, "v_leak": 0.0}),
-    ],
+    "node b: an integrator behind a synapse is not imported": [affine(7, 5), ("CubaLI", {})],
     "node a: the type Mystery is not imported": [("Mystery", {})],
     "node a: a graph within the graph": [("NIRGraph", {})],
     "node b: tau differs from neuron to neuron": [
@@ -228,7 +249,10 @@ REFUSED = {
     ],
 }
 REFUSED_IMAGES = {
-    "node a: a convolution in groups": [conv(4, 2, groups=2), lif()],
+    "node a: the weight has shape (4, 2, 3, 3), and it reads 2 features": [
+        conv(4, 2, groups=2),
+        lif(),
+    ],
     "node a: a dilated convolution": [conv(4, 2, dilation=np.array([2, 2])), lif()],
     "node a: stride = [1.0, 2.0] is not imported": [
         ("Conv2d", {**conv(4, 2)[1], "stride": np.array([1, 2])}),

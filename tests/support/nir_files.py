@@ -90,6 +90,8 @@ def spikes_of(
             value = value * own["scale"]
         elif kind == "Flatten":
             value = value.reshape(*value.shape[:2], -1)
+        elif kind in ("LI", "I"):
+            value = integrated(kind, own, value, dt, decay)
         else:
             value = _neuron(kind, own, value, dt, decay, reset)
             found.append(value)
@@ -124,13 +126,40 @@ def _neuron(
     return np.stack(spikes)
 
 
+def integrated(
+    kind: str, own: dict[str, np.ndarray], currents: np.ndarray, dt: float, decay: str
+) -> np.ndarray:
+    v, potentials = np.zeros(currents.shape[1:]), []
+    beta = (
+        0.0
+        if kind == "I"
+        else np.exp(-dt / own["tau"])
+        if decay == "exact"
+        else 1 - dt / own["tau"]
+    )
+    for current in currents:
+        if kind == "I":
+            v = v + dt * own["r"] * current
+        else:
+            v = beta * v + (1 - beta) * (own["v_leak"] + own["r"] * current)
+        potentials.append(v)
+    return np.stack(potentials)
+
+
 def _convolved(x: np.ndarray, own: dict[str, np.ndarray]) -> np.ndarray:
     weight, pad, stride = own["weight"], int(own["padding"].flat[0]), int(own["stride"].flat[0])
     x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
     windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], axis=(2, 3))[
         :, :, ::stride, ::stride
     ]
-    return np.einsum("bchwij,ocij->bohw", windows, weight) + own["bias"][:, None, None]
+    groups = int(own["groups"])
+    parts = [
+        np.einsum("bchwij,ocij->bohw", seen, some)
+        for seen, some in zip(
+            np.split(windows, groups, axis=1), np.split(weight, groups), strict=True
+        )
+    ]
+    return np.concatenate(parts, axis=1) + own["bias"][:, None, None]
 
 
 def _pooled(x: np.ndarray, kernel: int, mean: bool) -> np.ndarray:

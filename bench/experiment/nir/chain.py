@@ -18,13 +18,13 @@ KNOWN = (
     "LIF",
     "IF",
     "CubaLIF",
+    "LI",
+    "I",
 )
 """Types of nodes that can be imported."""
 WHY_NOT = {
     "NIRGraph": "a graph within the graph, such as a recurrent layer, is not imported",
-    "LI": "a leaky integrator hands out potentials, which is not imported",
-    "I": "an integrator hands out potentials, which is not imported",
-    "CubaLI": "a leaky integrator hands out potentials, which is not imported",
+    "CubaLI": "an integrator behind a synapse is not imported",
     "Delay": "delays are not imported",
     "Threshold": "a threshold without a membrane is not imported",
     "Conv1d": "convolutions of one dimension are not imported",

@@ -58,10 +58,20 @@ def input_shape(node: NirNode) -> Shape:
     return sizes
 
 
-def weights(node: NirNode, inputs: int, dimensions: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Returns the weight (outputs, inputs, …), and the bias or None."""
+def groups(node: NirNode) -> int:
+    """Returns the number of groups of a convolution."""
+    count = uniform(node, "groups", ())
+    if count != round(count) or not 1 <= count <= 1 << 16:
+        raise node.fault(f"groups = {count:g} must be a whole number of at least 1")
+    return int(count)
+
+
+def weights(
+    node: NirNode, inputs: int, dimensions: int, groups: int = 1
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Returns the weight (outputs, inputs / groups, …), and the bias or None."""
     weight = array(node, "weight")
-    if weight.ndim != dimensions or weight.shape[1] != inputs or not weight.size:
+    if weight.ndim != dimensions or groups * weight.shape[1] != inputs or not weight.size:
         raise node.fault(f"the weight has shape {weight.shape}, and it reads {inputs} features")
     if "bias" not in node.arrays:
         if node.type == "Affine":
@@ -93,8 +103,6 @@ def window(node: NirNode, kernel: int | None = None) -> dict[str, Any]:
 def check_convolution(node: NirNode, weight: np.ndarray) -> None:
     if weight.shape[2] != weight.shape[3]:
         raise node.fault(f"a kernel of {weight.shape[2:]} is not imported, which is no square")
-    if uniform(node, "groups", ()) != 1:
-        raise node.fault("a convolution in groups is not imported")
     if _square(node, "dilation") != 1:
         raise node.fault("a dilated convolution is not imported")
 

@@ -5,8 +5,9 @@ computes
     W' = diag(g r / threshold) W      b' = g (r b + v_leak) / threshold      g = 1 - decay (IF: dt)
 
 A CubaLIF has in addition a synaptic current with decay 1 - dt/tau_syn, and the factor w_in ·
-dt/tau_syn in W'. Weight and bias take all but the decays, in float64, rounded to float32 once:
-neurons have the threshold 1 and no scale."""
+dt/tau_syn in W'. LI and I are integrators: v without a spike and without a threshold. Weight and
+bias take all but the decays, in float64, rounded to float32 once: neurons have the threshold 1 and
+no scale."""
 
 from dataclasses import replace
 from math import exp
@@ -19,7 +20,16 @@ from ...core.network import INPUT, Network, Node
 from ..network import NetworkFault, NetworkTable
 from .chain import chain_of
 from .file import NirGraph, NirNode
-from .layers import array, check_convolution, input_shape, over_features, uniform, weights, window
+from .layers import (
+    array,
+    check_convolution,
+    groups,
+    input_shape,
+    over_features,
+    uniform,
+    weights,
+    window,
+)
 
 KINDS = {
     "Linear": "linear",
@@ -56,6 +66,8 @@ class _Builder:
     def add(self, node: NirNode) -> None:
         if node.type in ("LIF", "IF", "CubaLIF"):
             self._neuron(node)
+        elif node.type in ("LI", "I"):
+            self._integrator(node)
         elif node.type in ("Linear", "Affine", "Conv2d"):
             self._weighted(node)
         elif node.type == "Scale":
@@ -98,14 +110,20 @@ class _Builder:
         dimensions, features = (3, "(C, H, W)") if kind == "conv" else (1, "(N,)")
         if len(self.shape) != dimensions:
             raise node.fault(f"{node.type} reads features {features}, not {self.shape}")
-        weight, bias = weights(node, self.shape[0], dimensions + 1)
+        count = groups(node) if kind == "conv" else 1
+        weight, bias = weights(node, self.shape[0], dimensions + 1, count)
         if kind == "conv":
             check_convolution(node, weight)
             factor = self._by_channel(node.name, self.factor)
-            weight = weight * (factor[:, None, None] if factor.ndim else factor)
+            if factor.ndim:
+                of_group = factor.reshape(count, -1)
+                factor = np.repeat(of_group, len(weight) // count, axis=0)[..., None, None]
+            weight = weight * factor
         else:
             weight = weight * self.factor
-        options = {"outputs": weight.shape[0], "bias": bias is not None}
+        options: dict[str, object] = {"outputs": weight.shape[0], "bias": bias is not None}
+        if count > 1:
+            options["groups"] = count
         name = self._append(
             node, kind, options | (window(node, weight.shape[2]) if kind == "conv" else {})
         ).name
@@ -157,6 +175,17 @@ class _Builder:
         self._into_weights(node.name, self.factor * gain / threshold, leak * resting / threshold)
         spec = replace(self.table.neuron, decay=decay, current_decay=synapse)
         self._append(node, "neuron", {"neuron": NeuronSpec(**spec.as_dict())})
+        self.factor, self.weighted, self.between = ONE, None, []
+
+    def _integrator(self, node: NirNode) -> None:
+        r = over_features(node, "r", self.shape)
+        decay, leak, resting = 1.0, self.table.dt or 1.0, np.zeros(self.shape)
+        if node.type == "LI":
+            decay = self._decay(node, "tau")
+            leak, resting = 1 - decay, over_features(node, "v_leak", self.shape)
+        gain = np.ones(self.shape) if self.table.gain == "unit" else leak * r
+        self._into_weights(node.name, self.factor * gain, leak * resting)
+        self._append(node, "integrator", {"decay": decay})
         self.factor, self.weighted, self.between = ONE, None, []
 
     def _decay(self, node: NirNode, name: str) -> float:
