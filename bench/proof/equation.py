@@ -89,11 +89,15 @@ class Equation:
         if spec.current_decay is not None:
             parts.append(f"synapse {spec.current_decay:g}")
         parts.append(f"threshold {self._span('threshold')}")
-        if spec.max_spikes > 1:
+        if spec.rounding is not None:
+            parts.append(f"0 to {spec.max_spikes} spikes a step, rounded")
+        elif spec.max_spikes > 1:
             parts.append("many spikes a step")
         times = f"{self.height:g} times " if self.height != 1 else ""
         slope = f" of slope {spec.slope:g}" if spec.surrogate != "straight-through" else ""
-        if self.differs != NO_GRADIENT:
+        if spec.rounding is not None:
+            parts.append("surrogate a window")
+        elif self.differs != NO_GRADIENT:
             parts.append(f"surrogate {times}{spec.surrogate}{slope}")
         if self.gain != 1:
             parts.append(f"currents times {self.gain:.5g}")
@@ -111,7 +115,7 @@ class Equation:
 def equation_of(neuron: Driven, threshold: float | None = None) -> Equation:
     """Returns the equation of a neuron that holds the number `threshold`: the unit of its
     potentials, without which only threshold / gain is known, and the gain is taken for 1."""
-    pulse, late, most = _smallest_pulse(neuron)
+    pulse, late, most, rounds = _smallest_pulse(neuron)
     if pulse is None:
         return Equation("none", differs=f"no current up to {LARGEST_PULSE:g} makes it fire")
     center = float(np.median(pulse))
@@ -120,16 +124,23 @@ def equation_of(neuron: Driven, threshold: float | None = None) -> Equation:
     if np.ptp(pulse) > 1e-4 * center:
         return _by_neuron(neuron, None, "thresholds")
     center = _short(center)
-    theta = threshold or center
-    gain = _short(theta / center)
-    center = theta / gain
+    per_spike = 2 * center if rounds else center
+    theta = threshold or per_spike
+    gain = _short(theta / per_spike)
+    center *= theta / gain / per_spike
     decays, why = _decays(neuron, center, late)
     if why == DIFFER:
         return _by_neuron(neuron, threshold, why)
+    if rounds and why == NO_MEMORY:
+        decays = [0.0]
     if not decays:
         return Equation("none", differs=why)
-    surrogates = list(_surrogates(neuron, center, gain, late))
-    return _best(neuron, theta, gain, late, most, decays, surrogates)
+    surrogates = (
+        [("straight-through", 1.0, 1.0)]
+        if rounds
+        else list(_surrogates(neuron, center, gain, late))
+    )
+    return _best(neuron, theta, gain, late, most, decays, surrogates, rounds)
 
 
 class _One:
@@ -196,14 +207,15 @@ def _pulses(neuron: Driven, steps: int, **sizes: np.ndarray | float) -> np.ndarr
     return neuron.drive(currents)[0]
 
 
-def _smallest_pulse(neuron: Driven) -> tuple[np.ndarray | None, int, int]:
+def _smallest_pulse(neuron: Driven) -> tuple[np.ndarray | None, int, int, bool]:
     """Returns the smallest pulse in step 0 that makes each element fire, as early as a strong one
     does, None if one never fires; the steps until then; and the most spikes of a step that ten
-    such pulses call for, MANY if these are ten."""
+    such pulses call for, MANY if these are ten; whether it rounds to the nearest: it then fires
+    once, not twice, where the pulse is two and a half times as large."""
     high = np.ones(neuron.shape)
     while not (fired := _pulses(neuron, REACH, at0=high).any(axis=0)).all():
         if high.max() >= LARGEST_PULSE:
-            return None, 0, 0
+            return None, 0, 0, False
         high = np.where(fired, high, 4 * high)
     strong = _pulses(neuron, REACH, at0=64 * high)
     late = int(np.argmax((strong > 0).reshape(REACH, -1).all(axis=1)))
@@ -212,8 +224,13 @@ def _smallest_pulse(neuron: Driven) -> tuple[np.ndarray | None, int, int]:
         return _pulses(neuron, late + 1, at0=size)[late] > 0
 
     pulse = _least(fires, np.zeros(neuron.shape), 64 * high, HALVINGS + 8)
-    ten = int(_pulses(neuron, late + 1, at0=10.5 * pulse)[late].max())
-    return pulse, late, ten if ten < 10 else MANY
+
+    def most(thresholds: float) -> int:
+        return int(_pulses(neuron, late + 1, at0=thresholds * pulse)[late].max())
+
+    rounds = most(2.5) == 1 < most(3.5)
+    ten = most(21 if rounds else 10.5)
+    return pulse, late, ten if ten < 10 else MANY, rounds
 
 
 def _decays(neuron: Driven, pulse: float, late: int) -> tuple[list[float], str]:
@@ -332,6 +349,7 @@ def _best(
     most: int,
     decays: list[float],
     surrogates: list[tuple[str, float, float]],
+    rounds: bool,
 ) -> Equation:
     """Returns the equation that the oracle proves, or the nearest one with what differs."""
     random = np.random.default_rng(7)
@@ -356,7 +374,9 @@ def _best(
         if len(decays) == 1
         else [(decays[0], decays[1]), (decays[1], decays[0])]
     )
-    specs = [spec for decay, current in pairs for spec in _specs(theta, most, decay, current)]
+    specs = [
+        spec for decay, current in pairs for spec in _specs(theta, most, decay, current, rounds)
+    ]
     wrong = {spec: float((run(spec, x, s)[1] != s).mean()) for spec in specs}
     nearest = [spec for spec in specs if wrong[spec] <= min(wrong.values()) + 1e-4]
     tried = []
@@ -389,7 +409,21 @@ def _best(
     return replace(equation, differs=fault)
 
 
-def _specs(theta: float, most: int, decay: float, current: float | None) -> Iterator[NeuronSpec]:
+def _specs(
+    theta: float, most: int, decay: float, current: float | None, rounds: bool
+) -> Iterator[NeuronSpec]:
+    if rounds:
+        for reset in ("soft", "none"):
+            yield NeuronSpec(
+                reset,
+                decay=decay,
+                threshold=theta,
+                surrogate="straight-through",
+                max_spikes=most,
+                current_decay=current,
+                rounding="nearest",
+            )
+        return
     for reset in RESETS:
         if not (reset == "soft-undecayed" and decay == 1):
             yield NeuronSpec(

@@ -36,6 +36,9 @@ class Neuron:
         return run_backward(self.spec, v, spikes, upstream, slope=slope, decay=self.decay)
 
 
+ROUNDED = {"max_spikes": 4, "surrogate": "straight-through", "rounding": "nearest"}
+
+
 def spec(reset="soft", **more):
     return NeuronSpec(reset, **{"decay": 0.8, "surrogate": "atan", **more})
 
@@ -68,6 +71,9 @@ def test_every_surrogate_is_named_with_slope_and_height(surrogate):
         (spec(current_decay=0.6), {}),
         (spec("hard", current_decay=0.9), {"gain": 0.1}),
         (spec(max_spikes=1 << 16, surrogate="exponential", slope=2.0), {"height": 2.0}),
+        (spec("soft", **ROUNDED), {}),
+        (spec("none", **ROUNDED, threshold=0.5), {"gain": 0.1}),
+        (spec("soft", **{**ROUNDED, "decay": 0.0, "max_spikes": 8}), {"late": 1}),
         (spec(), {"shape": (1, 1)}),
         (spec(), {"shape": (2, 3, 5, 4)}),
     ],
