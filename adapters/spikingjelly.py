@@ -19,7 +19,8 @@
   time, no reset.
 
 Spikes that are rounded are those of `ILIFNode`, called once per step, without a memory those of its
-function `MultiLevelSpikeCount`.
+function `MultiLevelSpikeCount`. A mix of time steps with a neuron without a memory is `PSN`,
+`MaskedPSN` at its last λ, 1, or `SlidingPSN`; by itself that neuron is a surrogate function.
 """
 
 import os
@@ -28,7 +29,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from snnbench.core.case import SPIKES, Case
+from snnbench.core.case import NATIVE, SPIKES, Case
 from snnbench.core.contract import Unsupported
 from snnbench.core.network import OF_TWO, Network
 
@@ -72,6 +73,7 @@ class SpikingJelly(TorchAdapter):
             not parallel
             and spec.reset not in ("soft", "hard")
             and (case.construction, spec.reset) != ("flexsn", "none")
+            and spec.decay
         ):
             return f"LIFNode has no reset {spec.reset!r}"
         if spec.max_spikes > 1:
@@ -115,6 +117,8 @@ class SpikingJelly(TorchAdapter):
             return sliding_psn(spec, self.time_steps, self.surrogate(spec))
         if construction == "flexsn":
             return self.loop(neuron.FlexSN(flexible(spec), num_states=1), ("_state_0",))
+        if spec.decay == 0:
+            return self.without_memory(spec)
         if spec.rounding is not None:
             return self.rounded(spec, construction)
         if spec.current_decay is not None:
@@ -145,22 +149,34 @@ class SpikingJelly(TorchAdapter):
         """Returns the TimeLoop of a neuron that rounds."""
         from spikingjelly.activation_based import neuron, surrogate
 
-        from .base.time_loop import TimeLoop
-
         counts = surrogate.MultiLevelSpikeCount(spec.max_spikes)
-
-        class WithoutMemory(TimeLoop):
-            def scan(self, currents, state):
-                return counts(currents / spec.threshold), None
-
-        if spec.decay == 0:
-            return WithoutMemory()
         mode = "s" if construction == "single-step" else "m"
         return self.loop(
             neuron.ILIFNode(
                 1 / (1 - spec.decay), float(spec.threshold), counts, spec.detach_reset, mode
             )
         )
+
+    def fired(self, spec):
+        """Returns the surrogate function of potentials before they are compared with θ."""
+        from spikingjelly.activation_based import surrogate
+
+        if spec.rounding is not None:
+            counts = surrogate.MultiLevelSpikeCount(spec.max_spikes)
+            return lambda v: counts(v / spec.threshold)
+        fires = self.surrogate(spec)
+        return lambda v: fires(v - spec.threshold)
+
+    def without_memory(self, spec):
+        from .base.time_loop import TimeLoop
+
+        fired = self.fired(spec)
+
+        class WithoutMemory(TimeLoop):
+            def scan(self, currents, state):
+                return fired(currents), None
+
+        return WithoutMemory()
 
     def recurrent(self, spec, neurons, construction):
         if construction != "recurrent-container":
@@ -177,8 +193,13 @@ class SpikingJelly(TorchAdapter):
         return checkpointed(layer, self.of_spikes) if construction == "memopt" else layer
 
     def modules(self, case: Case, network: Network):
+        parallels = {
+            (mix, neuron): parallel(network.node(mix).options, self.fired(spec))
+            for mix, neuron in network.neurons_behind("mix_time")
+            if (spec := network.node(neuron).options["neuron"]) != NATIVE and spec.decay == 0
+        }
         if case.construction != "layers":
-            return super().modules(case, network)
+            return super().modules(case, network) | parallels
         from spikingjelly.activation_based import functional, layer
 
         from .base.torch_network import ITEMWISE, layer_of
@@ -190,7 +211,12 @@ class SpikingJelly(TorchAdapter):
         }
         for module in made.values():
             functional.set_step_mode(module, "m")
-        return made
+        return made | parallels
+
+    def parameters(self, layer):
+        if hasattr(layer, "psn"):
+            return layer.psn.weight, layer.psn.bias
+        return super().parameters(layer)
 
     def surrogate(self, spec):
         from spikingjelly.activation_based import surrogate
@@ -399,6 +425,32 @@ def contained(node, neurons):
                 return torch.stack([self.container(current) for current in currents.unbind(0)])
 
     return Contained()
+
+
+def parallel(mix, fired):
+    """Returns a parallel neuron for the options of a `mix_time`."""
+    import torch
+    from spikingjelly.activation_based import functional, neuron
+
+    steps, order = mix["steps"], mix["order"]
+    if mix["sliding"]:
+        psn = neuron.SlidingPSN(order, surrogate_function=fired, step_mode="m")
+        psn.bias = torch.nn.Parameter(torch.zeros(1))
+    elif order is not None:
+        psn = neuron.MaskedPSN(order, steps, 1.0, fired, step_mode="m")
+    else:
+        psn = neuron.PSN(steps, fired)
+
+    class Parallel(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.psn = psn
+
+        def forward(self, currents):
+            functional.reset_net(psn)
+            return psn(currents)
+
+    return Parallel()
 
 
 def sliding_psn(spec, time_steps, surrogate):

@@ -272,6 +272,22 @@ def _avg_pool(options: Any) -> Callable[..., Any]:
     return lambda arrays, x: _merged(pool, x) / count
 
 
+def _mix_time(options: Any) -> Callable[..., Any]:
+    order, sliding = options["order"], options["sliding"]
+
+    def mix(arrays: NodeArrays, x: Value) -> Value:
+        weight = arrays["weight"]
+        late = np.subtract.outer(np.arange(len(x)), np.arange(len(x)))
+        if sliding:
+            weight = weight[np.clip(order - 1 - late, 0, order - 1)]
+        if order is not None:
+            weight = jnp.where((late >= 0) & (late < order), weight, 0)
+        bias = arrays["bias"].reshape(-1, *(1,) * (x.ndim - 1))
+        return jnp.tensordot(weight, x, 1) + bias
+
+    return mix
+
+
 def _integrator(options: Any) -> Callable[..., Any]:
     decay = options["decay"]
     gain = 1 - decay if options["normal"] else 1.0
@@ -312,6 +328,7 @@ OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "multiply": lambda options: lambda arrays, left, right: left * right,
     "product": lambda options: partial(_product, **options),
     "sum": lambda options: lambda arrays, x: x.sum(2 + options["axis"], keepdims=True),
+    "mix_time": _mix_time,
     "integrator": _integrator,
     "mean_time": lambda options: lambda arrays, x: x.mean(0, keepdims=True),
     "max_time": lambda options: _max_time,

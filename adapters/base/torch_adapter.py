@@ -30,7 +30,7 @@ def _first_before_a_neuron(network: Network) -> str | None:
     """Returns the kind of the first node that frameworks have no layer for, such as an integrator,
     and that has a neuron behind it, or None."""
     kinds = [node.kind for node in network.nodes]
-    heads = ("integrator", "vote", "reshape", "multiply", "product", "sum", *OVER_TIME)
+    heads = ("integrator", "mix_time", "vote", "reshape", "multiply", "product", "sum", *OVER_TIME)
     first = next((index for index, kind in enumerate(kinds) if kind in heads), len(kinds))
     return kinds[first] if "neuron" in kinds[first:] else None
 
@@ -216,6 +216,11 @@ class TorchAdapter(Adapter):
             return (
                 f"{self.name}'s own container is called once for each step, and a norm's "
                 "statistics are over all steps"
+            )
+        if "mix_time" in kinds:
+            return (
+                f"{self.name}'s own container is called once for each step, and a mix of steps is "
+                "over all"
             )
         if kinds & {*OF_TWO}:
             return f"{self.name}'s own container is a chain, and this network has shortcuts"

@@ -60,6 +60,28 @@ class Integrator(TimeLoop):
         return v, v
 
 
+class MixTime(nn.Module):
+    """A linear over time, alike for all items and features, or with `sliding` a convolution over
+    the last `order` steps."""
+
+    def __init__(self, steps: int, order: int | None, sliding: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(order if sliding else (steps, steps)))
+        self.bias = nn.Parameter(torch.zeros(1 if sliding else (steps, 1)))
+        self.order, self.sliding = order, sliding
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.flatten(1)
+        if self.sliding:
+            padded = nn.functional.pad(rows.mT, (len(self.weight) - 1, 0))
+            mixed = nn.functional.conv1d(padded[:, None], self.weight[None, None])[:, 0].mT
+            return (mixed + self.bias).view_as(x)
+        weight = self.weight
+        if self.order is not None:
+            weight = weight.tril().triu(1 - self.order)
+        return torch.addmm(self.bias, weight, rows).view_as(x)
+
+
 class Merged(nn.Module):
     """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features)
     → (T, B, *features')."""
@@ -164,6 +186,8 @@ def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Modul
     if node.kind == "integrator":
         decay = node.options["decay"]
         return Integrator(decay, 1 - decay if node.options["normal"] else 1.0)
+    if node.kind == "mix_time":
+        return MixTime(**node.options)
     layer = layer_of(node, network)
     if each_step and node.kind in LAYERS:
         return EachStep(layer)
@@ -266,7 +290,7 @@ class TorchNetwork(nn.Module):
         module = module.layer if isinstance(module, Merged | EachStep) else module
         if isinstance(module, LinearNeuron):
             module = module.linear
-        if isinstance(module, nn.Linear | nn.Conv2d | nn.modules.batchnorm._BatchNorm):
+        if isinstance(module, nn.Linear | nn.Conv2d | MixTime | nn.modules.batchnorm._BatchNorm):
             return module.weight, module.bias
         return self.adapter.parameters(module)
 

@@ -233,6 +233,8 @@ class Adapter(ABC):
             )
         if self.has_trait("feedback", case) and not network.has_neuron("recurrent"):
             return f"{case.construction} is about a recurrent neuron, and this network has none"
+        if (steps := network.mixed_steps or case.time_steps) != case.time_steps:
+            return f"this network mixes {steps} time steps, not {case.time_steps}"
         if case.native:
             return self._refuses_native(case, network)
         if (wrong := refused(case.loss, network)) or (case.optimizer and not network.parameters):

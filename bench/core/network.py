@@ -24,6 +24,9 @@ multiply    the product of two nodes, number by number; an axis of 1 is repeated
 product     scale · (matrix product) of two nodes, (C, M, K) · (C, K, P) → (C, M, P); with `left` or
             `right` that factor is transposed first
 sum         the sum over an `axis` of the features, which stays with length 1
+mix_time    over time h = W · x + b: W (steps, steps), of an `order` those of the last `order` steps
+            alone, else later steps count too; b one for each step. With `sliding` W is the same at
+            every step, weight[order − 1 − i] · x[t − i] summed over i, and b one number
 integrator  v[t] = decay · v[t-1] + x[t] from 0; with `normal` x counts 1 - decay. Its value is v:
             it neither spikes nor resets
 mean_time   the mean over time: T becomes 1, here and in the next three
@@ -72,6 +75,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "multiply": {},
     "product": {"scale": 1.0, "left": False, "right": False},
     "sum": {"axis": REQUIRED},
+    "mix_time": {"steps": REQUIRED, "order": None, "sliding": False},
     "integrator": {"decay": REQUIRED, "normal": False},
     "mean_time": {},
     "max_time": {},
@@ -82,7 +86,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """The options of each kind of node and their defaults. `neuron` is a NeuronSpec or NATIVE."""
 
-LEAST = {"outputs": 1, "kernel": 1, "stride": 1, "padding": 0, "group": 1, "groups": 1, "axis": 0}
+LEAST = {
+    **{"outputs": 1, "kernel": 1, "stride": 1, "padding": 0, "group": 1, "groups": 1, "axis": 0},
+    **{"steps": 1, "order": 1},
+}
 """Least values of options that are whole numbers."""
 
 LAYERS = ("linear", "conv", "max_pool", "avg_pool")
@@ -132,11 +139,13 @@ class Node:
             if value is REQUIRED:
                 raise self.fault(f"{self.kind} needs the option {option!r}")
         for option, least in LEAST.items():
-            if option in filled and not _counts(filled[option], least):
+            if filled.get(option) is not None and not _counts(filled[option], least):
                 wanted = f"must be a whole number from {least}"
                 raise self.fault(f"{option} = {filled[option]!r} {wanted}")
         if self.kind == "integrator":
             self._check_decay(filled["decay"], filled["normal"])
+        if self.kind == "mix_time" and filled["sliding"] and filled["order"] is None:
+            raise self.fault("a sliding mix needs an order")
         if self.kind == "reshape":
             shape = filled["shape"]
             if not (_is_features(shape) and len(shape) in (1, 3)):
@@ -262,6 +271,17 @@ class Network:
             and frexp(node.options.get("scale", 1.0))[0] == 0.5
             and all(map(self.is_whole, node.inputs))
         )
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Tells if a step's value depends on later steps of the input."""
+        return any(node.kind == "mix_time" and not node.options["order"] for node in self.nodes)
+
+    @property
+    def mixed_steps(self) -> int | None:
+        """The only number of time steps that the network can compute; None if it takes any."""
+        mixes = (node.options for node in self.nodes if node.kind == "mix_time")
+        return next((mix["steps"] for mix in mixes if not mix["sliding"]), None)
 
     @property
     def has_norms(self) -> bool:
@@ -425,6 +445,11 @@ def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
         if getattr(options["neuron"], "learned_decay", None):
             shapes["decay"] = (1,)
         return shapes
+    if node.kind == "mix_time":
+        steps, order = options["steps"], options["order"]
+        if options["sliding"]:
+            return {"weight": (order,), "bias": (1,)}
+        return {"weight": (steps, steps), "bias": (steps, 1)}
     if node.kind not in ("linear", "conv"):
         return {}
     kernel = (options["kernel"],) * 2 if node.kind == "conv" else ()

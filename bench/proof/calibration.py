@@ -1,5 +1,5 @@
 """Gains that make every neuron of a problem fire at 15 %, found in float64 on at most 100 steps, 4
-items and 512 neurons.
+items and 512 neurons. A network that mixes time steps takes them all.
 
 Neurons are calibrated in order, each with soft reset and its own decay and threshold, so that all
 resets share the gains. Values that no later node needs are dropped, and large networks have half as
@@ -49,7 +49,8 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
     last, gains, halved = network.neurons[-1], dict[str, float](), dict[str, int]()
     soft = _soft(network.up_to(last))
     parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
-    x = draw_input(case, network, ONE_INPUT)[:MOST_STEPS, :MOST_ITEMS]
+    steps = case.time_steps if any(n.kind == "mix_time" for n in network.nodes) else MOST_STEPS
+    x = draw_input(case, network, ONE_INPUT)[:steps, :MOST_ITEMS]
     if oracle.is_lean(network, *x.shape[:2]):
         x = x[:, : MOST_ITEMS // 2]
     result = oracle.Run({INPUT: x.astype(np.float64)})
@@ -177,7 +178,9 @@ def _soft(network: Network) -> Network:
     """Returns the same network, every neuron with soft reset and its initial decay."""
 
     def soft(node: Node) -> Node:
-        plain = replace(spec_of(node.options["neuron"]), reset="soft", learned_decay=None)
+        spec = spec_of(node.options["neuron"])
+        reset = "soft" if spec.decay else spec.reset  # without a memory it has no effect
+        plain = replace(spec, reset=reset, learned_decay=None)
         return replace(node, options={**node.options, "neuron": plain})
 
     return Network(

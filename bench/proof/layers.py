@@ -335,6 +335,27 @@ def _mean_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.
     )
 
 
+def _mix_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    weight, order = parameters["weight"], options["order"]
+    late = np.subtract.outer(np.arange(len(x)), np.arange(len(x)))
+    seen = np.ones_like(late, bool) if order is None else (late >= 0) & (late < order)
+    taps = np.where(seen, (order or 0) - 1 - late, 0)
+    matrix = np.where(seen, weight[taps] if options["sliding"] else weight, 0)
+    bias = parameters["bias"].reshape(-1, *(1,) * (x.ndim - 1))
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        others = tuple(range(1, x.ndim))
+        by_matrix = np.where(seen, np.tensordot(gradient, x, axes=(others, others)), 0)
+        by_bias = gradient.sum(axis=others)[:, None]
+        if options["sliding"]:
+            by_tap = np.zeros_like(weight)
+            np.add.at(by_tap, taps[seen], by_matrix[seen])
+            by_matrix, by_bias = by_tap, by_bias.sum(axis=0)
+        return {"weight": by_matrix, "bias": by_bias}, np.tensordot(matrix.T, gradient, axes=1)
+
+    return np.tensordot(matrix, x, axes=1) + bias, pull
+
+
 def _integrator(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     """Rounds potentials by `rounded`, if the options have it."""
     decay, rounded = options["decay"], options.get("rounded", np.asarray)
@@ -412,6 +433,7 @@ LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {
     "multiply": _multiply,
     "product": _product,
     "sum": _sum,
+    "mix_time": _mix_time,
     "integrator": _integrator,
     "mean_time": _mean_time,
     "max_time": _max_time,

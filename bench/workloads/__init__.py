@@ -4,6 +4,7 @@ from ..core.case import Case
 from .base import Workload
 from .convnets import alexnet, cifar_large, cifar_medium, cifar_small
 from .layers import conv_lif, lif, linear_lif, one_layer, recurrent_lif
+from .parallel import masked_psn, psn, sliding_psn
 from .perceptrons import data, frames_mlp, mlp, mnist_mlp
 from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
 from .sequences import adding, psmnist, shd, ssc
@@ -15,6 +16,7 @@ NETWORKS = (
     *(mlp, frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
     *(shd, ssc, psmnist, adding),
+    *(psn, masked_psn, sliding_psn),
     *(spikformer_block, sdt_block, spikformer, sdt_v3_block),
 )
 WORKLOADS: dict[str, Workload] = {

@@ -85,6 +85,9 @@ class Builder:
     def integrator(self, decay: float, normal: bool = False) -> str:
         return self._add("integrator", None, decay=decay, normal=normal)
 
+    def mix_time(self, steps: int, order: int | None = None, sliding: bool = False) -> str:
+        return self._add("mix_time", None, steps=steps, order=order, sliding=sliding)
+
     def mean_time(self) -> str:
         return self.over_time("mean_time")
 

@@ -114,13 +114,12 @@ class UserNetwork(Workload):
         return replace(super().canonical(case), neuron=_network_of(case).specs[0])
 
     def small_case(self, case: Case, input: str = "spikes") -> Case:
-        """Keeps the network's sizes; the fewer neurons the last layer has, the more steps, so that
-        enough of its spikes occur."""
+        """Keeps the network's sizes and the steps that it mixes; the fewer neurons the last layer
+        has, the more steps, so that enough of its spikes occur."""
         network = _network_of(case)
         last = prod(network.shapes[network.neurons[-1]])
-        return replace(
-            super().small_case(case, input), time_steps=min(97, max(11, 1 + 200 // last))
-        )
+        steps = network.mixed_steps or min(97, max(11, 1 + 200 // last))
+        return replace(super().small_case(case, input), time_steps=steps)
 
     def ignores(self, axis: str, values: Sequence[Any]) -> bool:
         return axis == "neuron" or super().ignores(axis, values)

@@ -55,6 +55,18 @@ def product(options, left, right):
     return options["scale"] * torch.einsum(f"{first},{second}->bchik", left, right)
 
 
+def mix_time(options, own, x):
+    """A product over time, or a sum of steps that are shifted."""
+    if options["sliding"]:
+        late = [torch.cat([torch.zeros_like(x[:i]), x[: len(x) - i]]) for i in range(len(x))]
+        taps = own["weight"].flip(0)[: len(x)]
+        return own["bias"] + sum(tap * late[i] for i, tap in enumerate(taps))
+    weight = own["weight"]
+    if options["order"]:
+        weight = weight.tril().triu(1 - options["order"])
+    return torch.einsum("ts,s...->t...", weight, x) + own["bias"].view(-1, *(1,) * (x.ndim - 1))
+
+
 WHOLE = {
     "add": lambda options, left, right: left + right,
     "multiply": lambda options, left, right: left * right,
@@ -81,6 +93,9 @@ def value_of(network, parameters, x):
             values[node.name] = loop(
                 options["neuron"], before, own.get("recurrent"), options["potentials"]
             )
+            continue
+        if node.kind == "mix_time":
+            values[node.name] = mix_time(options, own, before)
             continue
         if node.kind in WHOLE:
             values[node.name] = WHOLE[node.kind](options, *(values[name] for name in node.inputs))

@@ -410,6 +410,26 @@ def _of_time(run: oracle.Run, node: Node) -> Faults:
     return faults
 
 
+def _of_mix(run: oracle.Run, node: Node) -> Faults:
+    own, options = oracle.exact(run.parameters, node), node.options
+    weight, order = own["weight"], options["order"]
+    steps = len(run.values[node.name])
+    faults: Faults = {}
+    if options["sliding"]:
+        faults["reads its weight in reversed order"] = _right(run, node, weight=weight[::-1])
+        faults["looks ahead: it is centred on its step"] = lambda x: _right(run, node)(
+            np.concatenate([x[order // 2 :], np.zeros_like(x[: order // 2])])
+        )
+    else:
+        faults["has its weight transposed"] = _right(run, node, weight=weight.T)
+        if order is None:
+            faults["counts no later steps"] = _right(run, node, {"order": steps})
+        else:
+            faults["looks ahead: it counts later steps"] = _right(run, node, {"order": None})
+            faults[f"counts all earlier steps, not {order}"] = _right(run, node, {"order": steps})
+    return {**faults, **_of_bias(run, node)}
+
+
 def _of_integrator(run: oracle.Run, node: Node) -> Faults:
     decay, normal = node.options["decay"], node.options["normal"]
     right, gain = _right(run, node), 1 - decay if normal else 1.0
@@ -476,6 +496,7 @@ _OF_KIND: dict[str, Callable[[oracle.Run, Node], Faults]] = {
     "multiply": _of_multiply,
     "product": _of_product,
     "sum": _of_sum,
+    "mix_time": _of_mix,
     "integrator": _of_integrator,
     "mean_time": _of_time,
     "max_time": _of_time,
