@@ -8,6 +8,9 @@
 - `parametric`: `ParametricLIFNode`, its time constant trained only where the decay is learned.
 - `layers`: `LIFNode` and the package's own `layer.Conv2d`, `BatchNorm2d`, `MaxPool2d`, …, all in
   multi-step mode.
+- `attention`: `LIFNode`, and of `sdt-block` the package's own `SpikeDrivenSelfAttention`. The
+  threshold of its neuron behind the attention is set, and the bias of its last convolution, which
+  the norm behind it removes, is left out.
 - `recurrent-container`: recurrent neurons are single-step ones in `LinearRecurrentContainer`,
   which multiplies input and spikes by one weight [I | R] without a bias. The identity I is a
   constant here; as the package makes it, it is trained too.
@@ -56,6 +59,7 @@ class SpikingJelly(TorchAdapter):
         **{name: set() for name in PROVIDERS},
         "parametric": {"learning"},
         "layers": {"synaptic", "learning", "rounding"},
+        "attention": set(),
         "recurrent-container": {"uncut", "recurrent", "feedback"},
         "flexsn": {"uncut"},
         "memopt": {"uncut", "linear"},
@@ -90,6 +94,11 @@ class SpikingJelly(TorchAdapter):
                 else "SlidingPSN is offered here with a leak"
             )
         return provider_refusal(case.construction, case) if case.construction in PROVIDERS else None
+
+    def refuses(self, case: Case, network: Network):
+        if case.construction == "attention" and case.workload != "sdt-block":
+            return "SpikeDrivenSelfAttention is the attention of sdt-block"
+        return super().refuses(case, network)
 
     def program(self, case: Case, network: Network):
         self.time_steps = case.time_steps  # the order of SlidingPSN
@@ -193,6 +202,8 @@ class SpikingJelly(TorchAdapter):
         return checkpointed(layer, self.of_spikes) if construction == "memopt" else layer
 
     def modules(self, case: Case, network: Network):
+        if case.construction == "attention" and case.workload == "sdt-block":
+            return own_attention(case, network, lambda: self.lif(case.spec, (), "default").lif)
         parallels = {
             (mix, neuron): parallel(network.node(mix).options, self.fired(spec))
             for mix, neuron in network.neurons_behind("mix_time")
@@ -425,6 +436,49 @@ def contained(node, neurons):
                 return torch.stack([self.container(current) for current in currents.unbind(0)])
 
     return Contained()
+
+
+ATTENTION = {
+    **{"neuron1": "shortcut_lif", "conv2": "q_conv", "norm2": "q_bn", "neuron2": "q_lif"},
+    **{"conv3": "k_conv", "norm3": "k_bn", "neuron3": "k_lif"},
+    **{"conv4": "v_conv", "norm4": "v_bn", "neuron4": "v_lif"},
+    **{"neuron5": "attn_lif", "conv5": "proj_conv", "norm5": "proj_bn"},
+}
+"""Parts of `SpikeDrivenSelfAttention` by the nodes of `sdt-block`."""
+
+
+def own_attention(case, network, node):
+    """Returns `SpikeDrivenSelfAttention` as the NodeContainer of the nodes from neuron1 to add1;
+    `node` makes its neurons."""
+    from spikingjelly.activation_based import functional
+    from spikingjelly.activation_based.layer import SpikeDrivenSelfAttention
+
+    from .base.torch_network import NodeContainer
+
+    attention = SpikeDrivenSelfAttention(case.width, case.heads, lambda **options: node())
+    attention.proj_conv.bias = None
+    attention.attn_lif.v_threshold = float(network.node("neuron5").options["neuron"].threshold)
+    names = [each.name for each in network.nodes]
+    run = tuple(names[names.index("neuron1") : names.index("add1") + 1])
+    by_node = {name: getattr(attention, part) for name, part in ATTENTION.items()}
+
+    class Attention(NodeContainer):
+        def __init__(self):
+            super().__init__(by_node, tuple(name for name in run if name in network.neurons))
+            self.attention, self.spikes = attention, {}
+            for name in self.neurons:
+                by_node[name].register_forward_hook(
+                    lambda part, inputs, spikes, name=name: self.spikes.update({name: spikes})
+                )
+
+        def forward(self, x, every_border):
+            functional.reset_net(attention)
+            value, spikes = attention(x), self.spikes
+            self.spikes = {}
+            last = spikes["neuron5"].mT  # tokens stand before features there
+            return {**spikes, "neuron5": last} if every_border else {"neuron5": last}, value
+
+    return {run: Attention()}
 
 
 def parallel(mix, fired):

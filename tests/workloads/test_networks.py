@@ -165,6 +165,17 @@ def test_heads_divide_the_width(workload):
         network_of(case)
 
 
+@pytest.mark.frameworks
+def test_the_attention_of_a_framework_is_proved():
+    case = case_for("spikingjelly:attention", "sdt-block", WIDEST)
+    adapter = adapter_of("spikingjelly")
+    assert (reason := refusal_of(adapter, case)) is None, reason
+    (run,) = (r for r in adapter.modules(case, network_of(case)) if len(r) > 2)
+    assert run[0] == "neuron1" and run[-1] == "add1"
+    proof = proof_of(adapter, case)
+    assert proof.passed, proof.reason
+
+
 @pytest.mark.parametrize("kind", CURRENTS)
 def test_a_lowered_threshold_keeps_all_spikes_and_has_no_ties(kind):
     x = currents(kind, 0.15)
