@@ -288,6 +288,24 @@ def _mix_time(options: Any) -> Callable[..., Any]:
     return mix
 
 
+def _delayed(options: Any) -> Callable[..., Any]:
+    most, sigma = options["most"], options["sigma"]
+
+    def delayed(arrays: NodeArrays, x: Value) -> Value:
+        apart = jnp.arange(most, dtype=arrays["delay"].dtype) - arrays["delay"][..., None]
+        spread = jnp.exp((apart / sigma) ** 2 / -2)
+        kernel = arrays["weight"][..., None] * spread / (spread.sum(-1, keepdims=True) + 1e-7)
+        return jax.lax.conv_general_dilated(
+            x,
+            kernel[..., ::-1],
+            (1,),
+            [(most - 1, 0)],
+            dimension_numbers=("WNC", "OIW", "WNC"),
+        )
+
+    return delayed
+
+
 def _integrator(options: Any) -> Callable[..., Any]:
     decay = options["decay"]
     gain = 1 - decay if options["normal"] else 1.0
@@ -329,6 +347,7 @@ OPERATIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "product": lambda options: partial(_product, **options),
     "sum": lambda options: lambda arrays, x: x.sum(2 + options["axis"], keepdims=True),
     "mix_time": _mix_time,
+    "delayed": _delayed,
     "integrator": _integrator,
     "mean_time": lambda options: lambda arrays, x: x.mean(0, keepdims=True),
     "max_time": lambda options: _max_time,

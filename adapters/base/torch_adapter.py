@@ -30,7 +30,17 @@ def _first_before_a_neuron(network: Network) -> str | None:
     """Returns the kind of the first node that frameworks have no layer for, such as an integrator,
     and that has a neuron behind it, or None."""
     kinds = [node.kind for node in network.nodes]
-    heads = ("integrator", "mix_time", "vote", "reshape", "multiply", "product", "sum", *OVER_TIME)
+    heads = (
+        "integrator",
+        "mix_time",
+        "delayed",
+        "vote",
+        "reshape",
+        "multiply",
+        "product",
+        "sum",
+        *OVER_TIME,
+    )
     first = next((index for index, kind in enumerate(kinds) if kind in heads), len(kinds))
     return kinds[first] if "neuron" in kinds[first:] else None
 
@@ -217,7 +227,7 @@ class TorchAdapter(Adapter):
                 f"{self.name}'s own container is called once for each step, and a norm's "
                 "statistics are over all steps"
             )
-        if "mix_time" in kinds:
+        if kinds & {"mix_time", "delayed"}:
             return (
                 f"{self.name}'s own container is called once for each step, and a mix of steps is "
                 "over all"

@@ -82,6 +82,27 @@ class MixTime(nn.Module):
         return torch.addmm(self.bias, weight, rows).view_as(x)
 
 
+class Delayed(nn.Module):
+    """A linear that hears every input at a delay of its own: a convolution over time with Gaussian
+    kernels, whose positions are learned."""
+
+    def __init__(self, inputs: int, outputs: int, most: int, sigma: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(outputs, inputs))
+        self.delay = nn.Parameter(torch.zeros(outputs, inputs))
+        self.most, self.sigma = most, sigma
+
+    def kernel(self) -> Tensor:
+        """Returns the kernel (outputs, inputs, most) by delay."""
+        steps = torch.arange(self.most, device=self.delay.device, dtype=self.delay.dtype)
+        spread = (((steps - self.delay[..., None]) / self.sigma) ** 2 / -2).exp()
+        return self.weight[..., None] * spread / (spread.sum(-1, keepdim=True) + 1e-7)
+
+    def forward(self, x: Tensor) -> Tensor:
+        padded = nn.functional.pad(x.permute(1, 2, 0), (self.most - 1, 0))
+        return nn.functional.conv1d(padded, self.kernel().flip(-1)).permute(2, 0, 1)
+
+
 class Merged(nn.Module):
     """A layer (items, *features) → (items, *features'), once over all T·B items: (T, B, *features)
     → (T, B, *features')."""
@@ -188,6 +209,8 @@ def module_of(node: Node, network: Network, each_step: bool = False) -> nn.Modul
         return Integrator(decay, 1 - decay if node.options["normal"] else 1.0)
     if node.kind == "mix_time":
         return MixTime(**node.options)
+    if node.kind == "delayed":
+        return Delayed(*network.shapes[node.inputs[0]], **node.options)
     layer = layer_of(node, network)
     if each_step and node.kind in LAYERS:
         return EachStep(layer)
@@ -269,6 +292,9 @@ class TorchNetwork(nn.Module):
                 wanted = self.network.parameters.get(name, ())
                 if "recurrent" in wanted:
                     places[name] = {"recurrent": self.adapter.recurrent_weight(part.module)}
+                elif "delay" in wanted:
+                    delayed = _inner(part.module, Delayed)
+                    places[name] = {"weight": delayed.weight, "delay": delayed.delay}
                 elif "decay" in wanted:
                     places[name] = {"decay": self._decay(part, self.network.node(name))}
                 elif wanted:

@@ -25,7 +25,7 @@ def cannot_share(adapter: Adapter, case: Case, network: Network) -> str | None:
             f"{adapter.name}'s neurons in construction {case.construction!r} hand no state in and "
             "out: ranks cannot share their time steps"
         )
-    in_time = {"integrator", "mix_time", *OVER_TIME} - {"mean_time"}
+    in_time = {"integrator", "mix_time", "delayed", *OVER_TIME} - {"mean_time"}
     if kind := next((node.kind for node in network.nodes if node.kind in in_time), None):
         return f"a node {kind} is offered to ranks with all its time steps"
     if network.has_neuron("potentials"):

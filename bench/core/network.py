@@ -27,6 +27,9 @@ sum         the sum over an `axis` of the features, which stays with length 1
 mix_time    over time h = W · x + b: W (steps, steps), of an `order` those of the last `order` steps
             alone, else later steps count too; b one for each step. With `sliding` W is the same at
             every step, weight[order − 1 − i] · x[t − i] summed over i, and b one number
+delayed     y[t] = Σ weight · k[d] · x[t − d] over inputs and delays d below `most`: each of
+            `outputs` hears each input at its own `delay` τ, spread as a Gaussian, k[d] = e[d] /
+            (Σ e + 1e-7), e[d] = exp(−½((d − τ)/σ)²), σ = `sigma` (DCLS, Hammouamri et al. 2024)
 integrator  v[t] = decay · v[t-1] + x[t] from 0; with `normal` x counts 1 - decay. Its value is v:
             it neither spikes nor resets
 mean_time   the mean over time: T becomes 1, here and in the next three
@@ -76,6 +79,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "product": {"scale": 1.0, "left": False, "right": False},
     "sum": {"axis": REQUIRED},
     "mix_time": {"steps": REQUIRED, "order": None, "sliding": False},
+    "delayed": {"outputs": REQUIRED, "most": REQUIRED, "sigma": REQUIRED},
     "integrator": {"decay": REQUIRED, "normal": False},
     "mean_time": {},
     "max_time": {},
@@ -88,7 +92,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 LEAST = {
     **{"outputs": 1, "kernel": 1, "stride": 1, "padding": 0, "group": 1, "groups": 1, "axis": 0},
-    **{"steps": 1, "order": 1},
+    **{"steps": 1, "order": 1, "most": 1},
 }
 """Least values of options that are whole numbers."""
 
@@ -153,9 +157,10 @@ class Node:
                     f"shape = {shape!r} must be (N,) or (C, H, W), whole numbers from 1"
                 )
             filled["shape"] = tuple(shape)
-        scale = filled.get("scale", 1.0)
-        if not isinstance(scale, float | int) or isinstance(scale, bool) or not 0 < scale < inf:
-            raise self.fault(f"scale = {scale!r} must be a number above 0")
+        for option in ("scale", "sigma"):
+            value = filled.get(option, 1.0)
+            if not isinstance(value, float | int) or isinstance(value, bool) or not 0 < value < inf:
+                raise self.fault(f"{option} = {value!r} must be a number above 0")
         if isinstance(self.inputs, str):
             name = self.inputs
             raise self.fault(f"inputs = {name!r} must be a tuple of names, as ({name!r},)")
@@ -366,9 +371,11 @@ class Network:
 
 def _shape(node: Node, inputs: list[Shape]) -> Shape:
     options, (first, *others) = node.options, inputs
-    if node.kind == "linear":
+    if node.kind in ("linear", "delayed"):
         if len(first) != 1:
-            raise node.fault(f"linear reads features (N,), not {first}; put a flatten before it")
+            raise node.fault(
+                f"{node.kind} reads features (N,), not {first}; put a flatten before it"
+            )
         return (options["outputs"],)
     if node.kind in ("conv", "max_pool", "avg_pool"):
         if len(first) != 3:
@@ -450,6 +457,8 @@ def _parameters(node: Node, features: Shape) -> dict[str, Shape]:
         if options["sliding"]:
             return {"weight": (order,), "bias": (1,)}
         return {"weight": (steps, steps), "bias": (steps, 1)}
+    if node.kind == "delayed":
+        return dict.fromkeys(("weight", "delay"), (options["outputs"], features[0]))
     if node.kind not in ("linear", "conv"):
         return {}
     kernel = (options["kernel"],) * 2 if node.kind == "conv" else ()

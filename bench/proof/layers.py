@@ -356,6 +356,34 @@ def _mix_time(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.n
     return np.tensordot(matrix, x, axes=1) + bias, pull
 
 
+def _delayed(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
+    weight, delay, variance = parameters["weight"], parameters["delay"], options["sigma"] ** 2
+    steps, most = len(x), options["most"]
+    apart = np.arange(most) - delay[..., None]
+    spread = np.exp(-(apart**2) / (2 * variance))
+    total = spread.sum(axis=-1, keepdims=True) + 1e-7
+    shares = spread / total
+    kernel = weight[..., None] * shares
+
+    def pull(gradient: np.ndarray) -> tuple[Gradient, np.ndarray]:
+        by_kernel, by_x = np.zeros_like(kernel), np.zeros_like(x)
+        for d in range(min(most, steps)):
+            late, early = gradient[d:], x[: steps - d]
+            by_kernel[..., d] = np.tensordot(late, early, axes=([0, 1], [0, 1]))
+            by_x[: steps - d] += late @ kernel[..., d]
+        by_shares = by_kernel * weight[..., None]
+        by_spread = (by_shares - (by_shares * shares).sum(axis=-1, keepdims=True)) / total
+        return {
+            "weight": (by_kernel * shares).sum(axis=-1),
+            "delay": (by_spread * spread * apart).sum(axis=-1) / variance,
+        }, by_x
+
+    value = np.zeros((*x.shape[:2], len(weight)), x.dtype)
+    for d in range(min(most, steps)):
+        value[d:] += x[: steps - d] @ kernel[..., d].T
+    return value, pull
+
+
 def _integrator(options: Options, parameters: Arrays, x: np.ndarray) -> tuple[np.ndarray, Pull]:
     """Rounds potentials by `rounded`, if the options have it."""
     decay, rounded = options["decay"], options.get("rounded", np.asarray)
@@ -434,6 +462,7 @@ LAYERS: dict[str, Callable[..., tuple[np.ndarray, Pull]]] = {
     "product": _product,
     "sum": _sum,
     "mix_time": _mix_time,
+    "delayed": _delayed,
     "integrator": _integrator,
     "mean_time": _mean_time,
     "max_time": _max_time,

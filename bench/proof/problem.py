@@ -193,9 +193,10 @@ def generate(case: Case, network: Network, gains: Gains) -> Problem:
     for name in network.parameters:
         by_key = {"recurrent": np.float32(0.5 ** gains.halvings.get(name, 0))}
         less = {"bias": np.float32(lowered.get(name, 0.0))}
+        scale = np.float32(scales.get(name, 1.0))
         parameters[name] = {
             key: round_to(
-                array * np.float32(scales.get(name, 1.0)) * by_key.get(key, 1) - less.get(key, 0),
+                array * (scale if key != "delay" else 1) * by_key.get(key, 1) - less.get(key, 0),
                 precision,
             )
             for key, array in draw_parameters(case, network, name).items()
@@ -274,6 +275,10 @@ def draw_parameters(case: Case, network: Network, name: str) -> dict[str, np.nda
             arrays[key] = np.full(
                 shape, parameter_of_decay(network.node(name).options["neuron"]), np.float32
             )
+            continue
+        if key == "delay":
+            most = network.node(name).options["most"] - 1
+            arrays[key] = most * _random(case, BIAS, index).random(shape, dtype=np.float32)
             continue
         z = _random(case, BIAS if key == "bias" else WEIGHT, index).standard_normal(
             shape, dtype=np.float32

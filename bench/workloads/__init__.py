@@ -7,7 +7,7 @@ from .layers import conv_lif, lif, linear_lif, one_layer, recurrent_lif
 from .parallel import masked_psn, psn, sliding_psn
 from .perceptrons import data, frames_mlp, mlp, mnist_mlp
 from .resnet import resnet34, sew_resnet18, spiking_resnet18, spiking_resnet34, spiking_resnet50
-from .sequences import adding, psmnist, shd, ssc
+from .sequences import adding, psmnist, shd, shd_delays, ssc
 from .transformers import sdt_block, sdt_v3_block, spikformer, spikformer_block
 from .user_network import user_network
 
@@ -15,7 +15,7 @@ LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
 NETWORKS = (
     *(mlp, frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
-    *(shd, ssc, psmnist, adding),
+    *(shd, ssc, psmnist, adding, shd_delays),
     *(psn, masked_psn, sliding_psn),
     *(spikformer_block, sdt_block, spikformer, sdt_v3_block),
 )

@@ -88,6 +88,9 @@ class Builder:
     def mix_time(self, steps: int, order: int | None = None, sliding: bool = False) -> str:
         return self._add("mix_time", None, steps=steps, order=order, sliding=sliding)
 
+    def delayed(self, outputs: int, most: int, sigma: float) -> str:
+        return self._add("delayed", None, outputs=outputs, most=most, sigma=sigma)
+
     def mean_time(self) -> str:
         return self.over_time("mean_time")
 

@@ -1,4 +1,5 @@
-"""Sequences: `shd`, `ssc`, `psmnist` and `adding`, recurrent layers over a hundred steps and more.
+"""Sequences: `shd`, `ssc`, `psmnist` and `adding`, recurrent layers over a hundred steps and more,
+and `shd-delays`.
 
 `shd` and `ssc` have the readouts of two papers. `max_time` is that of SpyTorch's fourth tutorial
 (Zenke): a synapse of 5 and a membrane of 10 steps, the maximum over time. `softmax_sum` is that of
@@ -11,6 +12,10 @@ or 256.
 not recurrent: 1-64-256-256-10 with 784 steps and batches of 256, a decay of 0.5, a threshold of 0.5
 and a rectangle; 2-128-128-10 with 100 to 2,400 steps and batches of 250, where the sum of marked
 bits is due at the last step.
+
+`shd-delays` is that of Hammouamri et al. (ICLR 2024, `best_config_SHD.py`): learned delays of up to
+25 steps in place of recurrence, 140-256-256-20 and batches of 256. The width σ of their kernels
+falls in the first quarter of the training; here it has its last value.
 """
 
 from math import exp
@@ -25,6 +30,8 @@ SYNAPSE, MEMBRANE = exp(-1 / 5), exp(-1 / 10)
 """Decays of SpyTorch's readout."""
 LEAK = exp(-1 / 15)
 """Decay of Bittar & Garner's readout."""
+DELAYS, SIGMA, SHORT = 25, 0.5, 1 - 1 / 1.005
+"""Steps of delays, the last width of their kernels, and the decay of the readout."""
 OF_SOUNDS = ("layers", "inputs", "neurons", "recurrent", "readout")
 SMALL = {"time_steps": 37, "batch": 3, "inputs": 61, "neurons": 31}
 
@@ -54,6 +61,21 @@ def _of_sounds(case: Case, classes: int) -> Network:
     else:
         net.integrator(LEAK, normal=True)
     net.over_time(case.readout)
+    return net.network
+
+
+@workload("shd-delays", axes=("layers", "inputs", "neurons"), small=SMALL, samples=8_156)
+def shd_delays(case: Case) -> Network:
+    """Spoken digits: hidden layers that hear each channel at a learned delay, with norms, and
+    integrators of 20 classes behind delays, the sum of softmax over time."""
+    net = Builder(case, (case.inputs,))
+    for _ in range(case.layers):
+        net.delayed(case.neurons, DELAYS, SIGMA)
+        net.norm()
+        net.neuron()
+    net.delayed(DATA_SETS["shd"].classes, DELAYS, SIGMA)
+    net.integrator(SHORT)
+    net.over_time("softmax_sum")
     return net.network
 
 

@@ -67,6 +67,18 @@ def mix_time(options, own, x):
     return torch.einsum("ts,s...->t...", weight, x) + own["bias"].view(-1, *(1,) * (x.ndim - 1))
 
 
+def delayed(options, own, x):
+    """Sums every input by itself, delay by delay."""
+    steps = torch.arange(options["most"], dtype=x.dtype)
+    spread = torch.exp(-0.5 * ((steps - own["delay"][..., None]) / options["sigma"]) ** 2)
+    kernel = own["weight"][..., None] * spread / (spread.sum(-1, keepdim=True) + 1e-7)
+    value = 0
+    for d in range(min(options["most"], len(x))):
+        late = torch.cat([torch.zeros_like(x[:d]), x[: len(x) - d]])
+        value = value + torch.einsum("tbi,oi->tbo", late, kernel[..., d])
+    return value
+
+
 WHOLE = {
     "add": lambda options, left, right: left + right,
     "multiply": lambda options, left, right: left * right,
@@ -96,6 +108,9 @@ def value_of(network, parameters, x):
             continue
         if node.kind == "mix_time":
             values[node.name] = mix_time(options, own, before)
+            continue
+        if node.kind == "delayed":
+            values[node.name] = delayed(options, own, before)
             continue
         if node.kind in WHOLE:
             values[node.name] = WHOLE[node.kind](options, *(values[name] for name in node.inputs))

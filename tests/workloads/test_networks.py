@@ -103,6 +103,7 @@ DEEP = (
     "sdt-v3-block",
     "masked-psn",
     "sliding-psn",
+    "shd-delays",
 )
 """Networks of the kinds of layers that a smaller one has, proved with `DEEP_IN` alone."""
 DEEP_IN = ("torch", "fused", "jax")
@@ -145,8 +146,11 @@ def test_a_named_network_is_proved(name, workload):
     if name in CHAINS and any(node.kind in ("norm", *OF_TWO) for node in network.nodes):
         assert "a norm's statistics are over all steps" in reason
         return
-    if name in (*CHAINS, "sinabs:layers") and any(n.kind == "mix_time" for n in network.nodes):
-        assert "a mix of steps is over all" in reason or "behind a mix_time" in reason
+    over_steps = [node.kind for node in network.nodes if node.kind in ("mix_time", "delayed")]
+    if name in (*CHAINS, "sinabs:layers") and over_steps:
+        assert "norm's statistics are over all steps" in reason or any(
+            words in reason for words in ("mix of steps is over all", f"behind a {over_steps[0]}")
+        )
         return
     if name == "sinabs:layers" and any(node.kind == "reshape" for node in network.nodes):
         assert "without neurons behind a reshape" in reason

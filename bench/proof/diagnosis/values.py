@@ -410,6 +410,11 @@ def _of_time(run: oracle.Run, node: Node) -> Faults:
     return faults
 
 
+def _ahead(right: Compute, steps: int) -> Compute:
+    """Returns a node over time that sees so many later steps, zeros behind the last."""
+    return lambda x: right(np.concatenate([x, np.zeros((steps, *x.shape[1:]))]))[steps:]
+
+
 def _of_mix(run: oracle.Run, node: Node) -> Faults:
     own, options = oracle.exact(run.parameters, node), node.options
     weight, order = own["weight"], options["order"]
@@ -417,9 +422,7 @@ def _of_mix(run: oracle.Run, node: Node) -> Faults:
     faults: Faults = {}
     if options["sliding"]:
         faults["reads its weight in reversed order"] = _right(run, node, weight=weight[::-1])
-        faults["looks ahead: it is centred on its step"] = lambda x: _right(run, node)(
-            np.concatenate([x[order // 2 :], np.zeros_like(x[: order // 2])])
-        )
+        faults["looks ahead: it is centred on its step"] = _ahead(_right(run, node), order // 2)
     else:
         faults["has its weight transposed"] = _right(run, node, weight=weight.T)
         if order is None:
@@ -428,6 +431,23 @@ def _of_mix(run: oracle.Run, node: Node) -> Faults:
             faults["looks ahead: it counts later steps"] = _right(run, node, {"order": None})
             faults[f"counts all earlier steps, not {order}"] = _right(run, node, {"order": steps})
     return {**faults, **_of_bias(run, node)}
+
+
+def _of_delayed(run: oracle.Run, node: Node) -> Faults:
+    own, right = oracle.exact(run.parameters, node), _right(run, node)
+    most, sigma = node.options["most"], node.options["sigma"]
+    apart = np.arange(most) - own["delay"][..., None]
+    total = np.exp(-((apart / sigma) ** 2) / 2).sum(axis=-1) + 1e-7
+    faults: Faults = {
+        "does not normalise its kernels": _right(run, node, weight=own["weight"] * total),
+        "hears the next step: it looks ahead": _ahead(right, 1),
+        "has the delays reversed": _right(run, node, delay=most - 1 - own["delay"]),
+        "rounds its delays": _right(run, node, delay=np.round(own["delay"])),
+        "has no delays": _right(run, node, delay=0 * own["delay"]),
+    }
+    for factor, words in ((0.5, "half"), (2.0, "twice")):
+        faults[f"has {words} its sigma"] = _right(run, node, {"sigma": factor * sigma})
+    return faults
 
 
 def _of_integrator(run: oracle.Run, node: Node) -> Faults:
@@ -497,6 +517,7 @@ _OF_KIND: dict[str, Callable[[oracle.Run, Node], Faults]] = {
     "product": _of_product,
     "sum": _of_sum,
     "mix_time": _of_mix,
+    "delayed": _of_delayed,
     "integrator": _of_integrator,
     "mean_time": _of_time,
     "max_time": _of_time,

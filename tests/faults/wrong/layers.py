@@ -7,10 +7,16 @@ import torch
 from bases import with_gradient
 from torch.nn import functional
 
-from snnbench.adapters.base.torch_network import Merged, MixTime, module_of
+from snnbench.adapters.base.torch_network import Delayed, Merged, MixTime, module_of
 from snnbench.adapters.torch_loop import TorchLoop
 
-LEARNED = (torch.nn.Linear, torch.nn.Conv2d, MixTime, torch.nn.modules.batchnorm._BatchNorm)
+LEARNED = (
+    torch.nn.Linear,
+    torch.nn.Conv2d,
+    MixTime,
+    Delayed,
+    torch.nn.modules.batchnorm._BatchNorm,
+)
 
 
 class Wrapped(torch.nn.Module):

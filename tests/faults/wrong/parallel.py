@@ -39,11 +39,11 @@ class Reversed(CountsLater):
     """Takes the first weight for the present step, not the last."""
 
     name = "wrong-reversed-mix"
-    taken = staticmethod(lambda x, order: x)
+    ahead = staticmethod(lambda order: 0)
 
     def change(self, layer, x):
-        rows, order = self.taken(x, layer.order).flatten(1), layer.order
-        padded = torch.nn.functional.pad(rows.T, (order - 1, 0))
+        ahead = self.ahead(layer.order)
+        padded = torch.nn.functional.pad(x.flatten(1).T, (layer.order - 1 - ahead, ahead))
         mixed = torch.nn.functional.conv1d(padded[:, None], self.taps(layer)[None, None])
         return (mixed[:, 0].T + layer.bias).view_as(x)
 
@@ -55,9 +55,7 @@ class Centred(Reversed):
     """Pads the convolution over time on both sides, as one over pixels."""
 
     name = "wrong-centred-mix"
-    taken = staticmethod(
-        lambda x, order: torch.cat([x[order // 2 :], torch.zeros_like(x[: order // 2])])
-    )
+    ahead = staticmethod(lambda order: order // 2)
 
     def taps(self, layer):
         return layer.weight
