@@ -93,11 +93,14 @@ class Fused(TorchAdapter):
         """Every chain of linears and neurons becomes one `LinearLIF.stack`, every recurrent neuron
         with the linear in front of it a `RecurrentLIF`, every convolution with its norm and neuron
         a `ConvLIF`, every linear with both a `LinearNormLIF`, every other norm with its neuron a
-        `BatchNormLIF`; other convolutions come from `strides`. Layers and neurons stay apart where
-        ranks share the time steps, because a state is handed on between them."""
+        `BatchNormLIF`, every integrator an `Integrator`, a linear behind spikes without norm and
+        neuron a `SpikesLinear`; other convolutions come from `strides`. Layers and neurons stay
+        apart where ranks share the time steps, because a state is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.conv_lif import LinearNormLIF, strides
+        from snnbench.kernels.lif.module import Integrator
+        from snnbench.kernels.linear.module import SpikesLinear
         from snnbench.kernels.linear_lif.module import LinearLIF
 
         backend = _requested(case.construction)
@@ -106,6 +109,15 @@ class Fused(TorchAdapter):
         for node in network.nodes:
             if node.options.get("recurrent"):
                 modules |= self._recurrent_lif(case, network, node, apart)
+            if node.kind == "integrator" and not apart:
+                decay = node.options["decay"]
+                gain = 1 - decay if node.options["normal"] else 1.0
+                modules[(node.name,)] = Integrator(decay, gain, backend=backend)
+            if node.kind == "linear" and not apart and _is_readout_of_spikes(network, node):
+                inputs, readout = network.shapes[node.inputs[0]][0], node.options
+                modules[(node.name,)] = SpikesLinear(
+                    inputs, readout["outputs"], bias=readout["bias"]
+                )
         if apart or not (case.native or _is_plain(case)):
             return modules
         options = {"backend": backend, **LINEAR.get(case.construction, {})}
@@ -177,10 +189,9 @@ class Fused(TorchAdapter):
         from snnbench.kernels.recurrent import RecurrentLIF
 
         names: tuple[str, ...] = (node.name,)
-        options, before = {}, node.inputs[0]
-        linear = None if apart or before == INPUT else network.node(before)
-        if linear and linear.kind == "linear" and len(network.readers[before]) == 1:
-            names = (before, node.name)
+        options = {}
+        if not apart and (linear := network.only_before(node.name, "linear", recurrent=True)):
+            names = (linear.name, node.name)
             options = {
                 "inputs": network.shapes[linear.inputs[0]][0],
                 "bias": linear.options["bias"],
@@ -226,6 +237,20 @@ def _refuses_recurrent(case: Case, network: Network) -> str | None:
     if any(spec.adaptation is not None or spec.max_spikes > 1 for spec in specs):
         return "our recurrent layer has no adaptive threshold and no counts of spikes"
     return None
+
+
+def _is_readout_of_spikes(network: Network, linear: Node) -> bool:
+    """Returns True if a linear reads the 0/1 spikes of a neuron, and neither neuron nor norm reads
+    it."""
+    if linear.inputs[0] == INPUT:
+        return False
+    before = network.node(linear.inputs[0])
+    return (
+        before.kind == "neuron"
+        and not before.options["potentials"]
+        and getattr(before.options["neuron"], "max_spikes", 0) == 1
+        and all(each.kind not in ("neuron", "norm") for each in network.readers[linear.name])
+    )
 
 
 def _is_plain(case: Case) -> bool:

@@ -15,6 +15,7 @@ from .spec import NEURONS, NeuronSpec
 
 _MODULES = {
     "LIF": ".lif.module",
+    "Integrator": ".lif.module",
     "LIFOutput": ".lif.functional",
     "LinearLIF": ".linear_lif.module",
     "BatchNormLIF": ".batch_norm_lif.module",
@@ -22,6 +23,7 @@ _MODULES = {
     "LinearNormLIF": ".conv_lif.module",
     "PackedFrames": ".events.packed",
     "RecurrentLIF": ".recurrent.module",
+    "SpikesLinear": ".linear.module",
 }
 """Modules of the names that need torch."""
 
@@ -30,12 +32,14 @@ __all__ = [
     "NEURONS",
     "BatchNormLIF",
     "ConvLIF",
+    "Integrator",
     "LIFOutput",
     "LinearLIF",
     "LinearNormLIF",
     "NeuronSpec",
     "PackedFrames",
     "RecurrentLIF",
+    "SpikesLinear",
 ]
 
 

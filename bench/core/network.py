@@ -302,15 +302,15 @@ class Network:
         )
         return [(before.name, name) for before, name in pairs if before]
 
-    def only_before(self, name: str, kind: str) -> Node | None:
+    def only_before(self, name: str, kind: str, recurrent: bool = False) -> Node | None:
         """Returns the node of a kind that only the node `name` reads; None if that is a recurrent
-        neuron."""
+        neuron, unless `recurrent`."""
         node = self.node(name)
         before = self._by_name.get(node.inputs[0])
         if (
             before is None
             or before.kind != kind
-            or node.options.get("recurrent")
+            or (node.options.get("recurrent") and not recurrent)
             or len(self.readers[before.name]) > 1
         ):
             return None

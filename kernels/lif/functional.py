@@ -127,15 +127,21 @@ def _lif_with_synaptic_current(
             f"state must be synaptic current and potential, (2, B, …), not {tuple(state.shape)}"
         )
     i, v = (None, None) if state is None else state.unbind(0)
-    synapse = NeuronSpec("none", decay=spec.current_decay, threshold=NEVER)
-    _, i_after, filtered = lif(
-        currents, synapse, state=i, spikes_dtype=torch.uint8, trace=True, backend=backend, **scaled
-    )
+    filtered, i_after = integrate(currents, spec.current_decay, state=i, backend=backend, **scaled)
     neuron = replace(spec, current_decay=None)
     spikes, v_after, potentials = lif(
         filtered, neuron, state=v, spikes_dtype=spikes_dtype, trace=trace, backend=backend
     )
     return LIFOutput(spikes, torch.stack([i_after, v_after]), potentials)
+
+
+def integrate(currents: Tensor, decay: float, **options) -> tuple[Tensor, Tensor]:
+    """Returns v[t] = decay · v[t-1] + x[t] and the last v, with `options` of `lif`: potentials of a
+    neuron without reset that never fires."""
+    spec = NeuronSpec("none", decay=decay, threshold=NEVER)
+    _, state, potentials = lif(currents, spec, spikes_dtype=torch.uint8, trace=True, **options)
+    assert potentials is not None
+    return potentials, state
 
 
 NEVER = 1e38

@@ -34,36 +34,53 @@ class CpuOperands(WholeWeight):
 
     def holds_spikes(self, x: Tensor) -> bool:
         """Returns True if x (T, B, K) certainly holds nothing but spikes up to `counts`."""
-        return self._words(x) is not None
+        return self.words(x) is not None
 
-    def _words(self, x: Tensor) -> Tensor | None:
+    def words(self, x: Tensor) -> Tensor | None:
         """Returns words of x (T, B, K); None if it holds anything but spikes."""
         if not launch.takes(x, self.weight, self.counts):
             return None
-        words = x.new_empty(launch.words_of(x.shape, self.counts), dtype=torch.int64)
-        run = launch.Pass("linear_pack", None, x, 0, self.counts, x.dtype, *[torch.float32] * 3)
+        words, types = self._empty_words(x), (x.dtype, *[torch.float32] * 3)
+        run = launch.Pass("linear_pack", None, x, len(self.weight), self.counts, *types)
         return words if run(x, None, None, None, None, words, None) >= 0 else None
 
+    def _empty_words(self, x: Tensor) -> Tensor:
+        return x.new_empty(launch.words_of(x.shape, self.counts), dtype=torch.int64)
+
     def currents(self, x: Tensor, out: Tensor) -> None:
-        ones = -1
-        if launch.takes(x[None], self.weight, self.counts):
-            words = x.new_empty(launch.words_of(x[None].shape, self.counts), dtype=torch.int64)
-            types = (x.dtype, self.dtype, out.dtype, torch.float32)
-            run = launch.Pass(
-                "linear_forward", None, x[None], len(self.weight), self.counts, *types
-            )
-            ones = run(x, self.weight.contiguous(), None, out, None, words, None)
-            record.of(x[None].shape, len(self.weight), self.counts).ones = ones
-        if ones < 0:
+        if not launch.takes(x[None], self.weight, self.counts):
+            return multiply(x, self.weight.t(), out)
+        words = self._empty_words(x[None])
+        if self._select(x[None], words, out, filled=False) < 0:
             multiply(x, self.weight.t(), out)
 
+    def currents_of_words(self, words: Tensor, out: Tensor) -> None:
+        """Writes `currents` of the input (rows, K) that has these words."""
+        like = out.new_empty(()).expand(1, len(out), self.weight.shape[1])
+        self._select(like, words, out, filled=True)
+
+    def _select(self, x: Tensor, words: Tensor, out: Tensor, filled: bool) -> int:
+        """Writes `out` and returns the number of ones; -1 without writing it if x holds anything
+        but spikes."""
+        types = (x.dtype, self.dtype, out.dtype, torch.float32)
+        run = launch.Pass(
+            "linear_forward", None, x, len(self.weight), self.counts, *types, filled=filled
+        )
+        ones = run(x, self.weight.contiguous(), None, out, None, words, None)
+        record.of(x.shape, len(self.weight), self.counts).ones = ones
+        return ones
+
     def add_weight(self, into: Tensor, g: Tensor, x: Tensor, first: bool) -> None:
-        words = self._words(x[None]) if into.is_contiguous() else None
+        words = self.words(x[None]) if into.is_contiguous() else None
         if words is None:
             return add_product(into, g.t(), x, first)
+        self.add_weight_of_words(into, g, words, first)
+
+    def add_weight_of_words(self, into: Tensor, g: Tensor, words: Tensor, first: bool) -> None:
+        """Does `add_weight`, `into` contiguous, for the input that has these words."""
         types = (torch.float32, torch.float32, g.dtype, into.dtype)
         run = launch.Pass(
-            "linear_backward", None, g[None], x.shape[1], self.counts, *types, filled=not first
+            "linear_backward", None, g[None], into.shape[1], self.counts, *types, filled=not first
         )
         run(g, None, words, None, into, None, None, None, dense=0)
 

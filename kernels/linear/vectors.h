@@ -50,6 +50,11 @@ INLINE const float* block_of(const T* from, int64_t stride, int64_t count, float
     for (int64_t j = 0; j < SIZE; ++j) buffer[j] = widen(from[j]);
     return buffer;
   }
+  if (sizeof(T) == sizeof(float) && stride == 1) {
+    memcpy(buffer, from, count * 4);
+    memset(buffer + count, 0, (SIZE - count) * 4);
+    return buffer;
+  }
   for (int64_t j = 0; j < SIZE; ++j) buffer[j] = j < count ? widen(from[j * stride]) : 0.0f;
   return buffer;
 }

@@ -14,6 +14,7 @@ from snnbench import kernels
     [
         "lif.functional",
         "lif.module",
+        "linear.module",
         "linear_lif.module",
         "batch_norm_lif.module",
         "conv_lif.module",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.neurons import KINDS, RESETS, currents_of, gradients_of, label, relative
 from support.slow import representatives
 
-from snnbench.kernels import NeuronSpec
+from snnbench.kernels import Integrator, NeuronSpec
 from snnbench.kernels.lif import lif
 from snnbench.proof import oracle
 
@@ -296,3 +296,15 @@ def test_large_results_are_written_past_the_caches_without_harm():
         )
         assert torch.equal(actual[0], expected[0])
         assert relative(gradient[0], exact[0]) <= 1e-6
+
+
+@pytest.mark.parametrize("shape", [(37, 3, 97), (1, 1, 5)], ids=str)
+@pytest.mark.parametrize("gain", [1.0, 0.25])
+def test_an_integrator_is_a_weighted_sum_of_earlier_steps(gain, shape):
+    x, upstream = currents_of(*shape).requires_grad_(), currents_of(*shape, seed=1)
+    v = Integrator(0.75, gain)(x)
+    (gradient,) = torch.autograd.grad(v, x, upstream)
+    t = torch.arange(shape[0], dtype=torch.float64)
+    factors = gain * torch.tril(0.75 ** (t[:, None] - t).clamp(min=0))
+    assert relative(v, torch.einsum("tk,kbn->tbn", factors, x.double())) <= 1e-6
+    assert relative(gradient, torch.einsum("tk,tbn->kbn", factors, upstream.double())) <= 1e-6

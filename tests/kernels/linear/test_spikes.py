@@ -9,10 +9,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.linear_products import Problem, check, results
-from support.neurons import KINDS, RESETS, label
+from support.neurons import KINDS, RESETS, label, relative, saved_bytes
 from support.slow import representatives
 
-from snnbench.kernels import LinearLIF, NeuronSpec
+from snnbench.kernels import LinearLIF, NeuronSpec, SpikesLinear
 from snnbench.kernels.build import cpp
 from snnbench.kernels.lif import lif
 from snnbench.kernels.linear import dense, launch, record
@@ -323,3 +323,26 @@ def test_memory_that_is_refused_is_an_error_that_python_sees(monkeypatch, compil
 def test_a_neuron_that_counts():
     spec = NeuronSpec(max_spikes=3)
     check(replace(Problem(), spec=spec).layer(), Problem().input(), Problem().upstream())
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kind", ["spikes", "marked", "dense", "silent"])
+def test_a_readout_of_spikes_is_torch_s_linear(kind, bias):
+    torch.manual_seed(0)
+    layer, x = SpikesLinear(97, 21, bias=bias), (torch.rand(37, 3, 97) < 0.2).float()
+    x = {"dense": x + 0.5, "silent": 0 * x, "marked": lif(3 * x).spikes}.get(kind, x)
+    x, upstream = x.detach().requires_grad_(), torch.randn(37, 3, 21)
+    found = [layer(x), *torch.autograd.grad(layer(x), [x, *layer.parameters()], upstream)]
+    exact = torch.nn.Linear(97, 21, bias=bias).double()
+    exact.load_state_dict(layer.state_dict())
+    x = x.detach().double().requires_grad_()
+    out = exact(x)
+    expected = [out, *torch.autograd.grad(out, [x, *exact.parameters()], upstream.double())]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == torch.float32 and relative(ours, theirs) <= 1e-6
+
+
+def test_a_readout_keeps_bits_of_its_spikes():
+    layer, x = SpikesLinear(128, 20), (torch.rand(37, 3, 128) < 0.2).float().requires_grad_()
+    weights = sum(p.nbytes for p in layer.parameters())
+    assert saved_bytes(layer, x) - weights <= 8 * (1 + 2 * 37 * 3)
