@@ -234,8 +234,8 @@ def _refuses_recurrent(case: Case, network: Network) -> str | None:
     specs = [node.options["neuron"] for node in network.nodes if node.options.get("recurrent")]
     if specs and case.device_type != "cpu":
         return "our recurrent layer has no kernel for GPUs"
-    if any(spec.adaptation is not None or spec.max_spikes > 1 for spec in specs):
-        return "our recurrent layer has no adaptive threshold and no counts of spikes"
+    if any(spec.max_spikes > 1 for spec in specs):
+        return "our recurrent layer has no counts of spikes"
     return None
 
 

@@ -87,9 +87,16 @@ class AdaptiveThreshold(torch.autograd.Function):
         return gradient, None, None, None
 
 
-def _reset_factor(spec: NeuronSpec) -> float:
+def reset_factor(spec: NeuronSpec) -> float:
     """Returns r."""
     return spec.subtracted / spec.threshold if spec.reset.startswith("soft") else 0.0
+
+
+def adaptation_numbers(spec: NeuronSpec) -> tuple[float, float, float]:
+    """Returns the numbers of `Adaptation` in adaptive_step.h; zeros without one."""
+    if spec.adaptation is None or spec.adaptation_decay is None:
+        return 0.0, 0.0, 0.0
+    return spec.adaptation, spec.adaptation_decay, reset_factor(spec)
 
 
 def _states(spec: NeuronSpec, currents: Tensor):
@@ -101,31 +108,40 @@ def _states(spec: NeuronSpec, currents: Tensor):
         v = spec.decay * p + x.to(compute)
         s = spikes_of(spec, v - a)
         yield v, a, s
-        if spec.reset == "hard":
-            p = torch.where(s > 0, torch.zeros_like(v), v)
-        else:
-            p = (
-                v
-                if spec.reset == "none"
-                else torch.where(s > 0, v - (spec.subtracted + _reset_factor(spec) * a), v)
-            )
+        p = after_spike_of(spec, v, s, a)
         a = spec.adaptation_decay * a + spec.adaptation * s
+
+
+def after_spike_of(spec: NeuronSpec, v: Tensor, s: Tensor, a: Tensor) -> Tensor:
+    """Returns p[t], the potential after the reset, of v[t], s[t] and a[t]."""
+    if spec.reset == "hard":
+        return torch.where(s > 0, torch.zeros_like(v), v)
+    if spec.reset == "none":
+        return v
+    return torch.where(s > 0, v - (spec.subtracted + reset_factor(spec) * a), v)
+
+
+def adaptive_error(
+    spec: NeuronSpec, v: Tensor, a: Tensor, grad_spikes: Tensor, gp: Tensor, ga: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Returns e[t] and ga[t], of v[t], a[t], the gradient by the spikes, gp[t] and ga[t+1]."""
+    assert spec.adaptation is not None and spec.adaptation_decay is not None
+    r, s = reset_factor(spec), spikes_of(spec, v - a)
+    by_spike = grad_spikes + spec.adaptation * ga
+    if spec.reset != "none" and not spec.detach_reset:
+        by_spike = by_spike - gp * (v if spec.reset == "hard" else spec.subtracted + r * a)
+    through_spike = by_spike * derivative(spec, torch)(v - a - spec.threshold)
+    e = through_spike + (gp * (1 - s) if spec.reset == "hard" else gp)
+    return e, spec.adaptation_decay * ga - through_spike - r * s * gp
 
 
 def _backward(spec: NeuronSpec, currents: Tensor, grad_spikes: Tensor) -> Tensor:
     """Returns e (T, B, …), the gradient by the currents."""
-    assert spec.adaptation is not None and spec.adaptation_decay is not None
-    slope_at, r = derivative(spec, torch), _reset_factor(spec)
     states, gradient = [*_states(spec, currents)], torch.empty_like(currents)
     ga = gp = torch.zeros_like(states[0][0])
     for t in range(len(states) - 1, -1, -1):
-        v, a, s = states.pop()
-        by_spike = grad_spikes[t] + spec.adaptation * ga
-        if spec.reset != "none" and not spec.detach_reset:
-            by_spike = by_spike - gp * (v if spec.reset == "hard" else spec.subtracted + r * a)
-        through_spike = by_spike * slope_at(v - a - spec.threshold)
-        e = through_spike + (gp * (1 - s) if spec.reset == "hard" else gp)
-        ga = spec.adaptation_decay * ga - through_spike - r * s * gp
+        v, a, _ = states.pop()
+        e, ga = adaptive_error(spec, v, a, grad_spikes[t], gp, ga)
         gradient[t], gp = e, spec.decay * e
     return gradient
 
@@ -151,5 +167,5 @@ def _compiled(name: str, spec: NeuronSpec):
         [ctypes.c_int64] * 3 + [ctypes.c_void_p] * (2 + arrays),
         None,
     )
-    adaptation = (ctypes.c_float * 3)(spec.adaptation, spec.adaptation_decay, _reset_factor(spec))
+    adaptation = (ctypes.c_float * 3)(*adaptation_numbers(spec))
     return function, (ctypes.c_float * 4)(*neuron_numbers(spec)), adaptation

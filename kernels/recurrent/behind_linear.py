@@ -1,8 +1,8 @@
 """A linear layer and the recurrent layer behind it, in one function for plain eager calls.
 
-Events of the input select rows of its weight, too, where C++ runs (`linear.operands`). No currents
-are kept. With `recompute` no potentials are kept either, but the input (spikes as bits) and a state
-every √T steps, from which a segment is computed again in backward.
+Events of the input select rows of its weight, too, where C++ runs (`linear.operands`). The input is
+kept, spikes as bits there, and no currents are. With `recompute` no potentials are kept either, but
+a state every √T steps, from which a segment is computed again in backward.
 """
 
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from ..bits import pack, unpack
 from ..lif.contract import state_dtype
 from ..linear.operands import CpuOperands
-from ..linear_lif.matmul import Operands, operands_of
+from ..linear_lif.matmul import operands_of
 from ..register import no_second_derivative
 from ..spec import NeuronSpec
 from . import backends
-from .contract import Backward, Forward
+from .contract import Backward, Forward, parts_of_state
+from .operator import potentials_of, rise_of, v_of
 
-LEAST_SEGMENT = 64
-"""Steps of a segment at least: each lays the weight out anew."""
+LEAST_SEGMENT = 128
+"""Steps of a segment at least: each is several calls, which lay the weights out anew."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,15 @@ class Plan:
     recompute: bool
     saves: bool
 
-    def operands(self, weight: Tensor) -> Operands:
-        return operands_of(weight.contiguous(), "plain", int(self.backend == "cpp"), self.backend)
-
     def segments(self, steps: int) -> list[slice]:
         length = max(LEAST_SEGMENT, isqrt(steps)) if self.recompute else max(steps, 1)
         return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
 class BehindLinear(torch.autograd.Function):
-    """x (T, B, M), W (N, M), b (N,) or None, R (N, N), state (2, B, N) or None → spikes (T, B, N)
-    and final state. x, W and R are of one type."""
+    """x (T, B, M), W (N, M), b (N,) or None, R (N, N), state (2 or 3, B, N) or None → spikes
+    (T, B, N) and final state. x, W and R are of one type. `known` are words of x of a call that
+    does not recompute, or None; `words` are written, those of the spikes, or None."""
 
     @staticmethod
     def forward(
@@ -54,108 +52,142 @@ class BehindLinear(torch.autograd.Function):
         recurrent: Tensor,
         state: Tensor | None,
         plan: Plan,
+        known: Tensor | None,
+        words: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        shape, segments = (*x.shape[:2], len(weight)), plan.segments(len(x))
-        spikes = x.new_empty(shape)
-        states = x.new_empty((len(segments) + 1, 2, *shape[1:]), dtype=state_dtype(x.dtype))
-        states[0] = 0 if state is None else state
-        run = Segment(plan, plan.operands(weight), bias, recurrent)
-        kept: list[Tensor] = []
-        for number, steps in enumerate(segments):
+        spikes, segments = x.new_empty((*x.shape[:2], len(weight))), plan.segments(len(x))
+        run = Segment(plan, weight.contiguous(), bias, recurrent, x.shape[1])
+        inputs, states, kept = list[Tensor | None](), list[Tensor | None](), list[Tensor]()
+        for steps in segments:
+            part = _part(x, steps)
+            inputs.append(run.words(part) if known is None else known)
+            states.append(state)
             saves = plan.saves and not plan.recompute
-            kept = run.forward(x[steps], spikes[steps], states[number : number + 2], saves)
+            of_part = _part(spikes, steps)
+            kept, state = run.forward(part, inputs[-1], steps, of_part, state, saves, words)
         if plan.saves:
-            if plan.recompute:
-                kept = [states[:-1]]
-            input_bits = (
-                pack(x, 1)
-                if plan.recompute
-                and isinstance(run.operands, CpuOperands)
-                and run.operands.holds_spikes(x)
-                else None
-            )
             ctx.plan, ctx.like = plan, x.shape
-            ctx.save_for_backward(
-                x if input_bits is None else None, input_bits, weight, bias, recurrent, *kept
-            )
+            dense = any(of_segment is None for of_segment in inputs)
+            more = states if plan.recompute else kept
+            ctx.save_for_backward(x if dense else None, weight, bias, recurrent, *inputs, *more)
             ctx.set_materialize_grads(False)
-        return spikes, states[-1].clone()
+        assert state is not None
+        return spikes, state
 
     @staticmethod
     def backward(ctx, grad_spikes, grad_final):
         if torch.is_grad_enabled():
             raise no_second_derivative("recurrent_lif")
-        x, input_bits, weight, bias, recurrent, *kept = ctx.saved_tensors
-        needed, plan, inputs = ctx.needs_input_grad, ctx.plan, ctx.like
-        shape = (*inputs[:2], len(weight))
+        x, weight, bias, recurrent, *more = ctx.saved_tensors
+        needed, plan, like = ctx.needs_input_grad, ctx.plan, ctx.like
+        segments = plan.segments(like[0])
+        inputs, kept = more[: len(segments)], more[len(segments) :]
         if grad_spikes is None:
-            grad_spikes = weight.new_zeros(()).expand(shape)
-        by_x = weight.new_empty(inputs) if needed[0] else None
+            grad_spikes = weight.new_zeros(()).expand(*like[:2], len(weight))
+        by_x = weight.new_empty(like) if needed[0] else None
         by_weight = weight.new_empty(weight.shape) if needed[1] else None
         by_recurrent = recurrent.new_empty(recurrent.shape)
         by_bias = None if bias is None else torch.zeros_like(bias, dtype=state_dtype(bias.dtype))
-        run = Segment(plan, plan.operands(weight), bias, recurrent)
-        segments = plan.segments(inputs[0])
+        run = Segment(plan, weight.contiguous(), bias, recurrent, like[1])
         for number in range(len(segments) - 1, -1, -1):
-            steps = segments[number]
-            if input_bits is None:
-                x_of = x[steps]
-            else:
-                x_of = weight.new_empty((steps.stop - steps.start, *inputs[1:]))
-                unpack(input_bits[steps], 1, x_of)
+            steps, words = segments[number], inputs[number]
+            part = None if x is None else _part(x, steps)
             if plan.recompute:
-                states = kept[0].new_empty((2, *kept[0].shape[1:]))
-                states[0] = kept[0][number]
-                again = weight.new_empty((len(x_of), *shape[1:]))
-                saved = run.forward(x_of, again, states, True)
+                saved, _ = run.forward(part, words, steps, None, kept[number], True, None)
             else:
                 saved = kept
             first = number == len(segments) - 1
-            errors = run.backward(saved, grad_spikes[steps], grad_final, by_recurrent, not first)
+            errors, by_rise = run.backward(
+                saved, _part(grad_spikes, steps), grad_final, by_recurrent, not first
+            )
             rows = errors.flatten(0, 1)
             if by_weight is not None:
-                run.operands.add_weight(by_weight, rows, x_of.flatten(0, 1), first)
+                run.add_weight(by_weight, rows, part, words, first)
             if by_bias is not None:
                 by_bias += rows.sum(0, dtype=by_bias.dtype)
             if by_x is not None:
-                run.operands.add_input(by_x[steps].flatten(0, 1), rows, True)
-            earliest = errors[0].to(run.recurrent_state.dtype)
-            grad_final = torch.stack([plan.spec.decay * earliest, earliest @ run.recurrent_state])
+                run.dense.add_input(_part(by_x, steps).flatten(0, 1), rows, True)
+            if number or needed[4]:
+                earliest = errors[0].to(run.state_dtype)
+                by_spikes = earliest @ run.recurrent.to(run.state_dtype)
+                by_state = [plan.spec.decay * earliest, by_spikes]
+                grad_final = torch.stack(by_state if by_rise is None else [*by_state, by_rise])
+            del saved, errors, rows  # before the next segment is computed again
         if by_bias is not None:
             by_bias = by_bias.to(bias.dtype)
-        return by_x, by_weight, by_bias, by_recurrent, grad_final if needed[4] else None, None
+        gradients = by_x, by_weight, by_bias, by_recurrent, grad_final if needed[4] else None
+        return *gradients, None, None, None
+
+
+def _part(tensor: Tensor, steps: slice) -> Tensor:
+    return tensor if steps.stop - steps.start == len(tensor) else tensor[steps]
 
 
 class Segment:
     """Runs both layers over some steps."""
 
     def __init__(
-        self, plan: Plan, operands: Operands, bias: Tensor | None, recurrent: Tensor
+        self, plan: Plan, weight: Tensor, bias: Tensor | None, recurrent: Tensor, batch: int
     ) -> None:
-        self.plan, self.operands = plan, operands
+        self.plan, self.dense = plan, operands_of(weight, "plain", 0, plan.backend)
+        self.selecting = CpuOperands(weight, 1) if plan.backend == "cpp" else None
         self.kernel = backends.module(plan.backend)
-        self.recurrent = recurrent.contiguous()
-        self.recurrent_state = self.recurrent.to(state_dtype(recurrent.dtype))
-        self.bias = None if bias is None else bias.to(self.recurrent_state.dtype).contiguous()
+        self.recurrent, self.of_step = recurrent.contiguous(), (batch, len(recurrent))
+        self.state_dtype = state_dtype(recurrent.dtype)
+        self.bias = None if bias is None else bias.to(self.state_dtype).contiguous()
 
-    def forward(self, x: Tensor, spikes: Tensor, states: Tensor, saves: bool) -> list[Tensor]:
-        """Writes spikes and states[1], (2, B, N), from states[0]. Returns potentials and bits of
-        spikes if it `saves` them."""
-        currents = torch.empty_like(spikes)
-        self.operands.currents(x.flatten(0, 1), currents.flatten(0, 1))
+    def words(self, x: Tensor) -> Tensor | None:
+        """Returns words of x if its spikes can select rows of the weight, else None."""
+        return self.selecting.words(x) if self.selecting else None
+
+    def currents(self, x: Tensor | None, words: Tensor | None, out: Tensor) -> None:
+        if self.selecting and words is not None:
+            self.selecting.currents_of_words(words, out)
+        elif x is not None:
+            self.dense.currents(x.flatten(0, 1), out)
+
+    def add_weight(
+        self, into: Tensor, g: Tensor, x: Tensor | None, words: Tensor | None, first: bool
+    ) -> None:
+        if self.selecting and words is not None:
+            self.selecting.add_weight_of_words(into, g, words, first)
+        elif x is not None:
+            self.dense.add_weight(into, g, x.flatten(0, 1), first)
+
+    def forward(
+        self,
+        x: Tensor | None,
+        words: Tensor | None,
+        steps: slice,
+        spikes: Tensor | None,
+        state: Tensor | None,
+        saves: bool,
+        next_words: Tensor | None,
+    ) -> tuple[list[Tensor], Tensor]:
+        """Writes spikes and their words, if there are any to write, from a state and x, or its
+        words. Returns the final state behind potentials and bits of spikes, if it `saves` them."""
+        currents = self.recurrent.new_empty((steps.stop - steps.start, *self.of_step))
+        potentials = None
+        if saves:
+            potentials = potentials_of(currents, self.plan.spec)
+            if potentials.dtype == currents.dtype:  # the kernel writes v in place of them
+                currents = v_of(potentials)
+        self.currents(x, words, currents.flatten(0, 1))
+        shape = parts_of_state(self.plan.spec), *self.of_step
         call = Forward(
             spec=self.plan.spec,
             currents=currents,
             weight=self.recurrent,
             bias=self.bias,
-            state=states[0],
+            state=None if state is None else state.contiguous(),
             spikes=spikes,
-            final_state=states[1],
-            potentials=torch.empty_like(spikes, dtype=states.dtype) if saves else None,
+            final_state=currents.new_empty(shape, dtype=self.state_dtype),
+            potentials=potentials,
             bits=self.kernel.bits_like(currents),
+            words=next_words,
         )
         self.kernel.forward(call)
-        return [call.potentials, call.bits] if call.potentials is not None else []
+        return [] if potentials is None else [potentials, call.bits], call.final_state
 
     def backward(
         self,
@@ -164,10 +196,13 @@ class Segment:
         grad_final: Tensor | None,
         by_recurrent: Tensor,
         adds: bool,
-    ) -> Tensor:
-        """Returns e (steps, B, N); writes or adds to the gradient by the recurrent weight."""
+    ) -> tuple[Tensor, Tensor | None]:
+        """Returns e (steps, B, N) and the gradient by the first rise of an adaptive threshold;
+        writes or adds to the gradient by the recurrent weight."""
         potentials, bits = saved
-        errors = potentials.new_empty(potentials.shape, dtype=self.recurrent.dtype)
+        v = v_of(potentials)
+        in_place = self.plan.recompute and v.dtype == self.recurrent.dtype
+        errors = v if in_place else self.recurrent.new_empty(v.shape)
         call = Backward(
             spec=self.plan.spec,
             weight=self.recurrent,
@@ -176,8 +211,9 @@ class Segment:
             grad_spikes=grad_spikes,
             grad_final=None if grad_final is None else grad_final.contiguous(),
             errors=errors,
+            grad_rise=rise_of(self.plan.spec, potentials),
             grad_weight=by_recurrent,
             adds=adds,
         )
         self.kernel.backward(call)
-        return errors
+        return errors, call.grad_rise

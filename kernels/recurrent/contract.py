@@ -11,6 +11,8 @@ Backward in time, with gs the gradient by the spikes and (gp[T-1], r) that by th
     gp[t-1] = decay · e[t]
     dR      = Σ_t e[t]·s[t-1]ᵀ;   by p[-1] and s[-1]: decay · e[0] and Rᵀ·e[0]
 
+An adaptive threshold is that of `lif.adaptive`; its state has a third part, a[0] or a[T].
+
 Arithmetic is float32 for every storage type (float64 in the reference for float64 currents). The
 order of the sums R·s is the backend's, so a potential that is next to a threshold may fire in one
 of them only.
@@ -23,6 +25,11 @@ from torch import Tensor
 from ..spec import NeuronSpec
 
 
+def parts_of_state(spec: NeuronSpec) -> int:
+    """Returns 2, or 3 with an adaptive threshold."""
+    return 2 if spec.adaptation is None else 3
+
+
 @dataclass(kw_only=True)
 class Forward:
     spec: NeuronSpec
@@ -33,16 +40,20 @@ class Forward:
     bias: Tensor | None
     """b, float32 (N,), contiguous; None: zeros."""
     state: Tensor | None
-    """p[-1] and s[-1], float32 (2, B, N), contiguous; None: zeros. A number other than 0 is a
-    spike."""
-    spikes: Tensor
-    """Written: s (T, B, N), contiguous, of the currents' type."""
+    """p[-1], s[-1] and with an adaptive threshold a[0], float32 (2 or 3, B, N), contiguous; None:
+    zeros. An s other than 0 is a spike."""
+    spikes: Tensor | None
+    """Written: s (T, B, N), contiguous, of the currents' type; None: not written."""
     final_state: Tensor
-    """Written: p[T-1] and s[T-1], like `state`."""
+    """Written: p[T-1], s[T-1] and a[T], like `state`."""
     potentials: Tensor | None
-    """Written: v (T, B, N), float32, contiguous; None: not written."""
+    """Written: v (T, B, N), float32, contiguous; None: not written. With an adaptive threshold v
+    and a, (2, T, B, N). v may be the currents themselves."""
     bits: Tensor
     """Written: s[t-1] as bits, in the backend's own layout."""
+    words: Tensor | None = None
+    """Written by C++ alone: words of the spikes (`linear.launch`), for a next layer; None: not
+    written."""
 
 
 @dataclass(kw_only=True)
@@ -55,9 +66,12 @@ class Backward:
     grad_spikes: Tensor
     """gs (T, B, N), any strides, of the spikes' type."""
     grad_final: Tensor | None
-    """gp[T-1] and r, float32 (2, B, N), contiguous; None: zeros."""
+    """gp[T-1], r and the gradient by a[T], like `state`; None: zeros."""
     errors: Tensor
-    """Written: e (T, B, N), contiguous, of the spikes' type."""
+    """Written: e (T, B, N), contiguous, of the spikes' type; may be v."""
+    grad_rise: Tensor | None
+    """Written: the gradient by a[0], float32 (B, N), contiguous; None without an adaptive
+    threshold."""
     grad_weight: Tensor | None
     """Written: dR (N, N), contiguous, of the weight's type; None: not written."""
     adds: bool = False

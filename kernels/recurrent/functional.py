@@ -6,15 +6,16 @@ from torch import Tensor
 from ..lif import autograd
 from ..lif.contract import state_dtype
 from ..lif.functional import LIFOutput
+from ..linear.launch import words_of
 from ..spec import NeuronSpec
-from ..spike_marks import mark
+from ..spike_marks import mark, words_of_spikes
 from . import backends
 from .behind_linear import BehindLinear, Plan
+from .contract import parts_of_state
 from .operator import RecurrentLayer, RecurrentOptions, recurrent_lif_op
 
 _NOT_FUSED = {
     "current_decay": "a synaptic current",
-    "adaptation": "an adaptive threshold",
     "learned_decay": "a learned decay",
     "rounding": "rounded spikes",
 }
@@ -35,7 +36,8 @@ def recurrent_lif(
                   (float64 runs in the reference only.)
     weight        R (N, N), of a type of currents: the currents of step t are x[t] + R·s[t-1].
     state         float32 (2, B, N): the potential after the reset and the spikes of the previous
-                  step; None: zeros. A sequence that is run in pieces, each from the previous state,
+                  step; None: zeros. With an adaptive threshold (3, B, N), its rise at the next
+                  step, too. A sequence that is run in pieces, each from the previous state,
                   gives bitwise the same result.
     backend       "reference" or "cpp"; default: the best that runs here.
 
@@ -103,8 +105,14 @@ def linear_recurrent_lif(
         )
     chosen = backends.choose(x.device.type, x.dtype, backend)
     plan = Plan(spec, chosen, recompute, saves=_saves(tensors))
-    spikes, final_state = BehindLinear.apply(*tensors, plan)
-    mark(spikes, 1)
+    known = words = None
+    if chosen == "cpp" and not recompute:
+        known, shape = words_of_spikes(x), torch.Size((*x.shape[:-1], len(weight)))
+        if known is not None and (known.numel() != words_of(x.shape, 1) or known[0] < 0):
+            known = None
+        words = x.new_empty(words_of(shape, 1), dtype=torch.int64)
+    spikes, final_state = BehindLinear.apply(*tensors, plan, known, words)
+    mark(spikes, 1, words)
     return LIFOutput(spikes, final_state, None)
 
 
@@ -144,7 +152,7 @@ def _check(
     compute = state_dtype(currents.dtype)
     for label, tensor, wanted in (
         ("weight", weight, (neurons, neurons)),
-        ("state", state, (2, batch, neurons)),
+        ("state", state, (parts_of_state(spec), batch, neurons)),
     ):
         if tensor is None:
             continue

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..build import cpp
+from ..lif.adaptive import adaptation_numbers
 from ..lif.contract import neuron_macros, neuron_numbers
 from ..lif.cpu.launch import TYPES
 from ..linear import launch
@@ -36,7 +37,7 @@ def forward(call: Forward) -> None:
         call.weight,
         (
             *(call.currents, call.weight, call.bias, call.state),
-            *(call.spikes, call.potentials, call.final_state, call.bits),
+            *(call.spikes, call.potentials, call.final_state, call.bits, call.words),
         ),
     )
 
@@ -47,7 +48,10 @@ def backward(call: Backward) -> None:
         call.spec,
         call.grad_spikes,
         call.weight,
-        (call.grad_spikes, call.grad_final, call.potentials, call.weight, call.errors),
+        (
+            *(call.grad_spikes, call.grad_final, call.potentials, call.weight),
+            *(call.errors, call.grad_rise),
+        ),
     )
     if call.grad_weight is not None:
         types = (torch.float32, torch.float32, call.errors.dtype, call.grad_weight.dtype)
@@ -78,13 +82,16 @@ def _plan(name, spec, shape, strides, value_type, weight_type, threads):
     steps, batch, neurons = shape
     # A thread has at least one item, over all steps.
     threads = min(threads, batch, 1 + steps * batch * neurons**2 // WORK_OF_A_THREAD)
-    numbers = struct.pack("=7q4f", threads, *shape, *strides, *neuron_numbers(spec))
+    numbers = struct.pack(
+        "=7q7f4x", threads, *shape, *strides, *neuron_numbers(spec), *adaptation_numbers(spec)
+    )
     macros = {
         **neuron_macros(NeuronSpec(spec.reset) if name == "recurrent_forward" else spec),
         name.upper(): 1,
+        "RECURRENT_ADAPTS": int(spec.adaptation is not None),
         "RECURRENT_VALUE": TYPES[value_type],
         "RECURRENT_WEIGHT": TYPES[weight_type],
     }
     function = getattr(cpp.kernel(Path(__file__).with_name("recurrent.cpp"), macros), name)
     function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_char_p], ctypes.c_int64
-    return function, numbers, struct.Struct("=8q" if name == "recurrent_forward" else "=5q").pack
+    return function, numbers, struct.Struct("=9q" if name == "recurrent_forward" else "=6q").pack

@@ -12,7 +12,7 @@ from ..lif.operator import only_needed, or_empty
 from ..register import register, register_backward
 from ..spec import NeuronSpec
 from . import backends
-from .contract import Backward, Forward
+from .contract import Backward, Forward, parts_of_state
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,23 @@ def allocate(
     currents: Tensor, options: RecurrentOptions
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """Allocates spikes, final state, potentials (None if not saved) and bits."""
-    compute = state_dtype(currents.dtype)
+    compute, shape, parts = (
+        state_dtype(currents.dtype),
+        currents.shape,
+        parts_of_state(options.spec),
+    )
     return (
-        currents.new_empty(currents.shape),
-        currents.new_empty((2, *currents.shape[1:]), dtype=compute),
-        currents.new_empty(currents.shape, dtype=compute) if options.saves else None,
+        currents.new_empty(shape),
+        currents.new_empty((parts, *shape[1:]), dtype=compute),
+        potentials_of(currents, options.spec) if options.saves else None,
         backends.module(options.backend).bits_like(currents),
     )
+
+
+def potentials_of(currents: Tensor, spec: NeuronSpec) -> Tensor:
+    """Allocates the potentials of `Forward`."""
+    shape = currents.shape if spec.adaptation is None else (2, *currents.shape)
+    return currents.new_empty(shape, dtype=state_dtype(currents.dtype))
 
 
 def run_forward(
@@ -73,13 +83,18 @@ def run_forward(
 
 
 def allocate_gradients(
-    potentials: Tensor, weight: Tensor, spikes_dtype: torch.dtype, needed: list[bool]
+    options: RecurrentOptions,
+    potentials: Tensor,
+    weight: Tensor,
+    spikes_dtype: torch.dtype,
+    needed: list[bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Allocates gradients by currents, weight and state; the last two None if not `needed`."""
+    shape, parts = potentials.shape[-3:], parts_of_state(options.spec)
     return (
-        potentials.new_empty(potentials.shape, dtype=spikes_dtype),
+        potentials.new_empty(shape, dtype=spikes_dtype),
         weight.new_empty(weight.shape) if needed[1] else None,
-        potentials.new_empty((2, *potentials.shape[1:])) if needed[2] else None,
+        potentials.new_empty((parts, *shape[1:])) if needed[2] else None,
     )
 
 
@@ -93,7 +108,7 @@ def run_backward(
     needed: list[bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Returns gradients by currents, weight and state; the last two None if not `needed`."""
-    results = allocate_gradients(potentials, weight, grad_spikes.dtype, needed)
+    results = allocate_gradients(options, potentials, weight, grad_spikes.dtype, needed)
     errors, grad_weight, grad_state = results
     if not errors.numel():
         if grad_weight is not None:
@@ -109,14 +124,27 @@ def run_backward(
         grad_spikes=grad_spikes,
         grad_final=None if grad_final is None else grad_final.contiguous(),
         errors=errors,
+        grad_rise=rise_of(options.spec, potentials),
         grad_weight=grad_weight,
     )
     backends.module(options.backend).backward(call)
     if grad_state is not None:
+        if call.grad_rise is not None:
+            grad_state[2] = call.grad_rise
         first = errors[0].to(grad_state.dtype)
         torch.mul(first, options.spec.decay, out=grad_state[0])
         torch.mm(first, weight.to(grad_state.dtype), out=grad_state[1])
     return results
+
+
+def v_of(potentials: Tensor) -> Tensor:
+    """Returns v (T, B, N) of the potentials of `Forward`."""
+    return potentials if potentials.dim() == 3 else potentials[0]
+
+
+def rise_of(spec: NeuronSpec, potentials: Tensor) -> Tensor | None:
+    """Allocates the `grad_rise` of `Backward`."""
+    return None if spec.adaptation is None else torch.empty_like(potentials[0, 0])
 
 
 class RecurrentLayer(torch.autograd.Function):
@@ -151,7 +179,7 @@ class RecurrentLayer(torch.autograd.Function):
 def _or_zeros(grad_spikes: Tensor | None, potentials: Tensor, dtype: torch.dtype) -> Tensor:
     if grad_spikes is not None:
         return grad_spikes
-    return potentials.new_zeros((), dtype=dtype).expand(potentials.shape)
+    return potentials.new_zeros((), dtype=dtype).expand(potentials.shape[-3:])
 
 
 def _forward(currents, weight, state, *encoded):
@@ -191,7 +219,10 @@ def _backward(weight, potentials, bits, grad_spikes, grad_final, needed, *encode
 
 
 def _backward_fake(weight, potentials, bits, grad_spikes, grad_final, needed, *encoded):
-    return or_empty(allocate_gradients(potentials, weight, grad_spikes.dtype, needed), weight)
+    options = RecurrentOptions.of(*encoded)
+    return or_empty(
+        allocate_gradients(options, potentials, weight, grad_spikes.dtype, needed), weight
+    )
 
 
 recurrent_lif_op = register(

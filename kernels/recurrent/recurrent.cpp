@@ -1,4 +1,4 @@
-// A layer of neurons that feed their spikes back through a weight, for CPUs; formulas: operator.py.
+// A layer of neurons that feed their spikes back through a weight, for CPUs; formulas: contract.py.
 //
 // forward    every step the rows of Rᵀ that the last spikes select are added from tables of 128 × 64
 //            numbers, which stay in L1 for all items, and the neuron follows while its sums do
@@ -8,8 +8,9 @@
 // Threads process items of the batch, each from the first step to the last, and never wait for each
 // other. An item's sums do not depend on the number of threads. Compiled at first use with
 // RECURRENT_VALUE and RECURRENT_WEIGHT, the types of currents, spikes and their gradients, and of the
-// weight, and with the macros of lif_step.h. Products forward are rounded one by one (lif_step.h),
-// those of the gradient are fused multiply-adds.
+// weight, with RECURRENT_ADAPTS, 1 for an adaptive threshold, and with the macros of lif_step.h.
+// Products forward are rounded one by one (lif_step.h), those of the gradient are fused
+// multiply-adds.
 
 #include <cmath>
 #include <cstdlib>
@@ -18,6 +19,7 @@ using std::floor;
 
 #define LINEAR_NEURON 1
 #include "../linear/call.h"
+#include "../lif/adaptive_step.h"
 
 #ifdef __aarch64__
 #include <arm_neon.h>
@@ -27,6 +29,7 @@ struct Layer {
   int64_t threads, steps, batch, neurons;
   int64_t strides[3];  // of the currents (forward) or of the spikes' gradient (backward): time, batch, neurons
   LifNeuron neuron;
+  Adaptation adaptation;
 
   int64_t rows() const { return steps * batch; }
   int64_t blocks() const { return parts(neurons, BLOCK); }
@@ -41,11 +44,12 @@ struct ForwardArrays {
   const RECURRENT_VALUE* currents;  // x (T, B, N), any strides
   const RECURRENT_WEIGHT* weight;   // R (N, N)
   const float* bias;                // (N,), may be missing
-  const float* state;               // p[-1] and s[-1] (2, B, N), may be missing
-  RECURRENT_VALUE* spikes;          // s (T, B, N)
-  float* potentials;                // v (T, B, N), may be missing
-  float* final_state;               // p[T-1] and s[T-1] (2, B, N)
+  const float* state;               // p[-1], s[-1] and with an adaptive threshold a[0] (3, B, N), may be missing
+  RECURRENT_VALUE* spikes;          // s (T, B, N), may be missing
+  float* potentials;                // v (T, B, N), may be missing, or the currents themselves; a (T, B, N) follows
+  float* final_state;               // p[T-1], s[T-1] and a[T]
   int64_t* words;                   // the number of ones in s[t-1], and its words: [words][T·B]
+  int64_t* next;                    // the same of s[t], for a next layer; may be missing
 };
 
 struct Items {  // of a thread, over all steps
@@ -53,10 +57,10 @@ struct Items {  // of a thread, over all steps
   const ForwardArrays& arrays;
   const int64_t first, items;
   const float* tables;  // rows of Rᵀ: [blocks][selected][TABLE]
-  float *states, *sums;  // p: [blocks][items][64]; [items][64]
+  float *states, *rises, *sums;  // p and a: [blocks][items][64]; [items][64]
   const Lists lists;
   const bool past;
-  int64_t ones = 0;
+  int64_t ones = 0, before = 0, last = 0;  // in all s[t-1]; in s[-1] and s[T-1]
 
   uint64_t* words(int64_t block, int64_t step) const {
     return (uint64_t*)arrays.words + 1 + block * n.rows() + step * n.batch + first;
@@ -69,15 +73,19 @@ struct Items {  // of a thread, over all steps
         alignas(64) float s[BLOCK] = {};
         float* p = states + (block * items + item) * BLOCK;
         memset(p, 0, BLOCK * 4);
+        float* a = rises + (block * items + item) * BLOCK;
+        if (RECURRENT_ADAPTS) memset(a, 0, BLOCK * 4);
         if (arrays.state) {
           const float* from = arrays.state + (first + item) * n.neurons + block * BLOCK;
           memcpy(p, from, count * 4);
+          if (RECURRENT_ADAPTS) memcpy(a, from + 2 * n.batch * n.neurons, count * 4);
           for (int64_t j = 0; j < count; ++j) s[j] = from[n.batch * n.neurons + j] != 0.0f ? 1.0f : 0.0f;
         }
         bool strange = false;
-        ones += __builtin_popcountll(*(words(block, 0) + item) = ones_of(s, &strange));
+        before += __builtin_popcountll(words(block, 0)[item] = ones_of(s, &strange));
       }
     }
+    ones = before;
   }
 
   void step(int64_t t) {
@@ -98,17 +106,34 @@ struct Items {  // of a thread, over all steps
   // The neuron, of some items and a block of neurons with summed currents.
   __attribute__((always_inline)) void fire(int64_t t, int64_t block, int64_t from, int64_t to, int64_t count) {
     const LifNeuron neuron = n.neuron;
-    alignas(64) float x_buffer[BLOCK], s_buffer[BLOCK], v_buffer[BLOCK], shift[BLOCK] = {};
+    alignas(64) float x_buffer[BLOCK], s_buffer[BLOCK], v_buffer[BLOCK], a_buffer[BLOCK], shift[BLOCK] = {};
     if (arrays.bias) memcpy(shift, arrays.bias + block * BLOCK, count * 4);
     for (int64_t item = from; item < to; ++item) {
       const int64_t row = t * n.batch + first + item, at = row * n.neurons + block * BLOCK;
       const RECURRENT_VALUE* currents =
           arrays.currents + t * n.strides[0] + (first + item) * n.strides[1] + block * BLOCK * n.strides[2];
-      const float* __restrict x = block_of(currents, n.strides[2], count, x_buffer);
+      const float* x = block_of(currents, n.strides[2], count, x_buffer);  // may be v
       const float* __restrict sum = sums + item * BLOCK;
-      float* __restrict s = place_block(arrays.spikes + at, s_buffer, count, past);
-      float* __restrict v = arrays.potentials ? place_block(arrays.potentials + at, v_buffer, count, false) : v_buffer;
+      float* __restrict s = arrays.spikes ? place_block(arrays.spikes + at, s_buffer, count, past) : s_buffer;
+      float* v = arrays.potentials ? place_block(arrays.potentials + at, v_buffer, count, false) : v_buffer;
       float* __restrict p = states + (block * items + item) * BLOCK;
+#if RECURRENT_ADAPTS
+      const Adaptation adaptation = n.adaptation;
+      float* rise_to = arrays.potentials ? arrays.potentials + n.rows() * n.neurons + at : a_buffer;
+      float* __restrict rise = arrays.potentials ? place_block(rise_to, a_buffer, count, false) : a_buffer;
+      float* __restrict a = rises + (block * items + item) * BLOCK;
+#pragma omp simd
+      for (int64_t j = 0; j < BLOCK; ++j) {
+        const float potential = lif_integrate(neuron, p[j], x[j] + (sum[j] + shift[j]));
+        const float spike = lif_spike(neuron, potential - a[j]);
+        p[j] = adaptive_reset(neuron, adaptation, potential, spike, a[j]);
+        s[j] = spike;
+        v[j] = potential;
+        rise[j] = a[j];
+        a[j] = adaptation.decay * a[j] + adaptation.jump * spike;
+      }
+      if (arrays.potentials) put_block(rise_to, rise, count, false);
+#else
 #pragma omp simd
       for (int64_t j = 0; j < BLOCK; ++j) {
         const float potential = lif_integrate(neuron, p[j], x[j] + (sum[j] + shift[j])), spike = lif_spike(neuron, potential);
@@ -116,15 +141,20 @@ struct Items {  // of a thread, over all steps
         s[j] = spike;
         v[j] = potential;
       }
+#endif
+      bool strange = false;
+      const uint64_t word = ones_of(s, &strange);
+      if (arrays.next) ((uint64_t*)arrays.next)[1 + block * n.rows() + row] = word;
       if (t + 1 < n.steps) {
-        bool strange = false;
-        ones += __builtin_popcountll(*(words(block, t + 1) + item) = ones_of(s, &strange));
+        ones += __builtin_popcountll(words(block, t + 1)[item] = word);
       } else {
+        last += __builtin_popcountll(word);
         float* after = arrays.final_state + (first + item) * n.neurons + block * BLOCK;
         memcpy(after, p, count * 4);
         memcpy(after + n.batch * n.neurons, s, count * 4);
+        if (RECURRENT_ADAPTS) memcpy(after + 2 * n.batch * n.neurons, rises + (block * items + item) * BLOCK, count * 4);
       }
-      put_block(arrays.spikes + at, s, count, past);
+      if (arrays.spikes) put_block(arrays.spikes + at, s, count, past);
       if (arrays.potentials) put_block(arrays.potentials + at, v, count, false);
     }
   }
@@ -134,14 +164,15 @@ extern "C" int64_t recurrent_forward(const Layer* layer, const ForwardArrays* ar
   const Layer n = *layer;
   const int64_t most = parts(n.batch, n.threads), of_tables = n.blocks() * n.selected();
   const int64_t of_states = Memory::room<float>(n.blocks() * most * BLOCK), of_sums = Memory::room<float>(most * BLOCK);
-  const int64_t own = of_states + of_sums + Memory::room<uint8_t>(Lists::bytes(most, n.selected()));
+  const int64_t of_rises = RECURRENT_ADAPTS ? of_states : 0;
+  const int64_t own = of_states + of_rises + of_sums + Memory::room<uint8_t>(Lists::bytes(most, n.selected()));
   Memory memory(Memory::room<float>(of_tables * TABLE) + n.threads * own);
   if (!memory.start) return NO_MEMORY;
   float* tables = memory.take<float>(of_tables * TABLE);
   uint8_t* owned = memory.take<uint8_t>(n.threads * own);
   const bool past = n.rows() * n.neurons * (int64_t)sizeof(RECURRENT_VALUE) > LARGE;
-  int64_t ones = 0;
-#pragma omp parallel num_threads(n.threads) if (n.threads > 1) reduction(+ : ones)
+  int64_t ones = 0, next = 0;
+#pragma omp parallel num_threads(n.threads) if (n.threads > 1) reduction(+ : ones, next)
   {
 #pragma omp for schedule(static)
     for (int64_t table = 0; table < of_tables; ++table) {
@@ -154,14 +185,17 @@ extern "C" int64_t recurrent_forward(const Layer* layer, const ForwardArrays* ar
     for (int64_t part = 0; part < n.threads; ++part) {
       const int64_t first = n.first(part), items = n.first(part + 1) - first;
       uint8_t* to = owned + part * own;
-      Items run{n, *arrays, first, items, tables, (float*)to, (float*)(to + of_states),
-                Lists(to + of_states + of_sums, items, n.selected()), past};
+      float *states = (float*)to, *rises = (float*)(to + of_states), *sums = (float*)(to + of_states + of_rises);
+      const Lists lists(to + of_states + of_rises + of_sums, items, n.selected());
+      Items run{n, *arrays, first, items, tables, states, rises, sums, lists, past};
       run.start();
       for (int64_t t = 0; t < n.steps; ++t) run.step(t);
       ones += run.ones;
+      next += run.ones - run.before + run.last;
     }
     finish_writes();
   }
+  if (arrays->next) arrays->next[0] = next;
   return arrays->words[0] = ones;
 }
 
@@ -170,18 +204,20 @@ extern "C" int64_t recurrent_forward(const Layer* layer, const ForwardArrays* ar
 
 struct BackwardArrays {
   const RECURRENT_VALUE* gradient;  // by the spikes (T, B, N), any strides
-  const float* grad_final;          // by the final state (2, B, N), may be missing
-  const float* potentials;          // v (T, B, N)
+  const float* grad_final;          // by the final state, of its shape, may be missing
+  const float* potentials;          // v (T, B, N), and a (T, B, N) with an adaptive threshold
   const RECURRENT_WEIGHT* weight;   // R (N, N)
-  RECURRENT_VALUE* errors;          // e (T, B, N)
+  RECURRENT_VALUE* errors;          // e (T, B, N), may be the potentials themselves
+  float* grad_rise;                 // ga[0] (B, N), with an adaptive threshold
 };
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int TILE_ROWS = 8;
 #else
-constexpr int TILE_ROWS = 4;
+constexpr int TILE_ROWS = 6;
 #endif
 constexpr int64_t WIDTH = 2 * LANES;  // columns of R in a panel
+constexpr int64_t BUFFERS = RECURRENT_ADAPTS ? 4 : 3;
 
 INLINE Vector multiply_add(float a, Vector b, Vector c) {
 #if defined(__AVX512F__)
@@ -215,12 +251,15 @@ __attribute__((noinline)) static void tile(int64_t terms, const float* e, int64_
   }
 }
 
-// Up to TILE_ROWS rows; returns their number.
+// Some of the rows, up to TILE_ROWS: all that are left, or half of them, if that makes one or two
+// tiles. Returns their number.
+template <int ROWS = TILE_ROWS>
 static int64_t tile_of(int64_t rows, int64_t terms, const float* e, int64_t stride, const float* panel, float* to) {
-  if (rows >= TILE_ROWS) return tile<TILE_ROWS>(terms, e, stride, panel, to), TILE_ROWS;
-  if (rows >= 4) return tile<4>(terms, e, stride, panel, to), 4;
-  if (rows >= 2) return tile<2>(terms, e, stride, panel, to), 2;
-  return tile<1>(terms, e, stride, panel, to), 1;
+  if (rows > TILE_ROWS) rows = rows < 2 * TILE_ROWS ? parts(rows, 2) : TILE_ROWS;
+  if constexpr (ROWS > 1) {
+    if (rows < ROWS) return tile_of<ROWS - 1>(rows, terms, e, stride, panel, to);
+  }
+  return tile<ROWS>(terms, e, stride, panel, to), ROWS;
 }
 
 // `count` ≤ WIDTH numbers as floats: in place, or in `buffer`, padded with zeros.
@@ -241,12 +280,15 @@ struct Backwards {  // of a thread's items
   const BackwardArrays& arrays;
   const int64_t first, items, stride;
   const float* panels;  // columns of R: [N / WIDTH][N][WIDTH]
-  float *after, *later, *now;  // gp[t], e[t+1] and e[t]: [items][stride]
+  float *after, *later, *now, *rises;  // gp[t], e[t+1], e[t] and ga[t+1]: [items][stride]
 
   void run() {
-    memset(after, 0, 3 * items * stride * 4);  // all three
-    for (int64_t item = 0; arrays.grad_final && item < items; ++item)
-      memcpy(after + item * stride, arrays.grad_final + (first + item) * n.neurons, n.neurons * 4);
+    memset(after, 0, BUFFERS * items * stride * 4);  // all of them
+    for (int64_t item = 0; arrays.grad_final && item < items; ++item) {
+      const float* from = arrays.grad_final + (first + item) * n.neurons;
+      memcpy(after + item * stride, from, n.neurons * 4);
+      if (RECURRENT_ADAPTS) memcpy(rises + item * stride, from + 2 * n.batch * n.neurons, n.neurons * 4);
+    }
     for (int64_t t = n.steps - 1; t >= 0; --t) {
       for (int64_t column = 0; column < n.neurons; column += WIDTH) {
         const int64_t count = smaller(WIDTH, n.neurons - column);
@@ -262,6 +304,8 @@ struct Backwards {  // of a thread's items
       }
       std::swap(later, now);
     }
+    for (int64_t item = 0; RECURRENT_ADAPTS && item < items; ++item)
+      memcpy(arrays.grad_rise + (first + item) * n.neurons, rises + item * stride, n.neurons * 4);
   }
 
   // In place of what the next step feeds back: the gradient by the final spikes, of one item.
@@ -274,18 +318,27 @@ struct Backwards {  // of a thread's items
   __attribute__((always_inline)) void errors(int64_t t, int64_t item, int64_t rows, int64_t column, int64_t count,
                                              const float* fed_back) {
     const LifNeuron neuron = n.neuron;
-    alignas(64) float g_buffer[WIDTH], v_buffer[WIDTH];
+    alignas(64) float g_buffer[WIDTH], v_buffer[WIDTH], a_buffer[WIDTH];
     for (int64_t i = item; i < item + rows; ++i, fed_back += WIDTH) {
       const int64_t at = (t * n.batch + first + i) * n.neurons + column;
       const RECURRENT_VALUE* gradient =
           arrays.gradient + t * n.strides[0] + (first + i) * n.strides[1] + column * n.strides[2];
       const float* __restrict g = columns_of(gradient, n.strides[2], count, g_buffer);
-      const float* __restrict v = columns_of(arrays.potentials + at, 1, count, v_buffer);
+      const float* v = columns_of(arrays.potentials + at, 1, count, v_buffer);  // may be where e is written
       const float* __restrict r = fed_back;
       float *__restrict p = after + i * stride + column, *__restrict e = now + i * stride + column;
+#if RECURRENT_ADAPTS
+      const Adaptation adaptation = n.adaptation;
+      const float* __restrict a = columns_of(arrays.potentials + n.rows() * n.neurons + at, 1, count, a_buffer);
+      float* __restrict rise = rises + i * stride + column;
+#endif
 #pragma omp simd
       for (int64_t j = 0; j < WIDTH; ++j) {
+#if RECURRENT_ADAPTS
+        e[j] = adaptive_error(neuron, adaptation, v[j], a[j], g[j] + r[j], p[j], rise + j);
+#else
         e[j] = lif_error(neuron, v[j], g[j] + r[j], 0.0f, p[j]);
+#endif
         p[j] = neuron.decay * e[j];
       }
       RECURRENT_VALUE* to = arrays.errors + at;
@@ -299,7 +352,7 @@ extern "C" int64_t recurrent_backward(const Layer* layer, const BackwardArrays* 
   const Layer n = *layer;
   // Rows of 4096 bytes would share sets of L1.
   const int64_t panels = parts(n.neurons, WIDTH), stride = n.blocks() * BLOCK + LANES;
-  const int64_t most = parts(n.batch, n.threads), own = Memory::room<float>(3 * most * stride);
+  const int64_t most = parts(n.batch, n.threads), own = Memory::room<float>(BUFFERS * most * stride);
   Memory memory(Memory::room<float>(panels * n.neurons * WIDTH) + n.threads * own);
   if (!memory.start) return NO_MEMORY;
   float* columns = memory.take<float>(panels * n.neurons * WIDTH);
@@ -319,7 +372,8 @@ extern "C" int64_t recurrent_backward(const Layer* layer, const BackwardArrays* 
     for (int64_t part = 0; part < n.threads; ++part) {
       const int64_t first = n.first(part), items = n.first(part + 1) - first;
       float* to = (float*)(owned + part * own);
-      Backwards{n, *arrays, first, items, stride, columns, to, to + items * stride, to + 2 * items * stride}.run();
+      const int64_t each = items * stride;
+      Backwards{n, *arrays, first, items, stride, columns, to, to + each, to + 2 * each, to + 3 * each}.run();
     }
   }
   return 0;

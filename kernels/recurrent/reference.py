@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from ..bits import pack, packed_like, unpack
+from ..lif.adaptive import adaptive_error, after_spike_of
 from ..lif.contract import state_dtype
 from ..lif.reference import after_spike, reset_slope, spikes_of
 from ..surrogates import derivative
@@ -23,30 +24,44 @@ def bits_like(currents: Tensor) -> Tensor:
 def forward(call: Forward) -> None:
     spec, compute = call.spec, state_dtype(call.currents.dtype)
     state = call.final_state.zero_() if call.state is None else call.state
-    p, s = state[0], (state[1] != 0).to(compute)
+    p, s, a = state[0], (state[1] != 0).to(compute), state[2] if len(state) > 2 else None
     weight, bias = call.weight.to(compute), 0 if call.bias is None else call.bias
     for t, x in enumerate(call.currents.unbind(0)):
         call.bits[t] = pack(s, 1)
         v = spec.decay * p + (x.to(compute) + (s @ weight.t() + bias))
-        s = spikes_of(spec, v)
-        p = after_spike(spec, v, s)
-        call.spikes[t] = s
+        s = spikes_of(spec, v if a is None else v - a)
+        p = after_spike(spec, v, s) if a is None else after_spike_of(spec, v, s, a)
+        if call.spikes is not None:
+            call.spikes[t] = s
         if call.potentials is not None:
-            call.potentials[t] = v
-    torch.stack([p, s], out=call.final_state)
+            (call.potentials if a is None else call.potentials[0])[t] = v
+        if a is not None:
+            if call.potentials is not None:
+                call.potentials[1, t] = a
+            assert spec.adaptation is not None and spec.adaptation_decay is not None
+            a = spec.adaptation_decay * a + spec.adaptation * s
+    torch.stack([p, s] if a is None else [p, s, a], out=call.final_state)
 
 
 def backward(call: Backward) -> None:
-    spec, v, compute = call.spec, call.potentials, call.potentials.dtype
+    spec, compute = call.spec, call.potentials.dtype
+    v, a = call.potentials.unbind(0) if call.grad_rise is not None else (call.potentials, None)
     weight = call.weight.to(compute)
-    gp, fed_back = v.new_zeros(2, *v.shape[1:]) if call.grad_final is None else call.grad_final
+    final = v.new_zeros(3, *v.shape[1:]) if call.grad_final is None else call.grad_final
+    gp, fed_back, ga = final[0], final[1], final[-1]
     errors = torch.empty_like(v)
     for t in range(len(v) - 1, -1, -1):
-        slope = derivative(spec, torch)(v[t] - spec.threshold)
-        passed = reset_slope(spec, v[t], spikes_of(spec, v[t]), slope)
-        errors[t] = (call.grad_spikes[t].to(compute) + fed_back) * slope + gp * passed
+        by_spikes = call.grad_spikes[t].to(compute) + fed_back
+        if a is None:
+            slope = derivative(spec, torch)(v[t] - spec.threshold)
+            passed = reset_slope(spec, v[t], spikes_of(spec, v[t]), slope)
+            errors[t] = by_spikes * slope + gp * passed
+        else:
+            errors[t], ga = adaptive_error(spec, v[t], a[t], by_spikes, gp, ga)
         gp, fed_back = spec.decay * errors[t], errors[t] @ weight
     call.errors.copy_(errors)
+    if call.grad_rise is not None:
+        call.grad_rise.copy_(ga)
     if call.grad_weight is not None:
         unpack(call.bits, 1, before := torch.empty_like(v))
         by_weight = errors.flatten(0, 1).t() @ before.flatten(0, 1)

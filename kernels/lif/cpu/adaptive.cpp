@@ -1,8 +1,7 @@
 // The neuron with an adaptive threshold for CPUs, on all cores and vectorised over neurons;
 // float32, contiguous arrays (T, neurons).
 //
-// Recurrence: adaptive.py, by the functions of lif_step.h at u[t] = v[t] - a[t]. Bytes for each
-// element: forward reads 4 (x), writes 4 (s) and, with checkpoints, 8/32; backward reads 8 (x, gs)
+// Recurrence: adaptive.py. Bytes for each element: forward reads 4 (x), writes 4 (s) and, with checkpoints, 8/32; backward reads 8 (x, gs)
 // and 8/32 and writes 4 (gx), and recomputes potentials and thresholds in cache. Compiled at first
 // use with the macros of lif_step.h and CHUNK, the steps between checkpoints.
 
@@ -11,32 +10,9 @@
 #include <cstdint>
 
 #include "../lif_step.h"
+#include "../adaptive_step.h"
 
 constexpr int64_t TILE = 256;  // neurons per thread at once
-
-struct Adaptation {
-  float jump, decay, share;  // a spike's addition to a, a's decay, and what a reset subtracts for each unit of a
-};
-
-// p[t] of v[t], s[t] and a[t]
-LIF_FUNCTION float reset_from(const LifNeuron& n, const Adaptation& c, float v, float s, float a) {
-#if LIF_RESET == LIF_SOFT || LIF_RESET == LIF_SOFT_UNDECAYED
-  return s > 0.0f ? v - (n.subtracted + c.share * a) : v;
-#else
-  return lif_reset(n, v, s);
-#endif
-}
-
-// dp/ds
-LIF_FUNCTION float reset_by_spike(const LifNeuron& n, const Adaptation& c, float v, float a) {
-#if LIF_DETACH || LIF_RESET == LIF_NONE
-  return 0.0f;
-#elif LIF_RESET == LIF_HARD
-  return -v;
-#else
-  return -(n.subtracted + c.share * a);
-#endif
-}
 
 extern "C" void forward(int64_t threads, int64_t steps, int64_t neurons, const LifNeuron* neuron, const Adaptation* adaptation,
                         const float* currents, float* spikes, float* checkpoints) {
@@ -58,7 +34,7 @@ extern "C" void forward(int64_t threads, int64_t steps, int64_t neurons, const L
       for (int64_t j = 0; j < count; ++j) {
         const float v = lif_integrate(n, p[j], x[j]);
         s[j] = lif_spike(n, v - a[j]);
-        p[j] = reset_from(n, c, v, s[j], a[j]);
+        p[j] = adaptive_reset(n, c, v, s[j], a[j]);
         a[j] = c.decay * a[j] + c.jump * s[j];
       }
     }
@@ -89,7 +65,7 @@ extern "C" void backward(int64_t threads, int64_t steps, int64_t neurons, const 
         for (int64_t j = 0; j < count; ++j) {
           v[j] = lif_integrate(n, p[j], x[j]);
           const float s = lif_spike(n, v[j] - a[j]);
-          p[j] = reset_from(n, c, v[j], s, a[j]);
+          p[j] = adaptive_reset(n, c, v[j], s, a[j]);
           next[j] = c.decay * a[j] + c.jump * s;
         }
       }
@@ -100,12 +76,7 @@ extern "C" void backward(int64_t threads, int64_t steps, int64_t neurons, const 
         float* __restrict gx = grad_currents + t * neurons + first;
 #pragma omp simd
         for (int64_t j = 0; j < count; ++j) {
-          const float u = v[j] - a[j], s = lif_spike(n, u);
-          const float by_spike = (gs[j] + c.jump * ga[j]) + gp[j] * reset_by_spike(n, c, v[j], a[j]);
-          const float through_spike = by_spike * lif_surrogate(n, u);
-          const float kept = LIF_RESET == LIF_HARD ? (s > 0.0f ? 0.0f : gp[j]) : gp[j];
-          ga[j] = (c.decay * ga[j] - through_spike) - (s > 0.0f ? c.share * gp[j] : 0.0f);
-          gx[j] = through_spike + kept;
+          gx[j] = adaptive_error(n, c, v[j], a[j], gs[j], gp[j], ga + j);
           gp[j] = n.decay * gx[j];
         }
       }

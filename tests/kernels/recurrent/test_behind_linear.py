@@ -4,8 +4,10 @@ import pytest
 import torch
 from support.neurons import currents_of, relative, saved_bytes
 
-from snnbench.kernels import RecurrentLIF
+from snnbench.kernels import NeuronSpec, RecurrentLIF
+from snnbench.kernels.linear.operands import CpuOperands
 from snnbench.kernels.recurrent import recurrent_lif
+from snnbench.kernels.spike_marks import words_of_spikes
 
 
 def layer_of(inputs, neurons, **options):
@@ -39,7 +41,7 @@ def layer_results(layer, x, upstream, state=None):
     ("shape", "inputs", "dense"),
     [
         ((37, 3, 97), 45, False),
-        ((130, 3, 33), 24, False),
+        ((300, 3, 33), 24, False),
         ((70, 1, 5), 1, False),
         ((1, 3, 97), 45, False),
         ((67, 2, 65), 16, True),
@@ -59,19 +61,23 @@ def test_a_linear_layer_in_front_is_torch_s(shape, inputs, dense, bias, recomput
         assert ours.dtype == torch.float32 and relative(ours, theirs) <= 5e-6
 
 
-@pytest.mark.parametrize("dense", [False, True])
-def test_recomputing_gives_the_same_and_keeps_little(dense):
-    steps, batch, inputs, neurons = 260, 3, 24, 64
+@pytest.mark.parametrize(
+    ("spec", "dense"),
+    [(None, False), (None, True), (NeuronSpec(adaptation=0.2, adaptation_decay=0.9), False)],
+)
+def test_recomputing_gives_the_same_and_keeps_little(spec, dense):
+    steps, batch, inputs, neurons = 600, 3, 24, 64
     x = currents_of(steps, batch, inputs) if dense else spikes_in(steps, batch, inputs)
     upstream, found, kept = currents_of(steps, batch, neurons), [], []
     for recompute in (False, True):
-        layer = layer_of(inputs, neurons, recompute=recompute)
+        layer = layer_of(inputs, neurons, spec=spec, recompute=recompute)
         found.append(layer_results(layer, x, upstream))
         kept.append(saved_bytes(layer, x) - sum(p.nbytes for p in layer.parameters()))
     assert all(torch.equal(a, b) for a, b in zip(found[0][:2], found[1][:2], strict=True))
     assert all(relative(a, b) <= 2e-6 for a, b in zip(*found, strict=True))
-    of_states = 8 * batch * neurons * (-(-steps // 64) + 1)
-    of_input = x.nbytes if dense else x.nbytes // 32
+    of_states = (8 if spec is None else 12) * batch * neurons * 4  # between them
+    of_words = 8 * (5 + steps * batch)  # of 5 segments
+    of_input = x.nbytes if dense else of_words
     assert kept[1] == of_input + of_states < kept[0]
 
 
@@ -110,3 +116,15 @@ def test_layers_that_do_not_fit_are_named():
     x, layer = currents_of(7, 3, 4).requires_grad_(), RecurrentLIF(5, inputs=4)
     with pytest.raises(RuntimeError, match="no second derivative"):
         torch.autograd.grad(layer(x).sum(), x, create_graph=True)
+
+
+def test_layers_hand_on_words_of_their_spikes():
+    first, second, x = layer_of(45, 97), layer_of(97, 65), spikes_in(37, 3, 45)
+    between = first(x)
+    expected = CpuOperands(second.weight_ih_l0, 1).words(between)
+    assert between.any() and torch.equal(words_of_spikes(between), expected)
+    out = second(between)
+    assert torch.equal(out, second(between.clone()))
+    with torch.no_grad():
+        between *= 2
+    assert words_of_spikes(between) is None

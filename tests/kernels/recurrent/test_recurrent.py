@@ -1,6 +1,8 @@
 """The fused recurrent layer, against the float64 oracle: neurons, sizes, layouts, threads, state,
 instruction sets, planted faults, and as torch sees it."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from support.neurons import RESETS, SURROGATE_SPECS, currents_of, label, relative
@@ -11,6 +13,7 @@ from snnbench.kernels.build import cpp
 from snnbench.kernels.linear import dense
 from snnbench.kernels.linear import launch as linear_launch
 from snnbench.kernels.recurrent import functional, launch, recurrent_lif
+from snnbench.kernels.recurrent.contract import parts_of_state
 from snnbench.kernels.recurrent.operator import (
     RecurrentOptions,
     recurrent_lif_backward_op,
@@ -18,7 +21,17 @@ from snnbench.kernels.recurrent.operator import (
 )
 from snnbench.proof.recurrence import run, run_backward
 
-SPECS = [spec for spec in RESETS if spec.max_spikes == 1] + SURROGATE_SPECS[1:]
+ALIF = NeuronSpec(adaptation=0.2, adaptation_decay=0.9)
+SPECS = [
+    *(spec for spec in RESETS if spec.max_spikes == 1),
+    *SURROGATE_SPECS[1:],
+    ALIF,
+    *(
+        replace(ALIF, reset=reset, detach_reset=detach)
+        for reset, detach in (("soft", True), ("hard", False), ("hard", True), ("none", False))
+    ),
+    replace(ALIF, reset="soft-undecayed"),
+]
 SIZES = [(37, 3, 97), (1, 3, 97), (37, 1, 97), (5, 2, 1), (7, 17, 64), (3, 300, 131), (50, 13, 260)]
 
 
@@ -54,7 +67,7 @@ def problem(*shape, seed=0):
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
-@pytest.mark.parametrize("spec", representatives(SPECS, (0, 3, 4, 9)), ids=label)
+@pytest.mark.parametrize("spec", representatives(SPECS, (0, 3, 4, 9, 14)), ids=label)
 def test_every_neuron_is_the_oracle_s(spec, backend):
     check(*problem(37, 3, 97), spec, backend=backend)
 
@@ -101,14 +114,15 @@ def test_threads_do_not_change_it(monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(one, several, strict=True))
 
 
+@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF], ids=label)
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
-def test_a_sequence_in_pieces_is_the_whole(backend):
+def test_a_sequence_in_pieces_is_the_whole(backend, spec):
     currents, weight, upstream = problem(37, 3, 97)
-    whole = results(currents, weight, upstream, backend=backend)
+    whole = results(currents, weight, upstream, spec, backend=backend)
     x, r = currents.requires_grad_(), weight.requires_grad_()
     state, spikes = None, []
     for piece in x.split([1, 20, 16]):
-        out = recurrent_lif(piece, r, state=state, backend=backend)
+        out = recurrent_lif(piece, r, spec, state=state, backend=backend)
         spikes.append(out.spikes)
         state = out.state
     pieces = torch.cat(spikes)
@@ -117,19 +131,22 @@ def test_a_sequence_in_pieces_is_the_whole(backend):
     assert relative(by_currents, whole[1]) <= 2e-6 and relative(by_weight, whole[2]) <= 2e-6
 
 
-def test_gradients_of_the_state_are_those_of_the_reference():
+@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF], ids=label)
+def test_gradients_of_the_state_are_those_of_the_reference(spec):
     currents, weight, upstream = problem(7, 3, 97)
-    state = torch.stack([currents[0], (currents[1] > 0).float()])
+    state = [currents[0], (currents[1] > 0).float()]
+    state = torch.stack(state if spec.adaptation is None else [*state, currents[2].abs()])
     found = []
     for backend, dtype in (("cpp", torch.float32), ("reference", torch.float64)):
         leaves = [t.to(dtype).detach().requires_grad_() for t in (currents, weight, state)]
-        out = recurrent_lif(leaves[0], leaves[1], state=leaves[2], backend=backend)
-        by_final = torch.stack([upstream[1], upstream[2]]).to(dtype)
+        options = {"spec": spec, "backend": backend}
+        out = recurrent_lif(leaves[0], leaves[1], state=leaves[2], **options)
+        by_final = upstream[1 : 1 + len(state)].to(dtype)
         gradients = torch.autograd.grad(
             [out.spikes, out.state], leaves, [upstream.to(dtype), by_final]
         )
         (alone,) = torch.autograd.grad(
-            recurrent_lif(leaves[0], leaves[1], backend=backend).state.sum(), leaves[0]
+            recurrent_lif(leaves[0], leaves[1], **options).state.sum(), leaves[0]
         )
         found.append([out.spikes, out.state, *gradients, alone])
     assert all(relative(a, b) <= 2e-6 for a, b in zip(*found, strict=True))
@@ -175,11 +192,12 @@ def test_forward_keeps_potentials_and_bits():
 # -- torch -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF], ids=label)
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
-def test_opcheck(backend):
+def test_opcheck(backend, spec):
     currents, weight, upstream = problem(9, 3, 5)
-    state = torch.stack([currents[0], (currents[1] > 0).float()])
-    encoded = RecurrentOptions(NeuronSpec(), True, backend).arguments()
+    state = torch.stack([currents[0], *(currents[1 : parts_of_state(spec)] > 0).float()])
+    encoded = RecurrentOptions(spec, True, backend).arguments()
     for given in (None, state.requires_grad_()):
         leaves = currents.requires_grad_(), weight.requires_grad_()
         torch.library.opcheck(recurrent_lif_op, (*leaves, given, *encoded))
@@ -226,6 +244,11 @@ def test_its_parameter_is_that_of_torch_s_recurrent_layer():
         ({"weight": torch.zeros(5, 5).double()}, TypeError, "the weight is torch.float64"),
         ({"state": torch.zeros(2, 5)}, ValueError, r"state must have the shape \(2, 2, 5\)"),
         ({"state": torch.zeros(2, 2, 5).half()}, TypeError, "state must be torch.float32"),
+        (
+            {"state": torch.zeros(2, 2, 5), "spec": ALIF},
+            ValueError,
+            r"state must have the shape \(3, 2, 5\)",
+        ),
         ({"spec": "soft"}, TypeError, "must be a NeuronSpec, not 'soft'"),
         ({"spec": NeuronSpec(max_spikes=2)}, ValueError, "max_spikes must be 1"),
         ({"spec": NeuronSpec(current_decay=0.5)}, ValueError, "a synaptic current"),
@@ -280,13 +303,15 @@ FAULTS = {
         "later, stride",
     ),
     "the last neurons' columns are those before them": ("panels + column * n.neurons", "panels"),
+    "the threshold does not rise": ("adaptation.jump * spike", "0.0f * spike", ALIF),
+    "the threshold's rise has no gradient": ("- through_spike)", "- 0.0f)", ALIF),
 }
 
 
 @pytest.mark.parametrize("fault", representatives(FAULTS, [0, 4]))
 def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
-    (right, wrong), real = FAULTS[fault], cpp.inlined
-    arrays = problem(37, 13, 140)
+    (right, wrong, *spec), real = FAULTS[fault], cpp.inlined
+    arrays = *problem(37, 13, 140), *spec
 
     def faulty(path):
         assert right in real(path) or path.name != "recurrent.cpp"
