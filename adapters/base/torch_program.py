@@ -73,9 +73,15 @@ class TorchProgram(Program):
             parameter for named in self.parameters.values() for parameter in named.values()
         ]
         self.shapes, self.scales = network.parameters, network.scales(self.network.scale)
-        capturable = self.device.type == "cuda"
+        on_cpu = self.device.type == "cpu"
         self.trainer = Trainer(
-            case.loss, case.optimizer, self.parameters, self.scales, LEARNING_RATE, capturable
+            case.loss,
+            case.optimizer,
+            self.parameters,
+            self.scales,
+            LEARNING_RATE,
+            capturable=not on_cpu,
+            fused=on_cpu and case.mode == "eager",
         )
         self.autocast: AbstractContextManager[Any] = nullcontext()
         if case.precision == "amp-bf16":

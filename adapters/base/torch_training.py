@@ -18,15 +18,18 @@ STATES = {"first": ("momentum_buffer", "exp_avg"), "second": ("exp_avg_sq",)}
 
 def loss_of(name: str, output: Tensor, labels: Tensor) -> Tensor:
     """Returns the loss `name` of an output (T', B, K) and labels (B,), computed in float32."""
-    reduced = torch.mean if name in MEAN_OF_TIME else torch.sum
-    return torch.nn.functional.cross_entropy(reduced(output.float(), 0), labels)
+    logits = output.float().sum(0)
+    if name in MEAN_OF_TIME:
+        logits = logits / len(output)  # backward of torch's mean would write T' gradients
+    return torch.nn.functional.cross_entropy(logits, labels)
 
 
 def optimizer_of(
-    name: str, by_scale: Mapping[float, list[Tensor]], capturable: bool
+    name: str, by_scale: Mapping[float, list[Tensor]], capturable: bool, fused: bool
 ) -> "Optimizer":
     """Returns torch's own optimizer for parameters by the factor that scales them. torch.optim is
-    imported late: it takes half a second. `capturable`: steps can be captured in a CUDA graph."""
+    imported late: it takes half a second. `capturable`: steps can be captured in a CUDA graph.
+    `fused`: each parameter in one pass, which torch offers on CPUs, too."""
     from torch.optim import SGD, Adam
 
     constants = OPTIMIZERS[name]
@@ -35,11 +38,15 @@ def optimizer_of(
             {"params": leaves, "lr": constants.scaled(scale)[0]}
             for scale, leaves in by_scale.items()
         ]
-        return SGD(rated, lr=constants.rate, momentum=constants.first)
+        return SGD(rated, lr=constants.rate, momentum=constants.first, fused=fused)
     groups = ((*constants.scaled(scale), leaves) for scale, leaves in by_scale.items())
     rated = [{"params": leaves, "lr": rate, "eps": epsilon} for rate, epsilon, leaves in groups]
     return Adam(
-        rated, lr=constants.rate, betas=(constants.first, constants.second), capturable=capturable
+        rated,
+        lr=constants.rate,
+        betas=(constants.first, constants.second),
+        capturable=capturable,
+        fused=fused,
     )
 
 
@@ -56,6 +63,7 @@ class Trainer:
         scales: Mapping[str, float],
         rate: float,
         capturable: bool = False,
+        fused: bool = False,
     ) -> None:
         self.loss: Callable[[Tensor, Tensor], Tensor] | None = (
             partial(loss_of, loss) if loss else None
@@ -64,7 +72,7 @@ class Trainer:
         by_scale: dict[float, list[Tensor]] = {}
         for node, named in parameters.items():
             by_scale.setdefault(scales.get(node, 1.0), []).extend(named.values())
-        self.optimizer = optimizer_of(optimizer, by_scale, capturable) if optimizer else None
+        self.optimizer = optimizer_of(optimizer, by_scale, capturable, fused) if optimizer else None
         self.update: Callable[[], object] = self.optimizer.step if self.optimizer else self._descend
         self.rated = [(rate * scale**2, leaves) for scale, leaves in by_scale.items()]
 
