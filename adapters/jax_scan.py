@@ -1,9 +1,13 @@
 """Plain JAX, as a user writes it without any framework. The only JAX adapter with potentials.
 
 - `default`: the recurrence under `lax.scan`.
+- `checkpointed`: the same in segments of √T steps, which `jax.checkpoint` computes again in
+  backward from the state before them and from their currents.
 - `associative-scan`: without a reset the recurrence is linear, so that `lax.associative_scan`
   computes all potentials, then the spikes.
 """
+
+from math import isqrt
 
 from snnbench.core.case import Case
 from snnbench.kernels.spec import LEARNED, decay_of
@@ -16,6 +20,7 @@ class JaxScan(JaxAdapter):
     name = "jax"
     constructions = {
         "default": {"synaptic", "adaptive", "learning", "rounding", "resumable"},
+        "checkpointed": {"adaptive"},
         "associative-scan": {"rounding"},
     }
     learned_decays = dict.fromkeys(LEARNED, "decay")
@@ -24,6 +29,9 @@ class JaxScan(JaxAdapter):
         if case.construction == "associative-scan" and case.spec.reset != "none":
             return "only without a reset is the recurrence linear, as an associative scan needs"
         return None
+
+    def loop(self, construction):
+        return in_segments if construction == "checkpointed" else super().loop(construction)
 
     def step(self, spec, features):
         fire = firing(spec)
@@ -51,6 +59,9 @@ class JaxScan(JaxAdapter):
         import jax
         import jax.numpy as jnp
 
+        if construction == "checkpointed":
+            rest, scan = over_time(spec, lambda s, v: s, in_segments)
+            return lambda currents: scan(rest(currents[0]), currents)[1]
         if construction != "associative-scan":
             return super().lif(spec, features, construction)
 
@@ -66,11 +77,28 @@ class JaxScan(JaxAdapter):
         return spikes
 
 
-def over_time(spec, output):
+def in_segments(step, state, xs):
+    """As `jax.lax.scan`, but backward runs segments of √T steps again, each from the state before
+    it."""
+    import jax
+    import jax.numpy as jnp
+
+    def run(state, segment):
+        return jax.lax.scan(step, state, segment)
+
+    run = jax.checkpoint(run, prevent_cse=False)
+    length = max(1, isqrt(len(xs)))
+    whole = len(xs) // length * length
+    state, ys = jax.lax.scan(run, state, xs[:whole].reshape(-1, length, *xs.shape[1:]))
+    state, rest = run(state, xs[whole:])
+    return state, jnp.concatenate([ys.reshape(whole, *ys.shape[2:]), rest])
+
+
+def over_time(spec, output, loop=None):
     """Returns two functions: from one step's currents to the state at rest, and (state, currents,
     parameter of a learned decay) → (final state, `output` of the spikes and of the potentials
     before the reset at every step). The state is the synaptic current, None without a synapse, and
-    the state of `firing`."""
+    the state of `firing`. `loop` takes the place of `jax.lax.scan`."""
     import jax
     import jax.numpy as jnp
 
@@ -87,7 +115,7 @@ def over_time(spec, output):
             after, both = fire(after, current)
             return after, output(*both)
 
-        after, outputs = jax.lax.scan(step, state[1], currents)
+        after, outputs = (loop or jax.lax.scan)(step, state[1], currents)
         return (i, after), outputs
 
     return rest, scan

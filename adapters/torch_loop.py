@@ -1,5 +1,9 @@
 """A plain PyTorch loop, as a user writes it without any framework: the baseline of other adapters,
-and the only torch adapter with potentials."""
+and the only torch adapter with potentials.
+
+- `checkpointed`: every neuron with the linear in front of it in segments of √T steps, which
+  `torch.utils.checkpoint` computes again in backward.
+"""
 
 from snnbench.kernels.spec import LEARNED, decay_of, parameter_of_decay
 
@@ -9,8 +13,42 @@ from .base.torch_adapter import TorchAdapter, torch_constructions
 
 class TorchLoop(TorchAdapter):
     name = "torch"
-    constructions = torch_constructions("synaptic", "adaptive", "learning", "rounding", "resumable")
+    constructions = {
+        **torch_constructions("synaptic", "adaptive", "learning", "rounding", "resumable"),
+        "checkpointed": {"synaptic", "adaptive"},
+    }
     learned_decays = dict.fromkeys(LEARNED, "decay")
+
+    def supports(self, case):
+        if case.construction == "checkpointed" and case.mode != "eager":
+            return "segments that are computed again run eagerly"
+        return None
+
+    def modules(self, case, network):
+        if case.construction != "checkpointed":
+            return super().modules(case, network)
+        import torch
+
+        from .base.time_loop import Checkpointed
+
+        modules = {}
+        for name in network.neurons:
+            node, (neurons, *more) = network.node(name), network.shapes[name]
+            if node.options["potentials"]:
+                continue
+            spec, linear = node.options["neuron"], network.only_before(name, "linear", True)
+            neuron = (
+                self.recurrent(spec, neurons, case.construction)
+                if node.options["recurrent"]
+                else self.neuron(spec, (neurons, *more))
+            )
+            if linear is None:
+                modules[(name,)] = Checkpointed(None, neuron)
+            else:
+                (inputs,) = network.shapes[linear.inputs[0]]
+                layer = torch.nn.Linear(inputs, neurons, linear.options["bias"])
+                modules[linear.name, name] = Checkpointed(layer, neuron)
+        return modules
 
     def neuron(self, spec, features):
         import torch

@@ -74,6 +74,13 @@ class JaxAdapter(Adapter):
             "tensorfloat32" if case.precision == "tf32" else "highest",
         )
 
+    def loop(self, construction: str) -> Function:
+        """Returns the loop over time of recurrent neurons, which is called as `jax.lax.scan`."""
+        import jax
+
+        scan: Function = jax.lax.scan
+        return scan
+
     def program(self, case: Case, network: Network) -> Program:
         if case.ranks:
             from .jax_ranks import ShardedProgram

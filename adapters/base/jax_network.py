@@ -53,6 +53,7 @@ class JaxSpelling(Protocol):
     def scan(
         self, spec: NeuronSpec, features: Shape
     ) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
+    def loop(self, construction: str) -> Callable[..., Any]: ...
 
 
 class JaxNetwork:
@@ -166,7 +167,8 @@ class JaxNetwork:
             self._scaled(node),
         )
         if node.options["recurrent"]:
-            rest, recurrent = _recurrent(*self.adapter.step(spec, features))
+            loop = self.adapter.loop(self.case.construction)
+            rest, recurrent = _recurrent(*self.adapter.step(spec, features), loop)
             return rest, lambda arrays, state, x: recurrent(arrays["recurrent"], state, scaled(x))
         rest, scan = self.adapter.scan(spec, features)
         return rest, lambda arrays, state, x: scan(state, scaled(x), *arrays.values())
@@ -181,7 +183,7 @@ def linear(parameters: tuple[Value, Value | None], x: Value) -> Value:
 
 
 def _recurrent(
-    at_rest: Callable[..., Any], step: Callable[..., Any]
+    at_rest: Callable[..., Any], step: Callable[..., Any], loop: Callable[..., Any]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def rest(current: Value) -> tuple[Any, Value]:
         return at_rest(current), jnp.zeros_like(current)
@@ -197,7 +199,7 @@ def _recurrent(
             spikes = spikes.astype(currents.dtype)
             return (state, spikes), spikes
 
-        state, spikes = jax.lax.scan(next_step, start, currents)
+        state, spikes = loop(next_step, start, currents)
         return state, spikes
 
     return rest, run

@@ -3,6 +3,7 @@ compiled in chunks or holds a linear layer. An `Uncut` neuron only runs from the
 last."""
 
 from collections.abc import Callable
+from math import isqrt
 from typing import Any
 
 import torch
@@ -55,6 +56,33 @@ class Stepwise(TimeLoop):
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         return self.neuron.step(self.linear(x), state)
+
+
+class Checkpointed(TimeLoop):
+    """A neuron, with the linear layer in front of it or without, in segments of √T steps: backward
+    runs a segment again from the state before it."""
+
+    def __init__(self, linear: torch.nn.Linear | None, neuron: TimeLoop) -> None:
+        super().__init__()
+        self.linear, self.neuron = linear, neuron
+
+    @property
+    def recurrent(self) -> torch.nn.Module:
+        return self.neuron.recurrent
+
+    def scan(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        from torch.utils.checkpoint import checkpoint
+
+        spikes = []
+        for segment in x.split(max(1, isqrt(len(x)))):
+            of_segment, state = checkpoint(
+                self._segment, segment, state, use_reentrant=False, preserve_rng_state=False
+            )
+            spikes.append(of_segment)
+        return torch.cat(spikes), state
+
+    def _segment(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.neuron.scan(x if self.linear is None else self.linear(x), state)
 
 
 class Uncut(torch.nn.Module):

@@ -45,11 +45,13 @@ VARIED = [
 REFUSED = [
     (name, neuron)
     for name, neurons in PROVED.items()
-    if not name.startswith("fused:") and not name.endswith((":stepwise", ":vanilla"))
+    if not name.startswith("fused:")
+    and not name.endswith((":stepwise", ":vanilla", ":checkpointed"))
     for neuron in (twins() if ":" in name else NEURONS)
     if neuron not in neurons
 ]
-"""Our constructions, `stepwise` and `vanilla` spell what the default construction spells."""
+"""Our constructions, `stepwise`, `vanilla` and `checkpointed` spell what the default construction
+spells."""
 
 
 def matrix(pairs, quick_ones=lambda name: True):

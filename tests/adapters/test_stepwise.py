@@ -1,5 +1,5 @@
 """Construction stepwise: the linear layer inside the time loop computes the same network, where
-a loop can hold it."""
+a loop can hold it. Construction checkpointed: so do segments that backward runs again."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,10 @@ from support.networks import network_of
 from support.proofs import loaded, proof_of, refusal_of
 
 from snnbench.adapters import TorchAdapter, Unsupported
+from snnbench.adapters.base.time_loop import Checkpointed
 from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.core.case import Case
+from snnbench.kernels.spec import NeuronSpec
 
 SIZES = {"time_steps": 31, "batch": 5, "neurons": 61}
 
@@ -76,3 +78,22 @@ def test_an_adapter_chooses_the_network_of_the_neuron_alone():
         case = Case("torch", construction, workload="lif", bias=False)
         (layer,) = Choosing().program(case, network_of(case)).network.layers
         assert isinstance(layer, kind)
+
+
+def test_checkpoints_change_nothing_and_run_each_segment_again():
+    torch.manual_seed(0)
+    linear, neuron = torch.nn.Linear(5, 7), TorchLoop().recurrent(NeuronSpec(), 7, "default")
+    x, results, lengths = torch.randn(31, 3, 5), [], []
+    loop = Checkpointed(linear, neuron)
+    assert loop.recurrent is neuron.recurrent
+    linear.register_forward_hook(lambda module, given, result: lengths.append(len(given[0])))
+    for run in (loop, lambda x: neuron(linear(x))):
+        leaf = x.clone().requires_grad_()
+        spikes = run(leaf)
+        leaves = [leaf, *loop.parameters()]
+        results.append([spikes, *torch.autograd.grad(spikes.sum(), leaves)])
+    assert results[0][0].any() and torch.equal(results[0][0], results[1][0])
+    for checkpointed, plain in zip(*results, strict=True):
+        assert torch.allclose(checkpointed, plain, rtol=1e-5, atol=1e-6)
+    segments = [5] * 6 + [1]
+    assert lengths == [*segments, *segments[::-1], 31]

@@ -49,7 +49,7 @@ def adapters(document):
 
 def test_every_adapter_is_in_the_document(document, adapters):
     assert "cpu" in document["devices"]
-    assert adapters["torch"]["constructions"] == ["default", "stepwise", "vanilla"]
+    assert adapters["torch"]["constructions"] == ["default", "stepwise", "vanilla", "checkpointed"]
     assert adapters["torch"]["neurons"]["native"] == "torch has no native neuron"
     assert adapters["norse"]["neurons"]["native"] is None
     assert {name for name in BUILT_IN if adapters[name]["lacking"]} == IN_ENVIRONMENTS
