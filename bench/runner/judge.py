@@ -47,8 +47,8 @@ class Judge:
         """Returns the proof's events for the case's record, none if the worker ended meanwhile.
 
         `material` is the file or folder that the case is judged by (None: the judge computes it),
-        `request` the worker's answer that asks for the proof. The judge computes for at most
-        `limit` seconds.
+        `request` the worker's answer that asks for the proof. Worker and judge together compute
+        for at most `limit` seconds, what the worker has computed before included.
         """
         order = {**self._case(case, material), "prove": request["prove"]}
         return self._ask(worker, "proof", order, limit)
@@ -107,15 +107,15 @@ class Judge:
             return _failed(part, str(error))
         answer = {} if self._process else judge.answer()
         self._process = judge
-        judge.seconds_left = min(judge.timeout, limit)
+        judge.seconds_left = min(judge.timeout, limit - worker.duration_s)
         if answer is not None:
-            answer = _answer(judge, worker, {**order, "folder": str(worker.arrays)})
+            answer = _answer(judge, worker, {**order, "folder": str(worker.arrays)}, limit)
         while answer is not None and "call" in answer:
             returned = worker.order(answer)
             if returned is None:
                 self._forget(judge)
                 return []
-            answer = _answer(judge, worker, {"returned": returned})
+            answer = _answer(judge, worker, {"returned": returned}, limit)
         if answer is not None:
             events: list[Event] = answer["judged"]
             return events
@@ -139,11 +139,15 @@ def passed(events: list[Event]) -> bool:
     return bool(events) and all(event["status"] == "ok" for event in events)
 
 
-def _answer(judge: Launched, worker: Launched, order: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the judge's answer, None without one, and notes its time for the worker."""
+def _answer(
+    judge: Launched, worker: Launched, order: dict[str, Any], limit: float
+) -> dict[str, Any] | None:
+    """Returns the judge's answer, None without one, and notes its time for the worker, which has
+    the rest of `limit`."""
     before = judge.seconds_left
     answer = judge.order(order)
     worker.note_judging(before - judge.seconds_left)
+    worker.seconds_left = min(worker.seconds_left, limit - worker.duration_s)
     return answer
 
 

@@ -118,6 +118,12 @@ def test_the_time_of_the_judge_is_no_time_of_the_worker():
     assert (worker.seconds_left, worker.timed_out, worker.judged_s) == (7.0, False, 12.0)
 
 
+def test_within_a_limit_worker_and_judge_share_the_time():
+    worker = Worker(seconds_left=50.0, duration_s=30.0)
+    assert passed(Judge(Slow).prove(worker, CASE, Path("free.npz"), REQUEST, limit=60.0))
+    assert worker.seconds_left == 60.0 - 30.0 - 12.0
+
+
 @pytest.mark.parametrize(("timeout", "limit"), [(7.0, inf), (600.0, 7.0)])
 def test_a_judge_without_time_is_an_error_and_the_next_case_has_all_of_it(timeout, limit):
     waiting = [Slow(timeout=timeout), Slow(timeout=20.0)]
@@ -126,7 +132,8 @@ def test_a_judge_without_time_is_an_error_and_the_next_case_has_all_of_it(timeou
     worker = Worker(seconds_left=7.0)
     (event,) = judge.prove(worker, CASE, Path("free.npz"), REQUEST, limit)
     assert event["reason"] == "the judge failed: no answer within 7 s"
-    assert (worker.seconds_left, worker.timed_out, first.ended) == (7.0, False, True)
+    assert (worker.timed_out, first.ended) == (False, True)
+    assert worker.seconds_left == (7.0 if limit == inf else -1.0)
     assert passed(proved(judge, worker)) and passed(proved(judge, worker)) and not second.ended
 
 

@@ -54,6 +54,7 @@ class Worker:
     timed_out: bool = False
     timeout: float = 1e9
     seconds_left: float = 1e9
+    duration_s: float = 0.0
     judged_s: float = 0.0
     arrays: Path = Path("arrays")
 
@@ -106,7 +107,7 @@ class Worker:
         }
 
     def note_judging(self, seconds):
-        self.judged_s += seconds
+        self.judged_s, self.duration_s = self.judged_s + seconds, self.duration_s + seconds
 
     def farewell(self):
         self.order({"end": True})
