@@ -187,6 +187,7 @@ def test_files_that_are_no_bundle_are_named_and_the_others_are_verified(snnbench
     assert snnbench("verify", ".").exit_code == 4, "a fault counts more"
 
 
+@pytest.mark.slow
 @pytest.mark.frameworks
 def test_a_bundle_made_in_a_secret_home_holds_no_such_word(snnbench):
     """Adapters that tell where they are, who runs them and what they know, in every text that is

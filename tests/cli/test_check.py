@@ -37,17 +37,6 @@ def test_what_cannot_be_spelled_is_said_and_is_no_failure(snnbench):
     assert "unsupported" in ended.stdout
 
 
-def test_a_built_in_variant_is_checked_and_beside_it_an_adapter_that_is_given(snnbench):
-    named = ["torch:stepwise", "--adapter", NUMPY]
-    ended = snnbench("check", *named, "--neuron", "soft", "--json", *TINY)
-    results = json.loads(ended.stdout)
-    assert (ended.exit_code, ended.stderr) == (0, "")
-    assert [result["status"] for result in results] == ["ok", "ok"]
-    assert [result["case"]["framework"] for result in results] == ["torch", "numpy"]
-    case = results[0]["case"]
-    assert (case["construction"], case["mode"]) == ("stepwise", "eager")
-
-
 def test_a_variant_that_does_not_run_here_and_one_that_does_not_exist(snnbench):
     ended = snnbench("check", "torch:graph", "--neuron", "soft", *TINY)
     assert ended.exit_code == 6
@@ -58,14 +47,15 @@ def test_a_variant_that_does_not_run_here_and_one_that_does_not_exist(snnbench):
     assert "did you mean 'compile'" in ended.message
 
 
-def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named(snnbench):
+def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named_beside_a_right_variant(snnbench):
     """One of those that tests/proof/test_wrong_adapters.py holds against the proof."""
     reference = "time_axis.py:Late"
     fault = tomllib.loads((WRONG / "faults.toml").read_text())["faults"][reference]
-    ended = snnbench("check", "--adapter", f"{WRONG / reference}", "--neuron", "soft", *TINY)
+    named = ["torch:stepwise", "--adapter", f"{WRONG / reference}"]
+    ended = snnbench("check", *named, "--neuron", "soft", *TINY)
     assert ended.exit_code == 4
-    assert fault in ended.stdout
-    assert "check_failed" in ended.stdout
+    assert fault in ended.stdout and "check_failed" in ended.stdout
+    assert "torch:stepwise" in ended.stdout and "same network" in ended.stdout
 
 
 def test_a_framework_that_is_not_installed_ends_with_3(snnbench):

@@ -18,6 +18,7 @@ def assert_whole(site, ended, count=2):
     wait_for(lambda: not site.cluster.jobs() and not site.processes(), 30)
 
 
+@pytest.mark.slow
 def test_two_parts_are_the_run_without_slurm_and_failures_are_retried(site):
     config = site.config(
         ["numpy", "refuses-late", "segfaults"], ADAPTERS, prelude="echo from the prelude"
