@@ -133,13 +133,13 @@ def modules_of(part: Part, program: Stepped) -> list[tuple[nn.Module, str]]:
 def _marked(value: Any, enter: Callable[[], None]) -> Any:
     """Returns `value` with a mark on every tensor that gets a gradient."""
     if isinstance(value, Tensor):
-        return _Mark.apply(value, enter) if value.requires_grad else value
+        return Mark.apply(value, enter) if value.requires_grad else value
     if isinstance(value, dict):
         return {name: _marked(each, enter) for name, each in value.items()}
     return tuple(_marked(each, enter) for each in value) if isinstance(value, tuple) else value
 
 
-class _Mark(torch.autograd.Function):
+class Mark(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, value: Tensor, enter: Callable[[], None]) -> Tensor:
         ctx.enter = enter

@@ -6,7 +6,9 @@ attribute and buffer that is no parameter, whatever framework keeps its state th
 """
 
 import copy
+import functools
 import importlib.util
+import inspect
 import itertools
 import os
 import sys
@@ -43,6 +45,8 @@ RESETS = {
     "Rockpool": "net.reset_state()",
 }
 """The call with which a framework's users reset a network whose neurons keep their state."""
+RECURRENT = ("recurrent", "rec_connect")
+"""Names under which neurons of snnTorch and Sinabs hold the layer that feeds their spikes back."""
 LOSSES = ("cross-entropy", "mse")
 THRESHOLDS = ("threshold", "v_threshold", "v_th", "spike_threshold", "thresh", "vth")
 """Names under which neurons hold their threshold."""
@@ -67,12 +71,22 @@ class NoModel(Exception):
 def load(file: str, name: str) -> nn.Module:
     """Returns the module that a file has under `name`, or that its function or class `name`
     returns. Raises NoModel."""
-    model = _named(file, name)
-    if not isinstance(model, nn.Module) and callable(model):
-        model = model()
-    if not isinstance(model, nn.Module):
-        raise NoModel(f"gives {type(model).__name__} as {name}, not a torch.nn.Module")
-    return model
+    return as_module(made(file, name), name)
+
+
+def made(file: str, name: str) -> Any:
+    """Returns what a file has under `name`, or what its function or class `name` returns. Raises
+    NoModel."""
+    value = _named(file, name)
+    is_maker = isinstance(value, type | functools.partial) or inspect.isroutine(value)
+    return value() if is_maker else value
+
+
+def as_module(value: Any, name: str) -> nn.Module:
+    """Raises NoModel for anything else."""
+    if not isinstance(value, nn.Module):
+        raise NoModel(f"gives {type(value).__name__} as {name}, not a torch.nn.Module")
+    return value
 
 
 def load_function(file: str, name: str) -> Callable[..., Any]:
@@ -117,6 +131,33 @@ def forget(file: str) -> None:
         installed = name.startswith("snnbench") or "site-packages" in path
         if path.startswith(f"{folder}{os.sep}") and not installed:
             del sys.modules[name]
+
+
+def copy_of(module: nn.Module) -> nn.Module:
+    """Returns a copy that resets reach too: snnTorch lists the neurons that it constructs."""
+    try:
+        copied = copy.deepcopy(module)
+    except AttributeError:  # Sinabs' own copies of LIFRecurrent
+        with _without_own_copies(module):
+            copied = copy.deepcopy(module)
+    for one in copied.modules():
+        if isinstance(listed := getattr(type(one), "instances", None), list):
+            listed.append(one)
+    return copied
+
+
+@contextmanager
+def _without_own_copies(module: nn.Module) -> Iterator[None]:
+    """Takes `__deepcopy__` out of the classes of modules for a while."""
+    classes: set[Any] = {base for one in module.modules() for base in type(one).__mro__}
+    methods = {one: vars(one)["__deepcopy__"] for one in classes if "__deepcopy__" in vars(one)}
+    for one in methods:
+        del one.__deepcopy__
+    try:
+        yield
+    finally:
+        for one, method in methods.items():
+            one.__deepcopy__ = method
 
 
 def share_parameters(first: nn.Module, second: nn.Module) -> list[tuple[str, str]]:
@@ -185,7 +226,7 @@ class Seen:
     """One module in one forward. `spikes`: its first output by call, None once one was no count;
     `first`: arguments of the first call; `passed_on`: positions of arguments that were outputs of
     the call before, with their positions there; `sources`: modules of which every input was the
-    first output; `last`: output of the last call."""
+    first output; `last`: output of the last call; `layout` and `batch`: see `_layout`."""
 
     name: str
     module: nn.Module
@@ -199,6 +240,7 @@ class Seen:
     sources: set[str] = field(default_factory=set)
     last: Any = None
     layout: str = ""
+    batch: int = 0
 
     @property
     def framework(self) -> str | None:
@@ -225,8 +267,20 @@ class Seen:
         return None
 
     @property
+    def recurrent(self) -> nn.Linear | None:
+        """The layer through which the neuron's spikes become currents of the next step."""
+        held = (getattr(self.module, name, None) for name in RECURRENT)
+        return next((one for one in held if isinstance(one, nn.Linear)), None)
+
+    @property
     def learned(self) -> list[str]:
-        return [name for name, one in self.module.named_parameters() if one.requires_grad]
+        """The neuron's parameters, without those of the recurrent layer."""
+        fed_back = {id(one) for one in self.recurrent.parameters()} if self.recurrent else set()
+        return [
+            name
+            for name, one in self.module.named_parameters()
+            if one.requires_grad and id(one) not in fed_back
+        ]
 
     @property
     def resets(self) -> str | None:
@@ -298,6 +352,20 @@ class TorchModel:
             if key not in RUNNING
         }
 
+    def unregistered(self) -> dict[str, list[str]]:
+        """Returns the classes of modules that attributes hold in lists, tuples and dicts, out of
+        reach of `parameters` and `eval`."""
+        known = {id(one) for _, one in self.module.named_modules()}
+        found = {
+            f"{name}.{key}".lstrip("."): [
+                type(one).__name__ for one in _held_modules(value) if id(one) not in known
+            ]
+            for name, module in self.module.named_modules()
+            for key, value in vars(module).items()
+            if key not in RUNNING
+        }
+        return {name: kinds for name, kinds in found.items() if kinds}
+
     def put(self, x: np.ndarray) -> Tensor:
         return torch.tensor(x, dtype=self.dtype)
 
@@ -316,7 +384,7 @@ class TorchModel:
 
     def backward(self, x: np.ndarray) -> None:
         """Calls and differentiates. Raises NoGradient, NoLoss, and what the model raises."""
-        self._differentiate(self(self.put(x)))
+        self.differentiate(self(self.put(x)))
 
     def train(self, x: np.ndarray) -> None:
         """Runs the user's training step."""
@@ -364,7 +432,8 @@ class TorchModel:
             return nn.functional.mse_loss(scores, wanted)
         return nn.functional.cross_entropy(scores, labels)
 
-    def _differentiate(self, outputs: list[Tensor]) -> None:
+    def differentiate(self, outputs: list[Tensor]) -> None:
+        """Differentiates the loss of outputs. Raises NoGradient, NoLoss."""
         outputs = [y for y in outputs if y.requires_grad]
         if not outputs:
             raise NoGradient("no output depends on a parameter by a gradient")
@@ -384,10 +453,11 @@ class TorchModel:
             if one.requires_grad
         }
 
-    def gradient_of_last(self, x: np.ndarray, place: int) -> np.ndarray | None:
-        """Returns the gradient by x (T, B, …) of the last step of the output at `place`."""
-        given, time = self.put(x).requires_grad_(), int(self.axes == "btf")
-        output = self(given)[place].movedim(time, 0)[-1]
+    def gradient_of(self, x: np.ndarray, place: int, axis: int, part: slice) -> np.ndarray | None:
+        """Returns the gradient by x (T, B, …) of the sum of a part of the output at `place`, along
+        one of its axes."""
+        given = self.put(x).requires_grad_()
+        output = self(given)[place].movedim(axis, 0)[part]
         if output.requires_grad:
             torch.autograd.backward(output.sum())
         return None if given.grad is None else _array(given.grad)
@@ -400,7 +470,7 @@ class TorchModel:
             outputs = self(self.put(x))
         neurons = {one.name: one for one in neurons_of(self, seen)}
         with suppress(NoGradient):
-            self._differentiate(outputs)
+            self.differentiate(outputs)
         spikes = {name: over_time(neurons[name], *x.shape[:2]) for name in seen if name in neurons}
         return Step([_array(y) for y in outputs], spikes, self.gradients())
 
@@ -431,22 +501,24 @@ class TorchModel:
             for handle in handles:
                 handle.remove()
         for one in seen.values():
-            one.layout = _layout(one, steps, batch)
+            one.layout, one.batch = _layout(one, steps, batch), batch
 
     def drive(
         self, seen: Seen, currents: np.ndarray, upstream: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Returns the spikes of one module alone, from rest, for currents (T, B, *features), and
-        the gradient of Σ spikes·upstream by them: None if it has none."""
+        """Returns the spikes of one module alone, from rest and without its recurrent weights, for
+        currents (T, B, *features), and the gradient of Σ spikes·upstream by them: None if it has
+        none."""
         self.restore()
         seen.module.train()
         x = torch.from_numpy(np.ascontiguousarray(currents, np.float32)).requires_grad_()
-        with torch.set_grad_enabled(upstream is not None):
-            spikes = self._driven(seen, x)
-        result = spikes.detach().float().numpy()
-        if upstream is None or not spikes.requires_grad:
-            return result, None
-        (spikes * torch.from_numpy(upstream.astype(np.float32))).sum().backward()
+        with _without(seen.recurrent):
+            with torch.set_grad_enabled(upstream is not None):
+                spikes = self._driven(seen, x)
+            result = spikes.detach().float().numpy()
+            if upstream is None or not spikes.requires_grad:
+                return result, None
+            (spikes * torch.from_numpy(upstream.astype(np.float32))).sum().backward()
         return result, None if x.grad is None else x.grad.numpy()
 
     def _driven(self, seen: Seen, x: Tensor) -> Tensor:
@@ -470,8 +542,26 @@ class TorchModel:
         batch_first = x.transpose(0, 1)
         if seen.layout == "bt":
             return tensors(seen.module(batch_first, *args[1:], **kwargs))[0].transpose(0, 1)
+        if hasattr(seen.module, "num_timesteps"):  # Sinabs: one of them may be another
+            seen.module.batch_size, seen.module.num_timesteps = batch_first.shape[0], -1
         rows = tensors(seen.module(batch_first.flatten(0, 1), *args[1:], **kwargs))[0]
         return rows.unflatten(0, batch_first.shape[:2]).transpose(0, 1)
+
+
+@contextmanager
+def _without(layer: nn.Linear | None) -> Iterator[None]:
+    """Sets the parameters of a layer to 0 for a while."""
+    parameters = [] if layer is None else [*layer.parameters()]
+    before = [one.detach().clone() for one in parameters]
+    with torch.no_grad():
+        for one in parameters:
+            one.zero_()
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for one, values in zip(parameters, before, strict=True):
+                one.copy_(values)
 
 
 class _Double(TorchFunctionMode):
@@ -492,6 +582,8 @@ def currents_shape(seen: Seen) -> tuple[int, ...]:
     shape = tuple(tensors(seen.first[0])[0].shape)
     if seen.layout == "tb":
         return shape[1:]
+    if seen.layout == "rows":
+        return (seen.batch, *shape[1:])
     return (shape[0], *shape[2:]) if seen.layout == "bt" else shape
 
 
@@ -526,6 +618,21 @@ def neurons_of(model: TorchModel, seen: dict[str, Seen]) -> list[Seen]:
     return found
 
 
+def units_of(seen: dict[str, Seen], neurons: list[Seen]) -> list[Seen]:
+    """Returns the modules that a forward passes, in their order: neurons, and what holds no other
+    module."""
+    names = [one.name for one in neurons]
+    return [
+        one
+        for name, one in seen.items()
+        if name in names
+        or (
+            not any(name.startswith(f"{outer}.") for outer in names)
+            and not any(True for _ in one.module.children())
+        )
+    ]
+
+
 def _has_layers(seen: Seen) -> bool:
     """Tells if torch's own layers with parameters are inside; a framework's neuron may have one
     for its recurrence."""
@@ -538,6 +645,7 @@ def _has_layers(seen: Seen) -> bool:
             for base in type(one).__mro__
         )
         for one in seen.module.modules()
+        if one is not seen.recurrent
     )
 
 
@@ -587,6 +695,14 @@ def _layout(seen: Seen, steps: int, batch: int) -> str:
     if seen.calls == 1 and shape[:1] == (steps * batch,):
         return "rows"
     return "step" if shape[:1] in ((batch,), (steps,)) else ""
+
+
+def _held_modules(value: Any) -> list[nn.Module]:
+    """Returns the modules in a list, tuple or dict."""
+    values = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, dict | list | tuple):
+        return []
+    return [one for one in values if isinstance(one, nn.Module)]
 
 
 def _array(values: Tensor) -> np.ndarray:

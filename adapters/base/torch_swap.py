@@ -1,7 +1,6 @@
 """Swaps the neurons of a torch module for fused ones, in a few lines of Python that are written
 down and run."""
 
-import copy
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
@@ -11,15 +10,30 @@ from torch import nn
 
 from snnbench.kernels.spec import NeuronSpec
 
-from .torch_model import Seen
+from .torch_model import Seen, copy_of, units_of
 
 SCALED = ("superspike", "atan", "triangle", "straight-through")
 """Surrogates that are h times as high if currents and threshold are h times as large and the slope
 is h times as small."""
 HEAD = '''"""{purpose}"""
 
-from snnbench.kernels import LIF, NeuronSpec
-from torch import nn
+{imports}
+'''
+RECURRENT = '''
+
+class Recurrent(nn.Module):
+    """Fused neurons that feed their spikes back through a linear layer, whose bias they get from
+    the step `start` on."""
+
+    def __init__(self, layer, start, gain, spec):
+        super().__init__()
+        self.layer, self.start, self.gain, self.spec = layer, start, gain, spec
+
+    def forward(self, x):
+        weight, bias = self.layer.weight, self.layer.bias
+        if bias is not None:
+            x = torch.cat([x[: self.start], x[self.start :] + bias])
+        return recurrent_lif(self.gain * x, self.gain * weight, self.spec).spikes
 '''
 BATCH_FIRST = '''
 
@@ -57,14 +71,53 @@ class WithState(nn.Module):
     def forward(self, x, state=None):
         return self.neuron(x), None
 '''
+ROWS = '''
+
+class Rows(nn.Module):
+    """A fused neuron for rows of batch and time (B·T, …)."""
+
+    def __init__(self, neuron, batch, steps):
+        super().__init__()
+        self.neuron, self.sizes = neuron, (batch, steps)
+
+    def forward(self, x):
+        x = x.unflatten(0, self.sizes).transpose(0, 1)
+        return self.neuron(x).transpose(0, 1).flatten(0, 1)
+'''
+PLAYED = '''
+
+class Played:
+    """Takes the place of a neuron's forward: hands out spikes that were computed before."""
+
+    def __init__(self, states):
+        self.states, self.spikes = states, None
+
+    def __call__(self, x, state=None, *more):
+        spikes = x if self.spikes is None else next(self.spikes)
+        states = (state, *more, *[None] * self.states)[: self.states]
+        return (spikes, *states) if states else spikes
+'''
 PER_STEP = '''
 
 def per_step(layer, x):
     """Applies a layer to every step of x (T, B, …)."""
     return layer(x.flatten(0, 1)).unflatten(0, x.shape[:2])
 '''
+IMPORTS = {
+    "torch.cat(": "import torch",
+    "LIF(": "from snnbench.kernels import LIF",
+    "NeuronSpec(": "from snnbench.kernels import NeuronSpec",
+    "recurrent_lif(": "from snnbench.kernels.recurrent import recurrent_lif",
+    "nn.": "from torch import nn",
+}
+"""Lines of Python by the words that need them."""
+HELPERS = (SCALE, RECURRENT, ROWS, BATCH_FIRST, STATELESS, PLAYED, PER_STEP)
 RESULTS = ("{}", "{}.sum(0)", "{}.mean(0)")
 """What a loop over time may return of its last spikes (T, B, …)."""
+BATCH_FIRST_RESULT = "{}.transpose(0, 1)"
+SIZES = {"tbf": "(T, B, …)", "bf": "(T, B, …)", "btf": "(B, T, …)"}
+STEPS_FIRST = {"tbf": "x", "bf": "x", "btf": "x.transpose(0, 1)"}
+NEWLINE = "\n"
 
 
 class NoSwap(Exception):
@@ -77,6 +130,10 @@ class Fused:
 
     spec: NeuronSpec
     gain: float
+    layer: str = ""
+    """The name of a layer that feeds the spikes back."""
+    start: int = 0
+    """The step from which on that layer's bias is added."""
 
     @property
     def code(self) -> str:
@@ -85,21 +142,27 @@ class Fused:
             for each in fields(self.spec)
             if each.name != "reset" and getattr(self.spec, each.name) != each.default
         ]
-        neuron = f"LIF(NeuronSpec({', '.join([repr(self.spec.reset), *changed])}))"
+        spec = f"NeuronSpec({', '.join([repr(self.spec.reset), *changed])})"
+        if self.layer:
+            layer = f"net.get_submodule({self.layer!r})"
+            return f"Recurrent({layer}, {self.start}, {self.gain!r}, {spec})"
+        neuron = f"LIF({spec})"
         return neuron if self.gain == 1 else f"nn.Sequential(Scale({self.gain!r}), {neuron})"
 
 
 @dataclass(frozen=True)
 class Swap:
     """`code` is a module of Python; its `swap(net)` returns the changed module, for inputs in the
-    layout `axes`."""
+    layout `axes`. `modules` are the neurons that it replaces, `others` why it leaves others."""
 
     code: str
     axes: str
+    modules: tuple[str, ...] = ()
+    others: str = ""
 
     def applied(self, module: nn.Module) -> tuple[nn.Module, list[tuple[str, str]]]:
         """Returns the changed copy of a module, and the names of parameters that both have."""
-        copied = copy.deepcopy(module)
+        copied = copy_of(module)
         names = {id(one): name for name, one in copied.named_parameters()}
         variables: dict[str, Any] = {}
         exec(compile(self.code, "swapped.py", "exec"), variables)
@@ -109,7 +172,7 @@ class Swap:
         ]
 
 
-def fused_neuron(spec: NeuronSpec, gain: float, height: float, late: int) -> Fused:
+def fused_neuron(seen: Seen, spec: NeuronSpec, gain: float, height: float, late: int) -> Fused:
     """Returns the fused neuron of an equation. Raises NoSwap."""
     if late:
         raise NoSwap("its spikes come late")
@@ -120,36 +183,52 @@ def fused_neuron(spec: NeuronSpec, gain: float, height: float, late: int) -> Fus
             raise NoSwap(f"its surrogate is {height:g} times that of the fused {spec.surrogate}")
         threshold, slope = spec.threshold * height, spec.slope / height
         spec, gain = replace(spec, threshold=threshold, slope=slope), gain * height
-    return Fused(spec, gain)
+    if seen.recurrent is None:
+        return Fused(spec, gain)
+    if spec.max_spikes > 1 or spec.current_decay is not None:
+        what = "several spikes a step" if spec.max_spikes > 1 else "a synaptic current"
+        raise NoSwap(f"recurrent ones have no {what}")
+    layer = next(name for name, one in seen.module.named_modules() if one is seen.recurrent)
+    late_bias = int(seen.framework == "Sinabs")  # which feeds nothing back in the first step
+    return Fused(spec, gain, f"{seen.name}.{layer}", late_bias)
 
 
 def swaps(
     seen: dict[str, Seen], neurons: list[Seen], fused: dict[str, Fused], axes: str
 ) -> Iterator[Swap]:
-    """Yields ways to put the neurons `fused`, by name, into a module, of which one may be the same
-    model. Raises NoSwap."""
-    layouts = {seen[name].layout for name in fused}
-    if layouts <= {"tb", "bt"}:
-        yield Swap(_in_place(seen, fused), axes)
-    elif layouts == {"step"}:
-        rest = [one.name for one in neurons if one.name not in fused]
-        if rest:
-            raise NoSwap(f"forward goes step by step, and {', '.join(rest)} must stay")
-        chain = _chain(seen, neurons)
+    """Yields ways to put the neurons `fused`, by name, into a module, those that replace most of
+    them first; one may be the same model. Raises NoSwap."""
+    whole = [name for name in fused if seen[name].layout != "step"]
+    if whole:
+        yield _in_place(seen, fused, whole, axes)
+        for without in whole if len(whole) > 1 else ():
+            yield _in_place(seen, fused, [name for name in whole if name != without], axes)
+        return
+    chain, broken = _chain(seen, neurons)
+    stays = [one.name for one in neurons if one.name not in fused]
+    if not (broken or stays):
         for result in RESULTS:
-            code = _all_steps(chain, fused, axes == "btf", result)
-            yield Swap(code, "btf" if axes == "btf" else "tbf")
+            yield _all_steps(chain, fused, axes, result)
         if axes == "btf":
-            yield Swap(_all_steps(chain, fused, True, "{}.transpose(0, 1)"), axes)
-    else:
-        raise NoSwap("time is inside the batch axis of its input")
+            yield _all_steps(chain, fused, axes, BATCH_FIRST_RESULT)
+    first = list(itertools.takewhile(lambda one: one.name not in stays, chain))
+    ends = [end for end, one in enumerate(first, 1) if one.name in fused]
+    if axes != "bf":
+        for end in reversed(ends):
+            yield replace(_ahead(first[:end], fused, axes), others=broken)
+    if not ends or axes == "bf":
+        must = f"forward goes step by step, and {', '.join(stays)} must stay"
+        if broken or stays:
+            raise NoSwap(broken or must)
 
 
-def _in_place(seen: dict[str, Seen], fused: dict[str, Fused]) -> str:
+def _in_place(seen: dict[str, Seen], fused: dict[str, Fused], names: list[str], axes: str) -> Swap:
     lines = []
-    for name, neuron in fused.items():
-        code = neuron.code
-        code = f"BatchFirst({code})" if seen[name].layout == "bt" else code
+    for name in names:
+        layout, code = seen[name].layout, fused[name].code
+        if layout == "rows":
+            code = f"Rows({code}, {', '.join(map(str, _rows_of(seen[name])))})"
+        code = f"BatchFirst({code})" if layout == "bt" else code
         code = f"WithState({code})" if isinstance(seen[name].last, tuple) else code
         lines.append(f"    net.set_submodule({name!r}, {code})")
     body = (
@@ -157,68 +236,110 @@ def _in_place(seen: dict[str, Seen], fused: dict[str, Fused]) -> str:
         + "\n".join(lines)
         + "\n    return net\n"
     )
-    helpers = [SCALE, BATCH_FIRST, STATELESS]
-    return HEAD.format(purpose="Puts fused neurons into a model.") + _used(helpers, body) + body
+    return _written("Puts fused neurons into a model.", body, axes, names)
 
 
-def _chain(seen: dict[str, Seen], neurons: list[Seen]) -> list[tuple[str, nn.Module]]:
-    """Returns the modules that a step passes one after the other. Raises NoSwap if they are no
-    chain."""
-    names = [one.name for one in neurons]
-    units = [
-        one
-        for name, one in seen.items()
-        if name in names
-        or (
-            not any(name.startswith(f"{outer}.") for outer in names)
-            and not any(True for _ in one.module.children())
-        )
-    ]
-    for before, one in itertools.pairwise(units):
+def _rows_of(seen: Seen) -> tuple[int, int]:
+    """Returns batch and time steps in the rows of a module's input, one of them -1."""
+    sizes = tuple(int(getattr(seen.module, name, -1)) for name in ("batch_size", "num_timesteps"))
+    if sizes == (-1, -1):
+        raise NoSwap(f"time is inside the batch axis of the input of {seen.name}")
+    return (sizes[0], -1) if sizes[0] > 0 else (-1, sizes[1])
+
+
+def _chain(seen: dict[str, Seen], neurons: list[Seen]) -> tuple[list[Seen], str]:
+    """Returns the modules that a step passes one after the other from its start, and why the next
+    one is not among them; nothing if all are."""
+    units = units_of(seen, neurons)
+    for place, (before, one) in enumerate(itertools.pairwise(units), 1):
         if before.name not in one.sources:
-            raise NoSwap(
+            return units[:place], (
                 f"forward goes step by step and computes something of its own between "
                 f"{before.name} and {one.name}"
             )
-    return [(one.name, one.module) for one in units]
+    return units, ""
 
 
-def _all_steps(
-    chain: list[tuple[str, nn.Module]], fused: dict[str, Fused], batch_first: bool, result: str
-) -> str:
-    made, calls = [], ["        x = x.transpose(0, 1)"] if batch_first else []
-    for name, module in chain:
-        attribute = name.replace(".", "_")
+def _layers(chain: list[Seen], fused: dict[str, Fused]) -> tuple[list[str], list[str]]:
+    """Returns the lines that make the layers of a chain, and those that call them on all steps."""
+    made, calls = [], []
+    for one in chain:
+        attribute = one.name.replace(".", "_")
         attribute = attribute if attribute.isidentifier() else f"layer{attribute}"
-        source = fused[name].code if name in fused else f"net.get_submodule({name!r})"
+        source = fused[one.name].code if one.name in fused else f"net.get_submodule({one.name!r})"
         made.append(f"        self.{attribute} = {source}")
-        whole = name in fused or isinstance(module, nn.Linear)
-        call = f"self.{attribute}(x)" if whole else f"per_step(self.{attribute}, x)"
-        calls.append(f"        x = {call}")
-    sizes = "(B, T, …)" if batch_first else "(T, B, …)"
-    body = "\n".join(
-        [
-            "\n\nclass AllSteps(nn.Module):",
-            f'    """Takes all steps of x {sizes} at once."""',
-            "",
-            "    def __init__(self, net):",
-            "        super().__init__()",
-            *made,
-            "",
-            "    def forward(self, x):",
-            *calls,
-            f"        return {result.format('x')}",
-            "",
-            "",
-            "def swap(net):",
-            '    """Returns the model with fused neurons and the parameters of `net`."""',
-            "    return AllSteps(net)",
-            "",
-        ]
-    )
+        whole = one.name in fused or isinstance(one.module, nn.Linear)
+        call = f"self.{attribute}(y)" if whole else f"per_step(self.{attribute}, y)"
+        calls.append(f"        y = {call}")
+    return made, calls
+
+
+def _all_steps(chain: list[Seen], fused: dict[str, Fused], axes: str, result: str) -> Swap:
+    made, calls = _layers(chain, fused)
+    body = f"""
+
+class AllSteps(nn.Module):
+    \"""Takes all steps of x {SIZES[axes]} at once.\"""
+
+    def __init__(self, net):
+        super().__init__()
+{NEWLINE.join(made)}
+
+    def forward(self, x):
+        y = {STEPS_FIRST[axes]}
+{NEWLINE.join(calls)}
+        return {result.format("y")}
+
+
+def swap(net):
+    \"""Returns the model with fused neurons and the parameters of `net`.\"""
+    return AllSteps(net)
+"""
     purpose = "A model that computes layer by layer, with fused neurons."
-    return HEAD.format(purpose=purpose) + _used([SCALE, PER_STEP], body) + body
+    return _written(purpose, body, "btf" if axes == "btf" else "tbf", [*fused])
 
 
-def _used(helpers: list[str], body: str) -> str:
-    return "".join(each for each in helpers if each.split()[1].partition("(")[0] + "(" in body)
+def _ahead(chain: list[Seen], fused: dict[str, Fused], axes: str) -> Swap:
+    """Returns the swap that computes a chain before the loop over time, whose neurons then hand
+    out their spikes."""
+    made, calls = _layers(chain, fused)
+    played = []
+    for one in chain:
+        if one.name in fused:
+            states = len(one.last) - 1 if isinstance(one.last, tuple) else 0
+            played.append(f"        net.get_submodule({one.name!r}).forward = Played({states})")
+        else:
+            played.append(f"        net.set_submodule({one.name!r}, nn.Identity())")
+    body = f"""
+
+class Ahead(nn.Module):
+    \"""Computes the first layers for all steps of x {SIZES[axes]} at once; then `net` loops over
+    time, and its last replaced neuron hands out their spikes.\"""
+
+    def __init__(self, net):
+        super().__init__()
+{NEWLINE.join(made)}
+{NEWLINE.join(played)}
+        self.net = net
+
+    def forward(self, x):
+        y = {STEPS_FIRST[axes]}
+{NEWLINE.join(calls)}
+        self.net.get_submodule({chain[-1].name!r}).forward.spikes = iter(y.unbind(0))
+        return self.net(x)
+
+
+def swap(net):
+    \"""Returns the model with fused neurons and the parameters of `net`.\"""
+    return Ahead(net)
+"""
+    names = [one.name for one in chain if one.name in fused]
+    return _written("Computes the first layers ahead, with fused neurons.", body, axes, names)
+
+
+def _written(purpose: str, body: str, axes: str, names: list[str]) -> Swap:
+    used = [each for each in HELPERS if each.split()[1].partition("(")[0].rstrip(":") + "(" in body]
+    text = "".join(used) + body
+    imports = [line for word, line in IMPORTS.items() if word in text]
+    head = HEAD.format(purpose=purpose, imports=NEWLINE.join(imports))
+    return Swap(head + text, axes, tuple(names))

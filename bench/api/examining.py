@@ -1,6 +1,5 @@
 """`snnbench.examine` and `snnbench.same`: models of a notebook or a test."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -32,10 +31,12 @@ def examine(
 ) -> "Examined":
     """Says which equation each neuron of a torch model computes, and what is wrong with it.
 
-    `model` is a module, of which a copy is examined in this process, or `"model.py:net"`, which
-    runs in a process of its own for `timeout`. `input` is a tensor or an array in the order `axes`:
-    "tbf" for (T, B, features), "btf" for (B, T, features), "bf" for a model of one step a call,
-    whose input is (T, B, features); or the sizes (T, B, features) of random zeros and ones.
+    `model` is a module, of which a copy is examined in this process, or a pair (function,
+    parameters) of JAX or a module of Flax nnx, which are looked at from outside, or
+    `"model.py:net"`, which runs in a process of its own for `timeout`. `input` is a tensor or an
+    array in the order `axes`: "tbf" for (T, B, features), "btf" for (B, T, features), "bf" for a
+    model of one step a call, whose input is (T, B, features); or the sizes (T, B, features) of
+    random zeros and ones.
     With `classes` it is trained by a `loss` of random labels, "cross-entropy" or "mse"; `step` is
     your own training step, a function of (model, x), or of (model, x, labels) with `classes`.
     `quick` measures neither costs nor fused neurons. The answer is true if nothing is wrong, and
@@ -51,6 +52,7 @@ def examine(
         examined = snnbench.examine(net, (37, 3, 11))
         assert examined, examined
     """
+    from snnbench.adapters.base.jax_model import model_of
     from snnbench.adapters.base.torch_model import LOSSES, TorchModel, Training
 
     from ..worker import examine as worker
@@ -63,7 +65,9 @@ def examine(
     if loss not in LOSSES:
         raise ConfigError(f"loss={loss!r}: must be one of {', '.join(LOSSES)}")
     x, other = _inputs(input, _axes(axes))
-    loaded = TorchModel(_copied(model), axes, Training(classes, loss, step))
+    loaded = model_of(model, axes) or TorchModel(
+        _copied(model), axes, Training(classes, loss, step)
+    )
     examination = worker.Examination(loaded, x, other, _source(model), _ignore, _ignore)
     status, reason, _ = _ended(examination.run)
     if status == "ok" and not quick:
@@ -125,13 +129,15 @@ def _ended(run: Callable[[], Value]) -> tuple[str, str | None, Value | None]:
 def _copied(model: Any) -> Any:
     from torch import nn
 
+    from snnbench.adapters.base.torch_model import copy_of
+
     if not isinstance(model, nn.Module):
         raise ConfigError(
             f"a model of type {type(model).__name__}: must be a torch.nn.Module, or a file and a "
             'name in it, as "model.py:net"'
         )
     try:
-        return copy.deepcopy(model)
+        return copy_of(model)
     except Exception as error:
         raise ConfigError(
             f"{type(model).__name__} cannot be copied: {in_words(error)}; reset its state first"

@@ -9,6 +9,7 @@ import typer
 
 from ..common.files import naming
 from ..common.mistakes import ConfigError
+from ..report.page.examined import examined_html
 from ..runner.examine import Examined, Look, examine_model, read_input
 from . import exit_codes, options
 from .console import output, print_json, say
@@ -30,7 +31,8 @@ class Layout(StrEnum):
 Model = Annotated[
     str,
     typer.Argument(
-        metavar="FILE.py:NAME", help="A torch.nn.Module, or a function that returns one."
+        metavar="FILE.py:NAME",
+        help="A torch.nn.Module, a JAX model, or a function that returns one.",
     ),
 ]
 Input = Annotated[
@@ -68,6 +70,10 @@ def examine(
         Path | None,
         typer.Option(metavar="FILE.py", help="Write the lines that put fused neurons in."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write a page with figures by time and module."),
+    ] = None,
     timeout: Timeout = "2m",
     as_json: options.Json = False,
 ) -> None:
@@ -88,6 +94,9 @@ def examine(
         print_json(examined.as_dict())
     else:
         _print(examined)
+    if html:
+        with naming(html):
+            html.write_text(examined_html(examined.as_dict(), [*examined.costs()]))
     is_written = write is None or _write(write, examined)
     if examined.status != "ok":
         raise typer.Exit(exit_codes.FAILED)

@@ -22,6 +22,7 @@ SEVERITIES: tuple[Severity, ...] = ("wrong", "costly", "to know")
 """From worst to least."""
 
 
+MOST_PARTS = 3
 NO_NEURON = (
     "no spiking module was found: neurons that forward writes by hand are not seen; put each into "
     "a module of its own"
@@ -29,8 +30,9 @@ NO_NEURON = (
 
 
 class ExaminedNeuron(TypedDict):
-    """A spiking module: its class, its equation in words, and how it fired on the random input.
-    `silent` is the share of its neurons that never did."""
+    """A spiking module: its class, its equation in words, and how it fired on the input. `silent`
+    is the share of its neurons that never did. `rates` and `gradients` are spikes per neuron, and
+    the norm of the gradient by all of them, in each time step."""
 
     module: Text
     kind: Text
@@ -39,6 +41,8 @@ class ExaminedNeuron(TypedDict):
     differs: Text
     learned: list[Text]
     rate: Finite
+    rates: list[Finite]
+    gradients: list[Finite]
     silent: Share
 
 
@@ -46,6 +50,15 @@ class Finding(TypedDict):
     severity: Severity
     module: Text
     sentence: Text
+
+
+class Part(TypedDict):
+    """What a module takes of a training step; see `adapters/base/torch_by_module.py`."""
+
+    module: Text
+    forward_s: Time
+    backward_s: Time
+    kept_bytes: Bytes
 
 
 class Measured(TypedDict):
@@ -70,6 +83,7 @@ class Answer(TypedDict):
     neurons: list[ExaminedNeuron]
     findings: list[Finding]
     cost: Text
+    parts: list[Part]
     swap: Swapped | None
 
 
@@ -84,6 +98,7 @@ class Examined:
     neurons: list[ExaminedNeuron] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     cost: str = ""
+    parts: list[Part] = field(default_factory=list)
     swap: Swapped | None = None
 
     def __post_init__(self) -> None:
@@ -106,10 +121,16 @@ class Examined:
             yield "", NO_NEURON
         if not self.findings:
             yield "", "no finding: nothing wrong, costly or to know was seen"
+        yield from (("", line) for line in self.costs())
+
+    def costs(self) -> Iterator[str]:
+        """Yields where a training step goes, and what would help."""
         if self.cost:
-            yield "", self.cost
+            yield self.cost
+        if self.parts:
+            yield parts_in_words(self.parts)
         if self.swap:
-            yield from (("", line) for line in swap_in_words(self.swap))
+            yield from swap_in_words(self.swap)
 
     def __bool__(self) -> bool:
         return self.status == "ok" and not self.is_wrong
@@ -119,6 +140,24 @@ class Examined:
 
     def as_dict(self) -> dict[str, Any]:
         return dict(vars(self))
+
+
+def parts_in_words(parts: list[Part]) -> str:
+    """Returns what takes most of a training step's time, and keeps most of its memory."""
+    seconds = {one["module"]: one["forward_s"] + one["backward_s"] for one in parts}
+    kept = {one["module"]: float(one["kept_bytes"]) for one in parts}
+    text = f"of a training step's time {_largest(seconds)}"
+    if any(kept.values()):
+        size = units.size(sum(kept.values()))
+        text = f"{text}; of {size} that are kept for backward {_largest(kept)}"
+    return text
+
+
+def _largest(amounts: dict[str, float]) -> str:
+    """Returns the three largest shares in words."""
+    total = max(sum(amounts.values()), 1e-300)
+    most = sorted(amounts, key=lambda name: -amounts[name])[:MOST_PARTS]
+    return ", ".join(f"{units.share(amounts[name] / total)} {name}" for name in most)
 
 
 def swap_in_words(swap: Swapped) -> Iterator[str]:
@@ -237,6 +276,8 @@ def check_input(array: np.ndarray, name: str) -> None:
         )
     if array.dtype.kind not in "biuf":
         raise ConfigError(f"{name}: is of type {array.dtype}: must hold numbers")
+    if not np.isfinite(array).all():
+        raise ConfigError(f"{name}: holds NaN or infinity: must hold finite numbers")
 
 
 def examine_model(file: Path, name: str, look: Look, timeout: float) -> Examined:

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base import torch_model
+from snnbench.adapters.base import torch_by_module, torch_model
+from snnbench.adapters.base.jax_model import JaxModel
+from snnbench.adapters.base.torch_by_module import Part
 from snnbench.adapters.base.torch_model import Seen, TorchModel
 
 from ..common import units
@@ -22,7 +24,7 @@ from ..core.network import INPUT, Network, Node
 from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
-from .growth import growth
+from .growth import growth, left
 from .models import (
     COSTLY,
     TO_KNOW,
@@ -30,11 +32,11 @@ from .models import (
     Emit,
     Finding,
     Unfit,
+    inputs,
     inputs_of,
-    load,
+    load_model,
     raised,
     reporting,
-    training,
     write_answer,
 )
 from .swap import Swapped, swapped
@@ -48,7 +50,7 @@ DEPENDS = {"batch items": ITEMS, "looks ahead": LATER}
 """What spikes depend on, by the beginning of a finding of `time_axis`."""
 KEEPS, GOES_BACK = "state from one call to the next", "fails in the backward of a second call"
 RESET_WORDS = (KEEPS, GOES_BACK)
-HALF = ("float16", "bfloat16")
+WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
 
 
 @dataclass
@@ -58,6 +60,7 @@ class Examined:
     neurons: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     cost: str = ""
+    parts: list[Part] = field(default_factory=list)
     swap: Swapped | None = None
 
 
@@ -69,9 +72,8 @@ def examine(job: dict[str, Any], emit: Emit) -> None:
         write_answer(Path(job["answer"]), examined)
 
     with reporting(emit):
-        module = load(job["file"], job["name"])
+        model = load_model(job)
         x, other = inputs_of(job)
-        model = TorchModel(module, job["axes"], training(job))
         examination = Examination(model, x, other, job["file"], emit, write)
         examination.run()
         if not job["quick"]:
@@ -92,7 +94,9 @@ class Examination:
         write: Callable[[Examined], None],
     ):
         self.model = model
-        self.x, self.other, self.shape = x, other, x.shape
+        self.is_empty = not x.any()
+        self.x, self.other = inputs(x.shape) if self.is_empty else (x, other)
+        self.shape = x.shape
         self.file, self.emit, self.write = file, emit, write
         self.answer = Examined()
         self.equations: dict[str, Equation] = {}
@@ -138,7 +142,7 @@ class Examination:
     def measure(self) -> None:
         """Measures how a training step grows, and fused neurons in place of those that `run` has
         named."""
-        if self.misread or self.unsteady:
+        if self.misread or self.unsteady or isinstance(self.model, JaxModel):
             return
         self.emit({"part": "breakdown"})
         try:
@@ -148,6 +152,9 @@ class Examination:
             pass
         except Exception as error:
             self.answer.cost = f"other sizes than these: {self._raised('the model', error)}"
+        with suppress(Exception):  # marks do not suit a model that changes outputs in place
+            units = [one.name for one in torch_model.units_of(self.seen, self.neurons)]
+            self.answer.parts = torch_by_module.by_module(self.model, self.x, units)
         self.write(self.answer)
         try:
             swap = swapped(self.model, self.seen, self.neurons, self.equations, self.x)
@@ -213,7 +220,23 @@ class Examination:
         return [torch_model.over_time(one, steps, batch) for one in spiking], outputs
 
     def _of_layers(self, neurons: list[Seen]) -> Iterator[Finding]:
-        """Yields layers that never fire, or nearly always."""
+        """Yields layers that never fire, or nearly always, and those that are none of the
+        model's."""
+        for name, kinds in self.model.unregistered().items():
+            yield Finding(
+                WRONG,
+                name,
+                f"holds {', '.join(dict.fromkeys(kinds))} in a list or dict, which is no part of "
+                "the model: no optimizer, reset, eval() or to() reaches it; use "
+                "nn.ModuleList or nn.ModuleDict",
+            )
+        if self.is_empty:
+            yield Finding(
+                WRONG,
+                "the input",
+                "is 0 everywhere, and a model learns nothing from it; look at how it was made. The "
+                "other sentences are about random zeros and ones of its sizes",
+            )
         steps, batch = self.shape[:2]
         where = f"in {counted(steps, 'step')} of {counted(batch, 'item')} on this input"
         for one in neurons:
@@ -228,6 +251,8 @@ class Examination:
                     "differs": "",
                     "learned": one.learned,
                     "rate": rate,
+                    "rates": spikes.mean(axis=(1, 2)).tolist(),
+                    "gradients": [],
                     "silent": float((fires == 0).mean()),
                 }
             )
@@ -247,14 +272,15 @@ class Examination:
                 )
 
     def _of_formats(self, seen: dict[str, Seen]) -> Iterator[Finding]:
-        """Yields float32 inside a model of half precision, and spikes that are no floats."""
+        """Yields formats that become wider inside the model, and spikes that are no floats."""
         for one in seen.values():
             given, handed_out = one.types
-            if given in HALF and handed_out == "float32":
+            if given in WIDTHS and WIDTHS.get(handed_out, 0) > WIDTHS[given]:
                 yield Finding(
                     COSTLY,
                     one.name,
-                    f"turns {given} into float32, and what follows it computes in float32 too; "
+                    f"turns {given} into {handed_out}, and what follows it computes in "
+                    f"{handed_out} too; "
                     "give its constants the model's type, or cast its output back",
                 )
             if given.startswith(("float", "bfloat")) and handed_out in ("bool", "int64", "int32"):
@@ -348,6 +374,10 @@ class Examination:
         if self.unsteady:
             return
         self.model.module.eval()
+        if unread := self._unread():
+            self.model.module.train()
+            yield unread
+            return
         problem = self._problem()
         steps, batch = self.shape[:2]
         firing = [one for one in neurons if torch_model.over_time(one, steps, batch).mean() > 0]
@@ -362,6 +392,34 @@ class Examination:
         yield from self._outputs_of_items(said)
         self.model.module.train()
 
+    def _unread(self) -> Finding | None:
+        """Returns that the input of late time steps changes nothing, and that of early ones
+        does."""
+        steps, (spikes, y) = self.shape[0], self._spikes(self.x)
+
+        def is_read(part: slice) -> bool:
+            for value in (self.x.min(), self.x.max()):
+                x = self.x.copy()
+                x[part] = value
+                others, changed = self._spikes(x)
+                if not _same([*spikes, *y], [*others, *changed]):
+                    return True
+            return False
+
+        low, high = 0, steps - steps // 4
+        known = steps < 4 or self.model.axes == "bf"
+        if known or is_read(slice(high, None)) or not is_read(slice(high)):
+            return None
+        while low + 1 < high:
+            middle = (low + high) // 2
+            low, high = (middle, high) if is_read(slice(middle, None)) else (low, middle)
+        return Finding(
+            WRONG,
+            "the model",
+            f"reads {high} of {steps} time steps: later inputs change neither spikes nor outputs; "
+            "does its loop have a number of steps of its own?",
+        )
+
     def _problem(self) -> Problem:
         node = Node("spikes", "neuron", (INPUT,), {"neuron": NATIVE})
         upstream = np.zeros(self.shape, np.float32)
@@ -374,12 +432,18 @@ class Examination:
         later[half:] = self.other[half:]
         items[:, 0] = self.other[:, 0]
         y, y_later, y_items = (self._call(x) for x in (self.x, later, items))
-        for one, changed_late, changed_item in zip(y, y_later, y_items, strict=True):
+        for place, (one, changed_late, changed_item) in enumerate(
+            zip(y, y_later, y_items, strict=True)
+        ):
             axis = _batch_axis(one.shape, steps, batch, self.model.axes)
             if axis is None:
                 continue
             others = [np.moveaxis(a, axis, 0)[1:] for a in (one, changed_item)]
-            if batch > 1 and ITEMS not in said and not _same([others[0]], [others[1]]):
+            mixed = batch > 1 and (
+                not _same([others[0]], [others[1]])
+                or bool(self._gradient(place, axis, slice(1, None))[:, 0].any())
+            )
+            if mixed and ITEMS not in said:
                 said += ITEMS
                 yield Finding(WRONG, "the model", self._axis_words("outputs", ITEMS))
             if axis == 1 or self.model.axes == "btf":
@@ -387,9 +451,20 @@ class Examination:
                 if one.ndim < 2 or one.shape[time] != steps or LATER in said:
                     continue
                 early = [np.moveaxis(a, time, 0)[:half] for a in (one, changed_late)]
-                if not _same([early[0]], [early[1]]):
+                ahead = self._gradient(place, time, slice(half))[half:].any()
+                if ahead or not _same([early[0]], [early[1]]):
                     said += LATER
                     yield Finding(WRONG, "the model", self._axis_words("outputs", LATER))
+
+    def _gradient(self, place: int, axis: int, part: slice) -> np.ndarray:
+        """Returns the finite gradient by the input of a part of an output; zeros without one. It
+        shows influences that are too small to change a decision."""
+        self.model.restore()
+        gradient = None
+        with suppress(Exception):
+            gradient = self.model.gradient_of(self.x, place, axis, part)
+        zeros = np.zeros_like(self.x)
+        return zeros if gradient is None else np.nan_to_num(gradient, posinf=0.0, neginf=0.0)
 
     def _better_axes(self) -> str | None:
         """Returns the layout in which items do not influence each other; None if there is none."""
@@ -444,6 +519,7 @@ class Examination:
             )
             return
         yield from self._gradient_faults({name for name, one in seen.items() if one.calls})
+        self._over_time(neurons)
         if not self.keeps and self._backward():
             keepers = [one for one in neurons if one.resets]
             how = keepers[0].resets if keepers else None
@@ -456,6 +532,17 @@ class Examination:
                 f"{GOES_BACK}, which goes through the graph of the first: {todo}",
             )
         yield from self._cut_in_time()
+
+    def _over_time(self, neurons: list[Seen]) -> None:
+        """Adds the gradients by time step of each neuron's spikes."""
+        try:
+            gradients = torch_by_module.gradients_over_time(self.model, self.x, neurons)
+        except Exception:  # a model that changes its spikes in place, for example
+            return
+        for described in self.answer.neurons:
+            norms = gradients[described["module"]]
+            if np.isfinite(norms).all():
+                described["gradients"] = norms.tolist()
 
     def _gradient_faults(self, used: set[str]) -> Iterator[Finding]:
         """Yields gradients that are missing, zero or not finite; `used` are the called modules."""
@@ -474,8 +561,8 @@ class Examination:
                 WRONG,
                 ", ".join(missing[True]),
                 f"{_verb(missing[True], 'gets', 'get')} no gradient although the module is called: "
-                "a comparison as a spike, .detach(), .data or torch.no_grad() behind it cuts the "
-                "graph; use a surrogate",
+                "a comparison as a spike, .detach(), .data, torch.no_grad() or stop_gradient "
+                "behind it cuts the graph; use a surrogate",
             )
         if missing[False]:
             sentence = f"{_verb(missing[False], 'is', 'are')} never used in forward"
@@ -495,7 +582,7 @@ class Examination:
         """Yields faults of the user's own training step: parameters that stay, state that survives
         it, a second step that fails."""
         model = self.model
-        if model.training.step is None:
+        if isinstance(model, JaxModel) or model.training.step is None:
             return
         steps, name = self.shape[:2], model.training.step.__name__
         model.restore()
@@ -533,6 +620,8 @@ class Examination:
             return
         finally:
             model.restore_parameters()
+        yield from left(lambda: model.train(self.x), name)
+        model.restore_parameters()
         self.resets = _same(first, again)
         if not self.resets:
             yield Finding(
@@ -555,7 +644,7 @@ class Examination:
             if _same([last[0]], [last[1]]):
                 continue
             self.model.restore()
-            gradient = self.model.gradient_of_last(self.x, place)
+            gradient = self.model.gradient_of(self.x, place, time, slice(-1, None))
             if gradient is not None and gradient[-1].any() and not gradient[:-1].any():
                 self.is_cut = True
                 yield Finding(
@@ -585,9 +674,10 @@ class Examination:
             except Exception as error:
                 equation = Equation("none", differs=self._raised("alone it", error))
             self.equations[one.name] = equation
+            words = equation.words()
             described |= {
                 "verdict": equation.verdict,
-                "equation": equation.words(),
+                "equation": f"{words}, recurrent" if words and one.recurrent else words,
                 "differs": equation.differs,
             }
             self.write(self.answer)

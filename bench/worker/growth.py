@@ -1,6 +1,6 @@
 """How work and memory of a training step grow with time steps, with batch, and step after step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -34,7 +34,12 @@ def growth(model: TorchModel, x: np.ndarray, other: np.ndarray) -> tuple[str, li
         f"tensors take {units.size(whole.peak_bytes)} at most, {sizes[0]:.1f} times as much at "
         f"twice T, {sizes[1]:.1f} times at twice B"
     )
-    return cost, [*_squared([half, whole, twice, longest], steps), *_left(model, x)]
+
+    def step() -> None:
+        model.restore()
+        model.backward(x)
+
+    return cost, [*_squared([half, whole, twice, longest], steps), *left(step, "a training step")]
 
 
 def _work(model: TorchModel, x: np.ndarray) -> Work:
@@ -62,17 +67,14 @@ def _squared(works: list[Work], steps: int) -> Iterator[Finding]:
             return
 
 
-def _left(model: TorchModel, x: np.ndarray) -> Iterator[Finding]:
-    def step() -> None:
-        model.restore()
-        model.backward(x)
-
+def left(step: Callable[[], None], name: str) -> Iterator[Finding]:
+    """Yields that each of some steps leaves more in use than the one before."""
     sizes = left_after(step, STEPS)
     added = np.diff(sizes)
     if added[1:].min() >= LEAST_BYTES:
         yield Finding(
             COSTLY,
-            "a training step",
+            name,
             f"leaves {units.size(float(added[-1]))} more in use than the step before: something "
             "keeps its tensors, such as a list of losses or of spikes with their graphs; keep "
             "numbers, or .detach()ed copies",

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapters.base import torch_model
-from snnbench.adapters.base.torch_model import Training
+from snnbench.adapters.base import jax_model, torch_model
+from snnbench.adapters.base.jax_model import JaxModel
+from snnbench.adapters.base.torch_model import TorchModel, Training
 
 from ..core.status import in_words
 from .sandbox import harness_writing
@@ -56,6 +57,22 @@ def load(file: str, name: str, by: Callable[[str, str], Any] = torch_model.load)
         raise Unfit(raised("the file", error, file)) from None
 
 
+def load_model(job: dict[str, Any]) -> TorchModel:
+    """Returns the model that a job names. Raises Unfit."""
+    file, axes = job["file"], job["axes"]
+
+    def model(file: str, name: str) -> TorchModel:
+        value = torch_model.made(file, name)
+        found = jax_model.model_of(value, axes)
+        return found or TorchModel(torch_model.as_module(value, name), axes)
+
+    loaded: TorchModel = load(file, job["name"], model)
+    if isinstance(loaded, JaxModel) and (job["step"] or job["classes"]):
+        raise Unfit("--step and --classes need a torch.nn.Module")
+    loaded.training = training(job)
+    return loaded
+
+
 def training(job: dict[str, Any]) -> Training:
     """Returns how a job trains its model. Raises Unfit."""
     step = job["step"]
@@ -80,8 +97,10 @@ def inputs(shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def changed(x: np.ndarray) -> np.ndarray:
-    """Returns another input of the same values: backwards in time, items and features."""
-    return np.ascontiguousarray(np.flip(x))
+    """Returns another input of the same values: backwards in time, items and features, or random
+    ones for an input that reads so itself."""
+    other = np.ascontiguousarray(np.flip(x))
+    return other if (other != x).any() else inputs(x.shape)[1] * x.max()
 
 
 def write_answer(path: Path, answer: Any) -> None:

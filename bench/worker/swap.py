@@ -62,15 +62,18 @@ def swapped(
             fused[one.name] = _fused(one, equations[one.name])
         except NoSwap as error:
             answer.refused.append(f"{one.name} has no fused replacement: {error}")
-    answer.modules = [*fused]
     if not fused:
         return answer
     try:
-        change, compared = _same_of(model, list(swaps(seen, neurons, fused, model.axes)), x)
+        change, compared, most = _same_of(model, list(swaps(seen, neurons, fused, model.axes)), x)
     except NoSwap as error:
-        answer.refused.append(f"{', '.join(fused)} stay: {error}")
-        answer.modules = []
+        answer.refused.append(_stays([*fused], str(error)))
         return answer
+    answer.modules = [*change.modules]
+    if left := [name for name in fused if name not in change.modules]:
+        tried = f"with a fused one {most}" if most else "it takes one step a call, others take all"
+        reason = change.others or tried
+        answer.refused.append(_stays(left, reason))
     answer.difference = compared.difference
     if not answer.difference:
         answer.code = change.code
@@ -82,6 +85,10 @@ def swapped(
     return answer
 
 
+def _stays(names: list[str], reason: str) -> str:
+    return f"{', '.join(names)} {'stays' if len(names) == 1 else 'stay'}: {reason}"
+
+
 def _fused(seen: Seen, equation: Equation) -> Fused:
     if equation.verdict != "proved" or equation.spec is None:
         raise NoSwap("its equation is not proved")
@@ -89,12 +96,13 @@ def _fused(seen: Seen, equation: Equation) -> Fused:
         raise NoSwap("its constants differ by neuron")
     if seen.learned:
         raise NoSwap(f"it learns {', '.join(seen.learned)}")
-    return fused_neuron(equation.spec, equation.gain, equation.height, equation.late)
+    return fused_neuron(seen, equation.spec, equation.gain, equation.height, equation.late)
 
 
-def _same_of(model: TorchModel, changes: list[Swap], x: np.ndarray) -> tuple[Swap, Compared]:
-    """Returns the first change that keeps the model the same, else that which comes furthest."""
-    tried = []
+def _same_of(model: TorchModel, changes: list[Swap], x: np.ndarray) -> tuple[Swap, Compared, str]:
+    """Returns the first change that keeps the model the same, else the first, and the difference of
+    the one tried before it."""
+    tried: list[tuple[Swap, Compared]] = []
     for change in changes:
         model.restore()
         old, _ = Swap("def swap(net):\n    return net\n", model.axes).applied(model.module)
@@ -105,9 +113,9 @@ def _same_of(model: TorchModel, changes: list[Swap], x: np.ndarray) -> tuple[Swa
         except Unfit as error:
             compared = Compared(difference=str(error))
         if not compared.difference:
-            return change, compared
+            return change, compared, tried[-1][1].difference if tried else ""
         tried.append((change, compared))
-    return tried[0]
+    return (*tried[0], tried[0][1].difference)
 
 
 def _measure(old: TorchModel, new: TorchModel, x: np.ndarray) -> Measured:

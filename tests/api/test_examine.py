@@ -1,5 +1,7 @@
 """`snnbench.examine` and `snnbench.same`: modules of a notebook, in its process."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -97,3 +99,15 @@ def test_a_module_that_holds_a_graph_cannot_be_copied():
     model.state = model[0].weight * 2
     with pytest.raises(own.ConfigError, match=r"Sequential cannot be copied: .* reset its state"):
         own.examine(model, SHAPE)
+
+
+@pytest.mark.slow
+def test_a_copy_is_reset_as_its_original_and_may_have_a_copy_of_its_own(monkeypatch):
+    """snnTorch resets the neurons that were constructed; Sinabs cannot copy its recurrent ones."""
+    monkeypatch.setitem(sys.modules, "samna", None)
+    monkeypatch.syspath_prepend(str(FAULTS / "models"))
+    import right
+
+    examined = own.examine(right.SnnTorchHidden(), SHAPE, quick=True)
+    assert not examined.findings, examined
+    assert own.examine(right.sinabs_recurrent(), SHAPE, axes="btf", quick=True)

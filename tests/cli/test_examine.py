@@ -8,24 +8,41 @@ from support.paths import FAULTS, ROOT
 from support.slow import without
 
 MODELS = FAULTS / "models"
-INPUT = ("--input", "17,3,11")
+INPUT, LONGER = ("--input", "17,3,11"), ("--input", "37,3,11")
+
+
+OVER_TIME = ["Spikes per neuron and step", "Gradient by the spikes of a step"]
+BY_MODULE = ["Time of a training step", "Memory kept for backward"]
 
 
 def test_a_right_model_in_sentences(snnbench):
-    ended = snnbench("examine", f"{MODELS / 'complaints.py'}:Net", *INPUT, "--quick")
+    net = f"{MODELS / 'complaints.py'}:Net"
+    ended = snnbench("examine", net, *INPUT, "--quick", "--html", "page.html")
     assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
     first, *_, last = ended.stdout.splitlines()
     assert first == (
         "lif1: Lif: soft, attached, decay 0.75, threshold 1, surrogate atan of slope 1: proved"
     )
     assert last == "no finding: nothing wrong, costly or to know was seen"
+    page = (snnbench.folder / "page.html").read_text()
+    assert re.findall("<figcaption>(.*?)</", page) == OVER_TIME
+    assert page.count("data:image/svg+xml;base64,") == 4
+    assert not re.search(r"https?:|<script", page)
+    assert page.count("soft, attached, decay 0.75") == 2 and "Nothing wrong, costly" in page
 
 
 @pytest.mark.slow
 def test_what_would_help_is_measured_and_written(snnbench):
     """The written lines make a model that `same` calls the same."""
     net = f"{MODELS / 'complaints.py'}:Net"
-    ended = snnbench("examine", net, "--input", "37,3,11", "--write", "swapped.py")
+    ended = snnbench("examine", net, *LONGER, "--write", "swapped.py", "--html", "x.html")
+    page = (snnbench.folder / "x.html").read_text()
+    assert re.findall("<figcaption>(.*?)</", page) == OVER_TIME + BY_MODULE
+    assert re.search(
+        r"^of a training step's time \d+\.\d% \w+, .*; of .* that are kept for backward \d",
+        ended.stdout,
+        re.MULTILINE,
+    ), ended.stdout
     assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
     last = ended.stdout.splitlines()[-1]
     assert re.match(

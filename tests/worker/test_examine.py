@@ -95,6 +95,17 @@ TUTORIALS = {
             "exponential of slope 2",
         ],
     ),
+    "SnnTorchRecurrent": (
+        "tbf",
+        ["soft-undecayed, detached, decay 0.9, threshold 1, surrogate atan of slope 1, recurrent"],
+    ),
+    "sinabs_recurrent": (
+        "btf",
+        [
+            "soft, attached, decay 0.904837, threshold 1, surrogate exponential of slope 2, "
+            "recurrent"
+        ],
+    ),
 }
 
 
@@ -107,12 +118,19 @@ def test_a_right_model_has_no_fault_and_its_neurons_are_proved(examined, name):
     assert [neuron["verdict"] for neuron in answer["neurons"]] == ["proved"] * len(equations)
 
 
+IMAGES = ("snntorch_convolution", "norse_convolution", "spikingjelly_convolution")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, axes, shape",
     [
         ("SnnTorchSynaptic", "tbf", SHAPE),
         ("spikingjelly_learned_decay", "tbf", SHAPE),
-        ("norse_recurrent", "tbf", SHAPE),
+        *((name, "tbf", SHAPE) for name in ("norse_recurrent", "norse_recurrent_cell")),
+        *((name, "tbf", SHAPE) for name in ("SnnTorchLearned", "spikingjelly_loop")),
+        *((name, "tbf", (17, 3, 2, 9, 9)) for name in IMAGES),
+        ("rockpool_synapses", "btf", SHAPE),
         ("sinabs_convolution", "btf", (17, 3, 2, 5, 7)),
     ],
 )
@@ -148,6 +166,12 @@ NAMED = {
     "Counts": ("wrong", "lif1", "turns float32 into int64"),
     "Random": ("to know", "the model", "draws random numbers in eval mode"),
     "Global": ("wrong", "the model", "gives other outputs when an equal call is repeated"),
+    "PlainList": ("wrong", "layers", "holds Linear in a list or dict, which is no part of the mo"),
+    "FixedSteps": ("wrong", "the model", "reads 10 of 17 time steps: later inputs change neither"),
+    "Viewed": ("wrong", "", "depend on other items of the batch"),
+    "Smoothed": ("wrong", "the model", "depend on later inputs"),
+    "AlwaysDropped": ("to know", "the model", "wrong for a dropout that should be off"),
+    "Wide": ("costly", "lif1", "turns float32 into float64"),
     "Growing": ("costly", "records", "more after every call"),
 }
 QUICK = {
@@ -159,6 +183,8 @@ QUICK = {
     "OverTime",
     "Half",
     "Global",
+    "FixedSteps",
+    "PlainList",
 }
 """One of each part of the examination."""
 
@@ -186,6 +212,7 @@ def test_the_same_neuron_without_a_fault_is_proved(examined):
 
 STEPS = {
     # step: (model, the only wrong finding, or none)
+    "zeroed": ("net", "fc1.weight, fc1.bias, fc2.weight, fc2.bias are not changed by zeroed"),
     "train": ("net", ""),
     "resets": ("kept", ""),
     "half": ("net", "fc2.weight, fc2.bias are not changed by half: the optimizer does not have"),
@@ -203,6 +230,12 @@ def test_a_training_step_is_examined_as_it_is(examined, name):
     assert len(named) == (1 if words else 0) + len(of_states)
     assert not words or named[-1].startswith(words), named
     assert bool(of_states) == (name == "detaches")
+
+
+def test_a_step_that_keeps_its_losses_is_told(examined):
+    answer = examined(STEPPED, "net", classes=5, step=(STEPPED, "remembers"))
+    (said,) = sentences(answer, "costly")
+    assert said.startswith("remembers leaves ") and "more in use than the step before" in said
 
 
 def test_a_step_that_goes_through_the_graph_of_the_one_before_fails(examined):
@@ -226,6 +259,52 @@ def test_the_input_of_a_file_is_looked_at(examined, tmp_path):
     answer = examined(STEPPED, "quiet", input=tmp_path / "x.npy", shape=())
     assert any("lif1 is silent" in each for each in sentences(answer, "costly"))
     assert not any("is silent" in each for each in sentences(examined(STEPPED, "quiet"), "costly"))
+
+
+def test_an_input_of_zeros_is_told_and_the_rest_is_looked_at(examined, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.int8))
+    answer = examined(COMPLAINTS, "Net", input=tmp_path / "x.npy", shape=())
+    (said,) = [f"{each['module']} {each['sentence']}" for each in answer["findings"]]
+    assert said.startswith("the input is 0 everywhere")
+    assert {neuron["verdict"] for neuron in answer["neurons"]} == {"proved"}
+
+
+@pytest.mark.slow
+def test_a_constant_input_hides_no_batch(examined, tmp_path):
+    """Backwards it is itself: another input must differ."""
+    np.save(tmp_path / "x.npy", np.full(SHAPE, 3, np.int8))
+    answer = examined(COMPLAINTS, "SoftmaxOverBatch", input=tmp_path / "x.npy", shape=())
+    assert any("other items of the batch" in each for each in sentences(answer, "wrong"))
+
+
+JAX = {
+    # model: words of its only finding of severity wrong, or none
+    "net": "",
+    "over_items": "the model gives outputs that depend on other items of the batch",
+    "ahead": "the model gives outputs that depend on later inputs",
+    "no_surrogate": "first gets no gradient although",
+    "unused": "",
+    "flax": "",
+    "keeps": "the model keeps its state from one call to the next",
+    "spyx": "",
+}
+
+
+@pytest.mark.parametrize("name", without(JAX.keys() - {"no_surrogate"}, JAX))
+def test_a_jax_model_is_looked_at_from_outside(examined, name):
+    answer = examined(FAULTS / "models" / "jax_models.py", name)
+    named, words = sentences(answer, "wrong"), JAX[name]
+    assert len(named) == bool(words) and all(each.startswith(words) for each in named), named
+    if name == "unused":
+        assert any(
+            "third has a gradient of exactly" in each for each in sentences(answer, "costly")
+        )
+
+
+@pytest.mark.slow
+def test_a_model_whose_parameters_are_apart_is_told(examined):
+    with pytest.raises(AssertionError, match=r"gives Transformed, .*give a pair \(function, param"):
+        examined(FAULTS / "models" / "jax_models.py", "apart")
 
 
 def test_three_faults_are_all_told(examined):

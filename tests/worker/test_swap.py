@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 import pytest
@@ -126,16 +127,27 @@ class BatchFirst(complaints.Net):
 GAIN = Equation("proved", JELLY, gain=0.5)
 SAME = {
     # model: (equations of its neurons, layout, sizes of features, code of the swap)
-    "loop": (complaints.Net, [SPEC, SPEC], {}, "return x\n"),
-    "batch first": (BatchFirst, [SPEC, SPEC], {"axes": "btf"}, "return x.transpose(0, 1)\n"),
-    "images": (ConvolutionByStep, [SPEC] * 2, {"features": (2, 5, 7)}, "return x.sum(0)\n"),
+    "loop": (complaints.Net, [SPEC, SPEC], {}, "return y\n"),
+    "batch first": (BatchFirst, [SPEC, SPEC], {"axes": "btf"}, "return y.transpose(0, 1)\n"),
+    "images": (ConvolutionByStep, [SPEC] * 2, {"features": (2, 5, 7)}, "return y.sum(0)\n"),
     "a step a call": (right.spikingjelly_step, [], {"axes": "bf"}, "class AllSteps"),
     "higher surrogate": (Higher, [Equation("proved", SPEC, height=2.0)] * 2, {}, "Scale(2.0)"),
     "all steps": (convolutional, [GAIN] * 2, {"features": (2, 7, 9)}, "set_submodule('layers.2'"),
     "tuples": (right.norse_lifted, [], {}, "WithState("),
+    "recurrent in steps": (right.SnnTorchRecurrent, [], {}, "'lif1.recurrent'), 0, 1.0, "),
+    "recurrent": (right.sinabs_recurrent, [], {"axes": "btf"}, "'1.rec_connect'), 1, "),
 }
 SAME["a step a call"][1].append(
     Equation("proved", NeuronSpec("hard", decay=0.5, surrogate="sigmoid", slope=4.0), gain=0.5)
+)
+SAME["recurrent in steps"][1].append(
+    Equation("proved", NeuronSpec("soft-undecayed", True, 0.9, surrogate="atan"))
+)
+SAME["recurrent"][1].append(
+    Equation(
+        "proved",
+        NeuronSpec("soft", decay=exp(-1 / 10), surrogate="exponential", slope=2.0),
+    )
 )
 SAME["tuples"][1].append(
     Equation("proved", NeuronSpec("hard", decay=0.9, current_decay=0.8), gain=0.1)
@@ -155,8 +167,8 @@ def test_the_model_with_fused_neurons_is_the_same(swapped, name):
 
 def test_a_swap_that_changes_the_model_is_neither_written_nor_measured(swapped):
     wrong = replace(SPEC, decay=0.6)
-    answer = swapped(complaints.Net(), SPEC, wrong)
-    assert answer.difference.startswith("spikes of lif2 differ from step ")
+    answer = swapped(complaints.Net(), wrong, SPEC)
+    assert answer.difference.startswith("spikes of lif1 differ from step ")
     assert (answer.measured, answer.code) == (None, "")
 
 
@@ -176,11 +188,77 @@ class Ends(complaints.Net):
         return self.fc3(super().step(x))
 
 
-REFUSED = {
-    "lif2 has no fused replacement: its equation is not proved": (
-        complaints.Net,
+class Late(complaints.Net):
+    def step(self, x):
+        return self.lif2(3 * self.fc2(self.lif1(self.fc1(x))))
+
+
+class Recorded(complaints.Net):
+    """A loop that also hands out what the last neuron keeps, as potentials for a loss."""
+
+    def forward(self, x):
+        self.begin()
+        steps = [(self.step(one), self.lif2.membrane) for one in x]
+        return torch.stack([each[1] for each in steps])
+
+
+def squeezed():
+    """Frames of batch and time in one axis, and a neuron that finds the steps again."""
+    import sinabs
+    import sinabs.layers as sl
+    from sinabs.activation import SingleExponential
+
+    class Net(nn.Module):
+        def __init__(self, **sizes):
+            super().__init__()
+            torch.manual_seed(0)
+            neuron = sl.IAFSqueeze(**sizes, surrogate_grad_fn=SingleExponential(grad_scale=0.5))
+            self.layers = nn.Sequential(nn.Conv2d(2, 3, 3), neuron, nn.Flatten(), nn.Linear(45, 5))
+
+        def forward(self, x):
+            sinabs.reset_states(self)
+            return self.layers(x.flatten(0, 1)).unflatten(0, x.shape[:2]).sum(1)
+
+    return Net
+
+
+IAF = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0, max_spikes=1 << 16)
+
+
+@pytest.mark.parametrize("sizes", [{"batch_size": 3}, {"num_timesteps": 37}])
+def test_a_neuron_for_rows_of_batch_and_time_is_replaced(swapped, sizes):
+    net = squeezed()(**sizes)
+    answer = swapped(net, Equation("proved", IAF), axes="btf", features=(2, 5, 7))
+    assert (answer.difference, answer.refused) == ("", [])
+    assert ("3, -1)" if "batch_size" in sizes else "-1, 37)") in answer.code
+
+
+PARTLY = {
+    # model: (equations, what is replaced, why the other stays)
+    "one is not proved": (
+        Ends,
         [SPEC, Equation("nearest", SPEC, differs="…")],
+        "lif2 has no fused replacement: its equation is not proved",
     ),
+    "the last one's potentials go out": (Recorded, [SPEC, SPEC], "lif2 stays: with a fused one "),
+    "something lies between": (
+        Late,
+        [SPEC, SPEC],
+        "lif2 stays: forward goes step by step and computes something of its own between fc2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_what_can_be_replaced_is_computed_before_the_loop(swapped, name):
+    make, equations, sentence = PARTLY[name]
+    answer = swapped(loud(make()), *equations)
+    assert (answer.difference, answer.modules) == ("", ["lif1"])
+    assert len(answer.refused) == 1 and answer.refused[0].startswith(sentence), answer.refused
+    assert "class Ahead" in answer.code and len(answer.measured.ratios) == 2
+
+
+REFUSED = {
     "lif1 has no fused replacement: its spikes come late": (
         complaints.Net,
         [Equation("proved", SPEC, late=1), SPEC],
@@ -225,7 +303,9 @@ def test_a_name_with_quotes_is_no_code():
     from snnbench.adapters.base.torch_swap import _in_place
 
     seen = torch_model.Seen("it's", nn.Identity(), layout="tb")
-    assert """net.set_submodule("it's", """ in _in_place({"it's": seen}, {"it's": Fused(SPEC, 1.0)})
+    name = "it's"
+    change = _in_place({name: seen}, {name: Fused(SPEC, 1.0)}, [name], "tbf")
+    assert """net.set_submodule("it's", """ in change.code
 
 
 def test_the_most_bytes_of_a_call_are_those_in_use_at_once():

@@ -274,6 +274,63 @@ def state_dropped():
     return Forgetful()
 
 
+class PlainList(Net):
+    """Layers in a list of Python: no optimizer has their weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(HIDDEN, HIDDEN)]
+
+    def step(self, x):
+        return self.lif2(self.fc2(self.layers[0](self.lif1(self.fc1(x)))))
+
+
+class FixedSteps(Net):
+    """A loop of ten steps whatever the recording has."""
+
+    def forward(self, x):
+        return super().forward(x[:10])
+
+
+class Viewed(Net):
+    """A view where the axes had to be swapped: items and steps are mixed."""
+
+    def forward(self, x):
+        return super().forward(x.reshape(x.shape[1], x.shape[0], -1)).transpose(0, 1)
+
+
+class Smoothed(Net):
+    """A convolution over time that looks as far ahead as back."""
+
+    def __init__(self):
+        super().__init__()
+        self.smooth = nn.Conv1d(FEATURES, FEATURES, 3, padding=1)
+
+    def forward(self, x):
+        return super().forward(self.smooth(x.permute(1, 2, 0)).permute(2, 0, 1))
+
+
+class AlwaysDropped(Net):
+    """A dropout as a function, which eval() does not switch off."""
+
+    def step(self, x):
+        return self.lif2(self.fc2(nn.functional.dropout(self.lif1(self.fc1(x)))))
+
+
+class Wide(Net):
+    """A constant from NumPy makes everything behind it float64."""
+
+    def neuron(self):
+        class Decayed(Lif):
+            def forward(self, current):
+                return super().forward(current * torch.ones(1, dtype=torch.float64))
+
+        return Decayed()
+
+    def step(self, x):
+        return self.lif2(self.fc2(self.lif1(self.fc1(x)).float()))
+
+
 class Three(Net):
     """Three faults: a state that survives, a norm over the batch, a silent layer."""
 

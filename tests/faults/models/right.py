@@ -234,3 +234,229 @@ def sinabs_convolution():
             return self.layers(x.flatten(0, 1)).unflatten(0, x.shape[:2]).sum(1)
 
     return Net()
+
+
+class SnnTorchRecurrent(nn.Module):
+    """A layer that feeds its spikes back, with states that are passed on; its spikes go out."""
+
+    def __init__(self):
+        import snntorch
+
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc1 = nn.Linear(FEATURES, HIDDEN)
+        self.lif1 = snntorch.RLeaky(beta=0.9, linear_features=HIDDEN)
+
+    def forward(self, x):
+        (spikes, membrane), steps = self.lif1.init_rleaky(), []
+        for step in x:
+            spikes, membrane = self.lif1(self.fc1(step), spikes, membrane)
+            steps.append(spikes)
+        return torch.stack(steps)
+
+
+def sinabs_recurrent():
+    """(B, T, features): a recurrent layer of one spike a step, and a readout summed over time; the
+    training loop resets states."""
+    import sinabs.layers as sl
+    from sinabs.activation import SingleExponential, SingleSpike
+
+    class Sum(nn.Module):
+        def forward(self, x):
+            return x.sum(1)
+
+    torch.manual_seed(0)
+    neuron = sl.LIFRecurrent(
+        tau_mem=10.0,
+        rec_connect=nn.Linear(HIDDEN, HIDDEN),
+        spike_fn=SingleSpike,
+        surrogate_grad_fn=SingleExponential(grad_scale=0.5),
+        norm_input=False,
+    )
+    neuron.tau_mem.requires_grad_(False)
+    net = nn.Sequential(nn.Linear(FEATURES, HIDDEN), neuron, nn.Linear(HIDDEN, CLASSES), Sum())
+    with torch.no_grad():
+        net[0].weight *= 2
+    return net
+
+
+def snntorch_convolution():
+    """Images (T, B, 2, 9, 9) in a Sequential whose neurons keep their states; forward resets."""
+    import snntorch
+    from snntorch import surrogate, utils
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            neuron = {"beta": 0.5, "spike_grad": surrogate.fast_sigmoid(25), "init_hidden": True}
+            self.net = nn.Sequential(
+                nn.Conv2d(2, 5, 3),
+                nn.MaxPool2d(2),
+                snntorch.Leaky(**neuron),
+                nn.Flatten(),
+                nn.Linear(45, CLASSES),
+                snntorch.Leaky(**neuron, output=True),
+            )
+            with torch.no_grad():
+                self.net[0].weight *= 4
+                self.net[4].weight *= 4
+
+        def forward(self, x):
+            utils.reset(self.net)
+            spikes, membranes = zip(*(self.net(step) for step in x), strict=True)
+            return torch.stack(spikes), torch.stack(membranes)
+
+    return Net()
+
+
+class SnnTorchLearned(nn.Module):
+    """Decays and thresholds are learned; the readout is the membrane of a neuron that never
+    resets, for a regression."""
+
+    def __init__(self):
+        import snntorch
+
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc1 = nn.Linear(FEATURES, HIDDEN)
+        self.lif1 = snntorch.Leaky(beta=0.9, learn_beta=True, learn_threshold=True)
+        self.fc2 = nn.Linear(HIDDEN, 1)
+        self.lif2 = snntorch.Leaky(beta=0.95, learn_beta=True, reset_mechanism="none")
+
+    def forward(self, x):
+        mem1, mem2, membranes = self.lif1.reset_mem(), self.lif2.reset_mem(), []
+        for step in x:
+            spikes, mem1 = self.lif1(self.fc1(step), mem1)
+            _, mem2 = self.lif2(self.fc2(spikes), mem2)
+            membranes.append(mem2)
+        return torch.stack(membranes)
+
+
+def norse_convolution():
+    """Images (T, B, 2, 9, 9): states are passed on in a loop, and the largest potential is the
+    score."""
+    import norse.torch as norse
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.conv, self.pool = nn.Conv2d(2, 5, 3), nn.MaxPool2d(2)
+            self.lif1, self.fc = norse.LIFCell(), nn.Linear(45, HIDDEN)
+            self.lif2, self.out = norse.LIFCell(), norse.LILinearCell(HIDDEN, CLASSES)
+            with torch.no_grad():
+                self.conv.weight *= 40
+                self.fc.weight *= 40
+
+        def forward(self, x):
+            first = second = last = None
+            potentials = []
+            for step in x:
+                spikes, first = self.lif1(self.pool(self.conv(step)), first)
+                spikes, second = self.lif2(self.fc(spikes.flatten(1)), second)
+                potential, last = self.out(spikes, last)
+                potentials.append(potential)
+            return torch.stack(potentials).amax(0)
+
+    return Net()
+
+
+def norse_recurrent_cell():
+    """A recurrent cell and a leaky readout in a loop of a task with memory."""
+    import norse.torch as norse
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.hidden = norse.LIFRecurrentCell(FEATURES, HIDDEN)
+            self.readout = norse.LILinearCell(HIDDEN, CLASSES)
+            with torch.no_grad():
+                self.hidden.input_weights *= 20
+
+        def forward(self, x):
+            state = out = None
+            values = []
+            for step in x:
+                spikes, state = self.hidden(step, state)
+                value, out = self.readout(spikes, out)
+                values.append(value)
+            return torch.stack(values)
+
+    return Net()
+
+
+def spikingjelly_convolution():
+    """Images (T, B, 2, 9, 9), all steps at once: two blocks of convolution, norm and neuron."""
+    from spikingjelly.activation_based import functional, layer, neuron, surrogate
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            blocks = []
+            for channels in (2, 5):
+                blocks += [
+                    layer.Conv2d(channels, 5, 3, padding=1, bias=False),
+                    layer.BatchNorm2d(5),
+                    neuron.IFNode(surrogate_function=surrogate.ATan()),
+                    layer.MaxPool2d(2, 2),
+                ]
+            self.layers = nn.Sequential(*blocks, layer.Flatten(), layer.Linear(20, CLASSES))
+            functional.set_step_mode(self, "m")
+
+        def forward(self, x):
+            functional.reset_net(self)
+            return self.layers(x).mean(0)
+
+    return Net()
+
+
+def spikingjelly_loop():
+    """Single steps in a loop of forward, whose firing rate is the score."""
+    from spikingjelly.activation_based import functional, layer, neuron, surrogate
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.layer = nn.Sequential(
+                layer.Flatten(),
+                layer.Linear(FEATURES, CLASSES, bias=False),
+                neuron.LIFNode(tau=2.0, surrogate_function=surrogate.ATan()),
+            )
+            with torch.no_grad():
+                self.layer[1].weight *= 4
+
+        def forward(self, x):
+            functional.reset_net(self)
+            rate = 0.0
+            for step in x:
+                rate = rate + self.layer(step)
+            return rate / len(x)
+
+    return Net()
+
+
+def rockpool_synapses():
+    """(B, T, features): hidden neurons with synapses, and synapses alone as a readout."""
+    from rockpool.nn.combinators import Sequential
+    from rockpool.nn.modules import ExpSynTorch, LIFTorch, LinearTorch
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.layers = Sequential(
+                LinearTorch((FEATURES, HIDDEN)),
+                LIFTorch(HIDDEN, tau_mem=0.02, tau_syn=0.01, dt=1e-3),
+                LinearTorch((HIDDEN, CLASSES)),
+                ExpSynTorch(CLASSES, tau=0.01, dt=1e-3),
+            )
+
+        def forward(self, x):
+            self.layers.reset_state()
+            return self.layers(x)[0].mean(1)
+
+    return Net()
