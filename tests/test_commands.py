@@ -185,7 +185,7 @@ def checkout(snnbench, monkeypatch):
     ("page", "block"),
     [
         each
-        if each.id in ("README.md-3", "community.md-1")
+        if each.id in ("README.md-4", "community.md-1")
         else pytest.param(*each.values, id=each.id, marks=pytest.mark.slow)
         for each in BLOCKS
     ],

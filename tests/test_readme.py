@@ -29,6 +29,7 @@ from snnbench.workloads import WORKLOADS
 
 README, PAGES = ROOT / "README.md", sorted((ROOT / "docs").glob("*.md"))
 SHELVES, KERNELS = ROOT / "docs" / "README.md", ROOT / "docs" / "kernels.md"
+EXAMINE = ROOT / "docs" / "examine.md"
 EXAMPLE = committed("example")
 TEXT = {
     "table": markdown_text,
@@ -112,6 +113,15 @@ def anchors(page: Path) -> set[str]:
     """Returns the anchors that a Markdown renderer gives to the page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_what_the_readme_shows_of_an_examination_is_what_its_page_shows():
+    """`tests/cli/test_examine.py` runs it."""
+    shown = [
+        re.findall("```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+        for page in (README, EXAMINE)
+    ]
+    assert shown[0] == shown[1][:1]
 
 
 def test_changes_and_citation_are_of_this_version():
