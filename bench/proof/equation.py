@@ -288,7 +288,18 @@ def _fitted_decays(steps: np.ndarray, seen: np.ndarray, count: int) -> list[floa
     if np.abs(_response(steps, decays) - seen).max() > 2e-5:
         return None
     within = EXACT if count == 1 else 1e-5
-    return [min(_short(float(decay), within), 1.0) for decay in sorted(decays)[::-1]]
+    return [min(_neat(float(decay), within), 1.0) for decay in sorted(decays)[::-1]]
+
+
+def _neat(decay: float, within: float) -> float:
+    """Returns the decay with the fewest digits within a relative distance, or that in float32 of a
+    time constant in steps, if this has few: exp(-1/20) has as many digits as there are."""
+    short = _short(decay, within)
+    if not 0 < decay < 1 or len(f"{short:.9g}") < len("0.123456"):
+        return short
+    steps = -1 / np.log(decay)
+    constant = _short(float(steps), float(steps) * within)
+    return float(np.float32(np.exp(-1 / constant))) if len(f"{constant:.9g}") <= 4 else short
 
 
 def _surrogates(

@@ -67,6 +67,7 @@ def test_every_surrogate_is_named_with_slope_and_height(surrogate):
     [
         (spec(decay=1.0), {}),
         (spec(decay=0.951229), {"gain": 0.048771}),
+        (spec(decay=float(np.float32(np.exp(-1 / 20)))), {"gain": 0.05}),  # a time constant of 20
         (spec(threshold=0.3), {"late": 1}),
         (spec(current_decay=0.6), {}),
         (spec("hard", current_decay=0.9), {"gain": 0.1}),
