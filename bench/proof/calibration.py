@@ -24,9 +24,12 @@ from .layers import LAYERS
 from .problem import (
     ONE_INPUT,
     Gains,
+    Problem,
     draw_input,
     draw_parameters,
+    generate,
     lowered_nodes,
+    problem_case,
     scaled_nodes,
 )
 from .recurrence import growth, run, spec_of
@@ -97,6 +100,18 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
             name: value for name, value in result.values.items() if needed_by.get(name, 0) > index
         }
     return Gains(gains, halved)
+
+
+_CALIBRATED: dict[Case, tuple[Network, Gains]] = {}
+
+
+def small_problem(case: Case, network: Network) -> Problem:
+    """Returns the problem of a case at the small sizes and its network with seeded parameters. Its
+    gains, which cases of all frameworks and sizes share, are computed once."""
+    key = problem_case(case)
+    if key not in _CALIBRATED or _CALIBRATED[key][0] != network:
+        _CALIBRATED[key] = network, calibrate(key, network)
+    return generate(case, network, _CALIBRATED[key][1])
 
 
 def _needed(network: Network, node: Node) -> set[str]:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,16 +74,30 @@ class CallVerdict:
         return max(self.errors.values(), default=None)
 
 
+class Compared(NamedTuple):
+    """A verdict, with the oracle's run on the spikes of the call, None if its shapes are wrong, and
+    the oracle's gradients, None if none were judged."""
+
+    verdict: CallVerdict
+    run: oracle.Run | None = None
+    expected: oracle.Expected | None = None
+
+
 def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdict:
     """Compares one call with the oracle forced on its spikes, after a check of all shapes.
     Gradients are judged only if everything else is right."""
+    return compare(problem, call, limits).verdict
+
+
+def compare(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Compared:
+    """Judges a call, and returns the oracle's run and gradients with the verdict."""
     verdict = CallVerdict(
         firing_rate=float(call.spikes[problem.last].mean()) if problem.last in call.spikes else None
     )
     verdict.findings += form_findings(problem, call)
     if verdict.findings:
-        return verdict
-    network = problem.network
+        return Compared(verdict)
+    network, expected = problem.network, None
 
     def judge_neuron(result: oracle.Run, neuron: str) -> None:
         _judge_decisions(verdict, problem, result, neuron, limits[neuron])
@@ -114,7 +129,7 @@ def judge(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> CallVerdi
         verdict.findings += _wrong_loss(
             problem, call.gradients, result, limits[network.output.name].gradient
         )
-    return verdict
+    return Compared(verdict, result, expected)
 
 
 def upstream_of(problem: Problem, result: oracle.Run) -> np.ndarray:

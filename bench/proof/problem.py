@@ -161,6 +161,12 @@ def places(network: Network) -> dict[str, str]:
     return {node.name: "" if single else node.name for node in network.nodes}
 
 
+def problem_case(case: Case) -> Case:
+    """Returns the case that all cases with the same numbers share: without its framework, variant
+    and device."""
+    return replace(case, framework="any", construction="default", mode="eager", device="cpu")
+
+
 def problem_id(case: Case) -> str:
     """Hash of all that a free run depends on: the same for every framework, device and mode."""
     beside = ("framework", "construction", "mode", "device", "input_grad", "parallel", "ranks")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.contract import Program
+from ..core.contract import Program, Statistics
 from .diagnosis.diagnose import name_fault
 from .judge import CallVerdict, JudgedCall, judge
 from .judgeable import unjudgeable_gradient
@@ -51,9 +51,13 @@ def rare_inputs(x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def judge_rare(
-    program: Program, problem: Problem, limits: LimitsByNode, together: bool
+    program: Program,
+    problem: Problem,
+    limits: LimitsByNode,
+    together: bool,
+    statistics: Statistics,
 ) -> CallVerdict:
-    """Judges a call on each of the rare inputs.
+    """Judges a call on each of the rare inputs; before them norms have the running `statistics`.
 
     Gradients of the single spike are not judged: potentials far from every threshold may have
     smaller ones than float32 numbers. Nor are those of ones in a network with norms: the weight
@@ -76,9 +80,6 @@ def judge_rare(
                 verdict.findings.append(failed)
         pending.clear()
 
-    result = program.forward(program.put_input(problem.input))
-    program.wait(result)
-    statistics = program.statistics(result)
     for words, x in rare_inputs(problem.other_input).items():
         rare = replace(problem, input=x)
         if problem.loss is None:

@@ -5,22 +5,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..core.case import ABSENT, Case
-from ..core.contract import Adapter, FixedPoint, OtherNetwork, Program, Unsupported
+from ..core.contract import Adapter, FixedPoint, OtherNetwork, Parameters, Program, Unsupported
 from ..core.network import Network
 from ..core.status import OWN_SIZE, in_words, lacks_room
 from ..machine.cores import usable_cores
 from ..measure.phases import Draw
 from ..workloads import Workload, one_layer, workload_of
 from . import oracle
-from .calibration import calibrate
+from .calibration import small_problem
 from .diagnosis.diagnose import name_fault
 from .diagnosis.shapes import shape_fault
-from .judge import CallVerdict, JudgedCall, judge, moved_in_inference
+from .judge import CallVerdict, JudgedCall, judge, moved_in_inference, wrote_over
 from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
 from .problem import Gains, Problem, drawn, generate, half_silent, in_inference, is_chain
@@ -133,14 +133,13 @@ def prove(
     built: tuple[Case, Program] | None = None
     for stage in stages_of(case, workload, adapter.fixed_point(case)):
         adapter.prepare(stage.case, len(usable_cores()))
-        is_own_size = stage.kind is StageKind.OWN_SIZE
-        network = stage.network if is_own_size and not seeded else stage.network.bare()
-        problem = problem_of(
-            stage.case,
-            network,
-            gains if is_own_size else calibrate(stage.case, network),
-            adapter.fixed_point(stage.case),
-        )
+        is_own_size, fixed = stage.kind is StageKind.OWN_SIZE, adapter.fixed_point(stage.case)
+        if is_own_size:
+            network = stage.network.bare() if seeded else stage.network
+            problem = generate(stage.case, network, gains)
+        else:
+            problem = small_problem(stage.case, stage.network.bare())
+        problem = in_fixed_point(problem, fixed)
         if is_own_size or built is None or built[0] != stage.case:
             built = None  # frees its memory
             built = stage.case, adapter.program(stage.case, problem.network)
@@ -183,13 +182,17 @@ def _judge_stage(
             return judge_steps(program, problem, limits)
         if case.native:
             return judge_native(program, problem, limits[problem.last].gradient, backward)
-        verdict = judge_program(program, problem, limits, sleep, backward)
+        verdict, call = judge_second(program, problem, limits, sleep, backward)
         if verdict.passed and stage.kind is StageKind.CALL and case.precision == "fp32":
             together = case.mode in LASTING and not case.ranks
-            verdict.findings += judge_rare(program, problem, limits, together).findings
+            assert call.statistics is not None and call.gradients is not None
+            rare = judge_rare(program, problem, limits, together, call.statistics[1])
+            verdict.findings += rare.findings
             plain = case.loss is None and case.optimizer is None and not case.ranks
-            if verdict.passed and plain and adapter.fixed_point(case) is None:
-                verdict.findings += judge_plain_steps(program, problem, limits).findings
+            gradients = cast(Parameters, call.gradients.parameters)
+            if verdict.passed and plain and gradients and adapter.fixed_point(case) is None:
+                steps = judge_plain_steps(program, problem, gradients, limits)
+                verdict.findings += steps.findings
         return verdict
     except OtherNetwork as error:
         return CallVerdict([*shape_findings(program, problem), str(error)])
@@ -266,7 +269,12 @@ def last_stage(case: Case, network: Network) -> PlannedStage:
 def problem_of(case: Case, network: Network, gains: Gains, fixed: FixedPoint | None) -> Problem:
     """Returns the problem of `case`, with weights rounded for a construction in fixed point. Raises
     Unsupported if that changes them by more than MOST_ROUNDED."""
-    problem = generate(case, network, gains)
+    return in_fixed_point(generate(case, network, gains), fixed)
+
+
+def in_fixed_point(problem: Problem, fixed: FixedPoint | None) -> Problem:
+    """Returns `problem` with weights that a construction in fixed point can hold, see
+    `problem_of`."""
     if fixed is None:
         return problem
     step, least, most = (
@@ -299,6 +307,7 @@ def judge_served(
     compute what they compute in training, and a call leaves its input as it is."""
     verdict = CallVerdict()
     for draw in (Draw(source=1, turn=0, parameters=1, upstream=0), Draw(0, 0, 0, 0)):
+        judged: JudgedCall | None = None
         given = drawn(problem, draw)
         program.roll_parameters(draw.parameters)
         program.prepare_inference(given.statistics)
@@ -309,16 +318,35 @@ def judge_served(
             spikes, after = program.spikes(result), program.statistics(result)
             if findings := [*moved_in_inference(exact, given.statistics, after)]:
                 return CallVerdict(findings)
-            hidden |= spikes
+            hidden = hidden | spikes
             left = program.input_after(x)
             call = JudgedCall(given.input, hidden, program.output(result), left=left)
-            verdict = judge(exact, call, limits)
+            if judged and _repeats(call, judged):
+                continue
+            judged, verdict = call, judge(exact, call, limits)
             if not verdict.passed:
                 changed = unsettled(program, result, spikes, sleep)
                 fault = changed or name_fault(exact, call, limits)
                 verdict.findings[:0] = [fault] if fault else []
                 return verdict
     return verdict
+
+
+def _repeats(call: JudgedCall, before: JudgedCall) -> bool:
+    """Tells if a call has the results of another one on the same input, and has left it as it
+    was."""
+
+    def equal(value: np.ndarray | None, other: np.ndarray | None) -> bool:
+        return value is other or (
+            value is not None and other is not None and np.array_equal(value, other)
+        )
+
+    return (
+        not wrote_over(call.x, call.left)
+        and call.spikes.keys() == before.spikes.keys()
+        and all(equal(array, before.spikes[name]) for name, array in call.spikes.items())
+        and equal(call.output, before.output)
+    )
 
 
 def judge_program(
@@ -328,9 +356,16 @@ def judge_program(
     sleep: Sleep = time.sleep,
     backward: bool = True,
 ) -> CallVerdict:
+    """Judges the second call of a program."""
+    return judge_second(program, problem, limits, sleep, backward)[0]
+
+
+def judge_second(
+    program: Program, problem: Problem, limits: LimitsByNode, sleep: Sleep, backward: bool
+) -> tuple[CallVerdict, JudgedCall]:
     """Judges the second call, after one with another input, of which half of the features are
     silent: state that survives a call, a gradient through it, and inputs that the first call has
-    taken for unused show."""
+    taken for unused show. Returns the verdict and the call."""
     problem = replace(problem, other_input=half_silent(problem.other_input))
     first = program.forward(program.put_input(problem.other_input))
     program.wait(first)
@@ -356,7 +391,7 @@ def judge_program(
         )
         if fault:
             verdict.findings.insert(0, fault)
-    return verdict
+    return verdict, call
 
 
 def shape_findings(program: Program, problem: Problem) -> list[str]:

@@ -17,7 +17,7 @@ from .judge import (
     MOST_SLACK,
     CallVerdict,
     JudgedCall,
-    judge,
+    compare,
     slack_at_edges,
     upstream_of,
 )
@@ -55,18 +55,14 @@ rounded, σ' changes by up to 2·slope times as much."""
 By = dict[str, dict[str, np.ndarray]]
 
 
-def judge_plain_steps(program: Program, problem: Problem, limits: LimitsByNode) -> CallVerdict:
+def judge_plain_steps(
+    program: Program, problem: Problem, gradients: By, limits: LimitsByNode
+) -> CallVerdict:
     """Judges two steps of plain gradient descent in a row, with an upstream gradient that moves
-    parameters by no more than MOVED."""
-    result = program.forward(program.put_input(problem.input))
-    program.wait(result)
-    if not problem.parameters:
-        return CallVerdict()
-    spikes = program.spikes(result)
-    run = oracle.forward(problem.network, problem.parameters, problem.input, spikes)
-    gradients = _whole(oracle.backward(problem.network, run, problem.upstream)[0])
+    parameters by no more than MOVED; `gradients` are those of the problem's own one."""
+    wide = _exact(gradients)  # squares of large gradients are more than float32 holds
     ratios = [
-        float(np.linalg.norm(gradients[node][name])) / max(float(np.linalg.norm(array)), 1e-30)
+        float(np.linalg.norm(wide[node][name])) / max(float(np.linalg.norm(array)), 1e-30)
         for node, named in problem.parameters.items()
         for name, array in named.items()
     ]
@@ -101,9 +97,12 @@ def judge_steps(
             call.gradients = replace(
                 answer, parameters=gradients_of_states(problem.optimizer, answer), updated=None
             )
-        verdict = judge(given, call, limits)
-        run = oracle.forward(given.network, given.parameters, given.input, call.spikes)
-        seen.append(_whole(oracle.backward(given.network, run, upstream_of(given, run))[0]))
+        verdict, run, expected = compare(given, call, limits)
+        if run is None:
+            verdict.findings = [*_in_step(index, steps, verdict.findings)]
+            break
+        expected = expected or oracle.backward(given.network, run, upstream_of(given, run))
+        seen.append(_whole(expected[0]))
         right.step(seen[-1])
         if verdict.passed and problem.optimizer:
             verdict.findings += _wrong_update(problem, run, before, answer, earlier, index + 1)
@@ -116,9 +115,7 @@ def judge_steps(
                 own_start = replace(given, parameters=before)
                 verdict.findings[:] = _wrong_from(own_start, call, updated, ways)
         if not verdict.passed:
-            verdict.findings = [
-                f"step {index + 1} of {steps}: {finding}" for finding in verdict.findings
-            ]
+            verdict.findings = [*_in_step(index, steps, verdict.findings)]
             if words := _fault(problem.optimizer, start, answer.updated or {}, seen, ways):
                 verdict.findings.insert(0, words)
             break
@@ -130,11 +127,15 @@ def judge_steps(
         program.roll_parameters(0)
         given = replace(problem, input=drawn[-1])
         call, answer = _stepped(program, given.input, upstream)
-        verdict = judge(given, call, limits)
-        run = oracle.forward(given.network, given.parameters, given.input, call.spikes)
-        if verdict.passed:
+        verdict, run, _ = compare(given, call, limits)
+        if verdict.passed and run is not None:
             verdict.findings += _wrong_update(problem, run, problem.parameters, answer)
     return verdict
+
+
+def _in_step(index: int, steps: int, findings: list[str]) -> Iterator[str]:
+    for finding in findings:
+        yield f"step {index + 1} of {steps}: {finding}"
 
 
 def _inputs(problem: Problem) -> Iterator[np.ndarray]:

@@ -24,7 +24,7 @@ from ..proof.calibration import calibrate
 from ..proof.free_run import FreeRun, free_run, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import on_stronger_input
-from ..proof.problem import Problem
+from ..proof.problem import Problem, problem_case
 from ..proof.recheck import Timed, recheck
 from ..proof.stages import problem_of, prove
 from ..workloads import workload_of
@@ -160,8 +160,7 @@ def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
         refused = {"status": "check_failed", "reason": f"last timed call: {error}"}
         return [{"part": "recheck", "status": "ok"}, {"part": phase, **refused}]
     # Frameworks of a comparison share the cached problem.
-    case_of_any = replace(case, framework="any", construction="default", mode="eager")
-    problem = _problem(case_of_any, order["free_run"], fixed, float(result["input_scale"]))
+    problem = _problem(problem_case(case), order["free_run"], fixed, float(result["input_scale"]))
     limits = limits_of(case, problem.network, fixed)
     program, phases = cast(Program, Remote(link, "program")), cast(Phases, Remote(link, "phases"))
     refused = recheck(

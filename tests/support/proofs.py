@@ -2,14 +2,13 @@
 
 import functools
 import threading
-from dataclasses import replace
 
 from support.networks import network_of, workload_of
 
 from snnbench.proof import stages
 from snnbench.proof.calibration import calibrate
 from snnbench.proof.limits import limits_of
-from snnbench.proof.problem import Gains, Problem, generate
+from snnbench.proof.problem import Gains, Problem, generate, problem_case
 
 
 @functools.cache
@@ -19,9 +18,7 @@ def _gains(case):
 
 def gains_of(case):
     """The gains of a case; the same for every framework, and computed once."""
-    return _gains(
-        replace(case, framework="any", construction="default", mode="eager", device="cpu")
-    )
+    return _gains(problem_case(case))
 
 
 def problem_of(case, gains=None) -> Problem:
