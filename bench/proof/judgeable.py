@@ -2,9 +2,9 @@
 which rounding decides more than a wrong one would change. The reference runs alone show them,
 before any framework runs, so that the same settings are refused in every framework."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from math import isfinite, prod
+from functools import cache
+from math import inf, isfinite, prod
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from ..core.case import Case
 from ..core.network import INPUT, Network
 from ..core.status import OWN_SIZE
 from ..workloads import Workload
+from ..workloads.base import Build
 from . import oracle
-from .calibration import calibrate
+from .calibration import small_problem
 from .judge import upstream_of
 from .noise import by_place, noise_of
-from .problem import Gains, Problem, generate, is_chain, places
+from .problem import Gains, Problem, generate, is_chain, places, problem_case
 
 MOST_SCALE = 0.1
 """Largest change by rounding of the gradient that it changes least: one that is 15 % too small must
@@ -39,22 +40,27 @@ def unjudgeable(case: Case, workload: Workload, network: Network, gains: Gains) 
     of the case with its `gains`."""
     if case.native:
         return None
-    for name, problem in _problems(case, workload, network, gains):
-        if reason := unjudgeable_gradient(problem):
-            return f"{name}: {reason}"
+    return unjudgeable_small(case, workload) or _at_own_size(case, network, gains)
+
+
+def unjudgeable_small(case: Case, workload: Workload, most_values: float = inf) -> str | None:
+    """Returns the reason of the small problems in fp32 and in the precision of the case, which all
+    its sizes share. Those of more than `most_values` values have none."""
+    for precision in dict.fromkeys(["fp32", case.precision]):
+        small = workload.small_case(problem_case(replace(case, precision=precision)))
+        values = small.time_steps * small.batch * _values(workload.network(small))
+        if values <= most_values and (reason := _of_small(small, workload.network)):
+            return f"small problem, {precision}: {reason}"
     return None
 
 
-def _problems(
-    case: Case, workload: Workload, network: Network, gains: Gains
-) -> Iterator[tuple[str, Problem]]:
-    """Yields the small problems in fp32 and in the precision of the case, and that of its size."""
-    for precision in dict.fromkeys(["fp32", case.precision]):
-        small = workload.small_case(replace(case, precision=precision))
-        bare = workload.network(small).bare()
-        name = f"small problem, {precision}"
-        yield name, generate(small, bare, calibrate(small, bare))
-    values = case.time_steps * sum(prod(shape) for shape in network.shapes.values())
+@cache
+def _of_small(small: Case, build: Build) -> str | None:
+    return unjudgeable_gradient(small_problem(small, build(small).bare()))
+
+
+def _at_own_size(case: Case, network: Network, gains: Gains) -> str | None:
+    values = case.time_steps * _values(network)
     parameters = sum(
         prod(shape) for shapes in network.parameters.values() for shape in shapes.values()
     )
@@ -64,10 +70,15 @@ def _problems(
         batch_axis = 1 if case.loss is None else 0
         upstream = problem.upstream.take(range(items), batch_axis)
         x, other = problem.input[:, :items], problem.other_input[:, :items]
-        yield (
-            f"{OWN_SIZE}, {case.precision}",
-            replace(problem, input=x, other_input=other, upstream=upstream),
-        )
+        of_items = replace(problem, input=x, other_input=other, upstream=upstream)
+        if reason := unjudgeable_gradient(of_items):
+            return f"{OWN_SIZE}, {case.precision}: {reason}"
+    return None
+
+
+def _values(network: Network) -> int:
+    """Number of values of all nodes in a time step of an item."""
+    return sum(prod(shape) for shape in network.shapes.values())
 
 
 def unjudgeable_gradient(problem: Problem) -> str | None:

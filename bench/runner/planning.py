@@ -27,10 +27,12 @@ from ..experiment.order import Shard, parse_shard
 from ..experiment.setting import Setting, about, setting_of
 from ..machine.cores import usable_cores
 from ..machine.facts import machine_facts
+from ..proof.judgeable import unjudgeable_small
 from ..proof.stages import too_large
 from ..records.identity import made_of
 from ..records.record import Record
 from ..records.store import ResultFolder
+from ..workloads import workload_of
 from .networks import read_networks
 
 QUICK = {
@@ -45,6 +47,8 @@ QUICK = {
 
 LONGEST_NAME = 100
 """Characters of an experiment's name."""
+CHEAP_VALUES = 2**16
+"""Values of a small problem up to which a plan examines it, in less than a tenth of a second."""
 MOST_NAMED = 3
 """Adapters that a sentence names."""
 
@@ -204,7 +208,7 @@ def load_plan(
         partial(about_text, "grid.framework"),
     )
     planned = plan_cases(select(cases, only) if only else cases, inventory)
-    planned = [_with_cores(each, experiment.measure) for each in planned]
+    planned = [_with_proof(_with_cores(each, experiment.measure)) for each in planned]
     real = Path(experiment.data.folder) if experiment.data.folder else None
     planned = [
         replace(each, recordings=content_of(each.case, real)) if each.case.delivers_data else each
@@ -310,6 +314,18 @@ def _with_cores(planned: PlannedCase, measure: Measure) -> PlannedCase:
     if planned.status or not measure.timed or ranks <= cores:
         return planned
     return replace(planned, status="unsupported", reason=reason)
+
+
+def _with_proof(planned: PlannedCase) -> PlannedCase:
+    """Marks a case as unsupported if its small problem shows that no proof can judge it. What large
+    small problems and the case's own size show is known in a run alone."""
+    case = planned.case
+    if planned.status or case.delivers_data or case.native:
+        return planned
+    reason = unjudgeable_small(case, workload_of(case), CHEAP_VALUES)
+    if reason is None:
+        return planned
+    return replace(planned, status="unsupported", reason=f"unsuitable problem: {reason}")
 
 
 def _behind(case: Case, inventory: Inventory) -> AdapterInfo | None:

@@ -1,5 +1,6 @@
 """Settings that no proof can judge are refused by name before any framework runs, and no others."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -100,3 +101,15 @@ def test_the_second_step_of_a_steep_neuron_is_judged_by_its_own_start(neuron):
     case = replace(CASE, framework="torch", neuron=neuron, neurons=31, time_steps=20, seed=1)
     proof = proof_of(registry.load(registry.FRAMEWORKS["torch"]), case)
     assert proof.passed, proof.reason
+
+
+def test_plan_gives_the_reason_of_the_run(snnbench):
+    neuron = 'neuron = [{ reset = "soft", surrogate = "triangle", slope = 100.0 }]'
+    grid = f'{neuron}\nprecision = ["fp32", "bf16"]\nneurons = [13, 97]\n'
+    config = snnbench.config(["torch"], grid=grid)
+    planned = json.loads(snnbench("plan", "--config", config, "--json").stdout)["cases"]
+    for entry in planned:
+        case = Case.from_dict(entry["case"])
+        assert entry["state"] == ("to do" if case.precision == "fp32" else "unsupported")
+        assert entry["reason"] == reason_of(case)
+    assert len(planned) == 4
