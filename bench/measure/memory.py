@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..core.contract import MemoryProbe, Program
+from ..machine.processes import children_bytes
 from .phases import Phase
 
 LIBC = ctypes.CDLL(None)
@@ -17,7 +18,8 @@ STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class HostMemory:
-    """Resident memory of this process, as the kernel counts it.
+    """Resident memory of this process, as the kernel counts it, and what its child processes hold
+    unshared when they are looked at: within a call they may have held more.
 
     The process itself resets and reads the high-water mark: seen from its parent, its peak would
     include the parent's memory at the fork. With several `ranks` all figures are divided by their
@@ -38,17 +40,18 @@ class HostMemory:
         _settle()
         HostMemory.peak_before_reset = max(HostMemory.peak_before_reset, _status_bytes("VmHWM"))
         CLEAR_REFS.write_text("5")
-        self.before = _status_bytes("VmRSS") // self.ranks
+        self.before = (_status_bytes("VmRSS") + children_bytes()) // self.ranks
 
     def in_use(self) -> int:
         """Returns the resident bytes, shared ones too, without pages of files, such as those of
         libraries."""
         _settle()
-        return (_status_bytes("RssAnon") + _status_bytes("RssShmem")) // self.ranks
+        own = _status_bytes("RssAnon") + _status_bytes("RssShmem")
+        return (own + children_bytes()) // self.ranks
 
     def peak(self) -> tuple[int, int, None]:
         """Returns (bytes resident at reset, most bytes resident since, None)."""
-        return self.before, _status_bytes("VmHWM") // self.ranks, None
+        return self.before, (_status_bytes("VmHWM") + children_bytes()) // self.ranks, None
 
 
 def _settle() -> None:

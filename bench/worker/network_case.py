@@ -9,6 +9,7 @@ from random import getrandbits
 from time import perf_counter
 from typing import Any, NoReturn, cast
 
+from ..common import units
 from ..core.complete import whole
 from ..core.contract import Adapter, Program, Unsupported
 from ..core.jobs import Task
@@ -37,6 +38,10 @@ from .handover import decode, encode
 from .measured import Measured
 from .parts import CaseEnded
 from .serving import ProvedAdapter, answer_of
+
+MOST_GROWN_BYTES = 1 << 24
+"""Growth of the memory that stays between calls, while they are timed, beyond which a record has a
+warning: calls after the weighed ones are in no figure."""
 
 
 class Worker(Measured):
@@ -264,7 +269,8 @@ class Worker(Measured):
         A phase that does not fit into memory does not end the others. The device's best rates are
         reported at the end.
         """
-        samplers, ready = {}, {}
+        samplers, ready = dict[str, Sampler](), dict[str, dict[str, Any]]()
+        kept = self.retained.bytes() if self.retained else 0
         for name in self.task.phases:
             with suppress(CaseEnded), self._part(name, "error"):
                 sampler = Sampler(phases.by_name[name], program)
@@ -307,6 +313,12 @@ class Worker(Measured):
                 work = partial(self._device, samplers[name], phases, name, seen[name])
             self.channel.answer(self._carried_out(name, work))
         self._refuse_attempts("error")
+        for sampler in samplers.values():
+            sampler.result = None
+        phases.forget()
+        if self.retained and (more := self.retained.bytes() - kept) > MOST_GROWN_BYTES:
+            warning = f"W-MEMORY: keeps {units.size(more)} more after its timed calls, in no figure"
+            self.emit({"part": "memory", "warnings": [warning]})
         for name in samplers:
             self.emit({"part": name, "facts": program.compile_facts()})
         if timed := {

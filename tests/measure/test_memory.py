@@ -31,6 +31,7 @@ NAMES = {
     "keeping": "heavy.py:Keeping",
     "heavy-torch": "heavy_torch.py:HeavyTorch",
     "hoarding": "hoarding.py:Hoarding",
+    "hoarding-child": "hoarding.py:HoardingChild",
     "hoarding-late": "hoarding.py:HoardingLate",
     "leaking": "hoarding.py:Leaking",
     "hoarding-torch": "hoarding_torch.py:HoardingTorch",
@@ -117,6 +118,13 @@ def test_a_buffer_that_stays_between_calls_is_weighed_and_is_no_part_of_a_call(
     with_buffer, without = (weighed.record(name)["memory"][phase] for name in (hoarding, light))
     assert with_buffer["kept_bytes"] - without["kept_bytes"] == pytest.approx(BUFFER, rel=0.05)
     assert with_buffer["extra_bytes"] == pytest.approx(without["extra_bytes"], abs=0.05 * BUFFER)
+
+
+def test_a_buffer_in_a_child_process_is_weighed(weighed):
+    """With what the child keeps of its parent's pages, because its parent has written them anew."""
+    for phase, figures in weighed.record("hoarding-child")["memory"].items():
+        assert BUFFER < figures["kept_bytes"] < BUFFER + 24 * MIB, phase
+        assert figures["extra_bytes"] < 0.05 * BUFFER, phase
 
 
 @pytest.mark.parametrize("phase", HEAVY)
