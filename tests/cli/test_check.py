@@ -52,10 +52,13 @@ def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named_beside_a_right_varia
     reference = "time_axis.py:Late"
     fault = tomllib.loads((WRONG / "faults.toml").read_text())["faults"][reference]
     named = ["torch:stepwise", "--adapter", f"{WRONG / reference}"]
-    ended = snnbench("check", *named, "--neuron", "soft", *TINY)
+    ended = snnbench("check", *named, "--neuron", "soft", "--json", *TINY)
     assert ended.exit_code == 4
-    assert fault in ended.stdout and "check_failed" in ended.stdout
-    assert "torch:stepwise" in ended.stdout and "same network" in ended.stdout
+    right, wrong = json.loads(ended.stdout)
+    assert (right["status"], wrong["status"]) == ("ok", "check_failed")
+    assert fault in wrong["reason"]
+    case = right["case"]
+    assert (case["framework"], case["construction"], case["mode"]) == ("torch", "stepwise", "eager")
 
 
 def test_a_framework_that_is_not_installed_ends_with_3(snnbench):
