@@ -76,7 +76,7 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
         scaled = {**dict.fromkeys(names, 0.0), **lowered_nodes(network, node.name, names)}
         rate = partial(_rate, soft, node, parameters_of_node, result, scaled)
         keeps = keep and names <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
-        target = _target(node.options["neuron"])
+        target = TARGET_RATE * full_count(node.options["neuron"])
         gains[node.name] = 1.0 if keeps else _gain(rate, target)
         if node.options["recurrent"] and node.name not in network.given:
             spec = network.node(node.name).options["neuron"]
@@ -130,9 +130,9 @@ def _is_given(network: Network, name: str) -> bool:
     return name == INPUT or name in network.parameters or network.node(name).kind == "neuron"
 
 
-def _target(spec: NeuronSpec) -> float:
-    """Returns the mean number of spikes a step for which the gains are."""
-    return TARGET_RATE * (1 if spec.rounding is None else min(spec.max_spikes, ROUNDED_COUNTS))
+def full_count(spec: NeuronSpec) -> int:
+    """Returns the spikes a step that a firing rate of 1 stands for."""
+    return 1 if spec.rounding is None else min(spec.max_spikes, ROUNDED_COUNTS)
 
 
 def _gain(rate: Callable[[float], float], target: float) -> float:

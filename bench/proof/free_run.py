@@ -12,7 +12,7 @@ from ..core.contract import Statistics
 from ..core.network import Network, Node
 from ..workloads import workload_of
 from . import oracle
-from .calibration import MOST_ITEMS, MOST_STEPS, calibrate
+from .calibration import MOST_ITEMS, MOST_STEPS, calibrate, full_count
 from .judgeable import unjudgeable
 from .problem import Gains, generate
 from .recurrence import growth, spec_of
@@ -30,7 +30,8 @@ values."""
 
 @dataclass
 class FreeRun:
-    """Gains, firing rates by neuron, and the last neuron's spikes (T, B, *features).
+    """Gains, firing rates by neuron (counts that are rounded as a share of a full one), and the
+    last neuron's spikes (T, B, *features).
     `seeded`: the weights are seeded, although the network has its own. `work`: spikes of all
     neurons and operations of a forward, see `WORK`. `statistics`: those of norms, which an
     inference takes for their running ones. `growth`: the largest factor by which the gradient of a
@@ -125,7 +126,7 @@ def _free_run(case: Case, network: Network) -> FreeRun:
     def on_node(result: oracle.Run, node: Node) -> None:
         if node.kind == "neuron":
             spikes = result.spikes[node.name]
-            rates[node.name] = float(spikes.mean())
+            rates[node.name] = float(spikes.mean()) / full_count(spec_of(node.options["neuron"]))
             work["spikes"] += float(spikes.sum())
             if node.options["recurrent"]:
                 currents = result.values[node.inputs[0]][:MOST_STEPS, :MOST_ITEMS]

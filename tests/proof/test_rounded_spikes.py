@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.autograd import loop
 from support.expected import adapter_of, case_of, proved
-from support.networks import sized
+from support.networks import network_of, sized
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
 from support.slow import COVERED, one_of_each, without
@@ -20,6 +20,7 @@ from snnbench.adapters import registry
 from snnbench.core.case import Case
 from snnbench.core.variant import VARIANT_FIELDS
 from snnbench.kernels.spec import NeuronSpec
+from snnbench.proof.free_run import free_run
 from snnbench.proof.recurrence import contrary_to, fires, from_threshold, run, run_backward
 
 INTEGER = NeuronSpec(
@@ -114,6 +115,14 @@ def test_what_cannot_be_rounded_is_refused(fields, words):
 @pytest.mark.parametrize("spec", ALL, ids=NeuronSpec.label)
 def test_a_specification_survives_the_way_through_its_text(spec):
     assert NeuronSpec.of(spec.text) == spec
+
+
+@pytest.mark.parametrize("most", [1, 4, 8])
+def test_a_free_run_is_suitable_at_its_higher_counts(most):
+    case = Case("torch", neuron=replace(INTEGER, max_spikes=most), **SIZES)
+    free = free_run(case, network_of(case))
+    assert free.unsuitable is None
+    assert free.spikes.max() >= min(most, 4) and 0.1 < free.rates["neuron1"] < 0.2
 
 
 def test_decisions_fall_half_a_threshold_below_its_multiples():
