@@ -8,7 +8,13 @@ forward keeps for backward. Workspace: the rest. XLA plans feature maps, gradien
 together, and reports their sum."""
 
 ALONE = ("conv", "linear", "norm", "neuron")
-TOGETHER = ("norm and neuron", "linear and neuron", "conv and neuron", "conv, norm and neuron")
+TOGETHER = (
+    "norm and neuron",
+    "linear and neuron",
+    "linear, norm and neuron",
+    "conv and neuron",
+    "conv, norm and neuron",
+)
 NODES = (*ALONE, *TOGETHER, "other layers")
 STAGES = (*NODES, "loss", "optimizer", "update")
 """Stages of a step: nodes by kind, fused ones together; then the loss, and the optimizer or, in a

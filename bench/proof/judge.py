@@ -232,7 +232,7 @@ def _not_spikes(values: np.ndarray, most: float) -> str | None:
     if not np.isfinite(values).all():
         return "hold NaN or infinity"
     if not np.array_equal(values, np.round(values)):
-        divided = np.isfinite(most) and np.allclose(most * values, np.round(most * values), 0, 1e-5)
+        divided = most < np.inf and np.allclose(most * values, np.round(most * values), 0, 1e-5)
         return "are not whole numbers" + f": they are counts divided by {most:g}" * divided
     if values.min() < 0 or values.max() > most:
         span = f"{values.min():g} and {values.max() + 0.0:g}"

@@ -52,6 +52,8 @@ def test_a_native_neuron_has_a_description_and_a_source(name):
         case = case_of(name, device=adapter.devices[-1], construction=construction)
         recurrent = adapter.has_trait("feedback", case)
         words = "is about a recurrent neuron" if recurrent else "behind one Linear"
+        if construction == "attention":
+            words = "is the attention of sdt-block"
         assert words in refusal_of(adapter, case)
 
 

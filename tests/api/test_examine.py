@@ -73,6 +73,7 @@ def test_same_is_an_assertion_with_a_sentence():
     )
 
 
+@pytest.mark.slow
 def test_a_file_is_examined_in_a_process_of_its_own():
     assert not own.examine(f"{COMPLAINTS}:Three", SHAPE)
     assert own.same(f"{COMPLAINTS}:Net", f"{COMPLAINTS}:Net", SHAPE)

@@ -109,7 +109,7 @@ def test_the_list_has_one_line_for_each_framework(snnbench_module, given):
     ended = snnbench_module("adapters", *given[:2])
     lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
     assert ended.exit_code == 0 and len(ended.stdout.splitlines()) == len(BUILT_IN) + 2
-    assert "3 constructions, 5 modes" in lines["torch"]
+    assert "4 constructions, 5 modes" in lines["torch"]
     assert lines["snntorch-ipu"].endswith(
         "snntorch-ipu needs an IPU and Graphcore's poptorch, which PyPI does not have"
     )

@@ -117,7 +117,7 @@ def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
     ended = snnbench("examine", f"{MODELS / 'hostile.py'}:{name}", *INPUT, *timeout)
     assert (ended.exit_code, ended.stderr) == (exit_code, ""), ended.stdout
     assert words in ended.stdout
-    assert len(ended.stdout.splitlines()) <= 3
+    assert len(ended.stdout.splitlines()) <= 4
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,8 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *TABLE["synapses"],
         *TABLE["decays"],
         *TABLE["adaptation"],
+        *TABLE["rounding"],
+        *TABLE["classes"],
         *TABLE["ranks"],
         *TABLE["devices"],
         *TIMED,

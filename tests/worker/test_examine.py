@@ -243,6 +243,7 @@ def test_a_step_that_goes_through_the_graph_of_the_one_before_fails(examined):
     assert "in its second call, which goes through the graph of the first" in named[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["cross-entropy", "mse"])
 def test_gradients_are_those_of_a_loss_of_classes(examined, loss):
     assert sentences(examined(STEPPED, "net", classes=5, loss=loss), "wrong") == []
@@ -307,6 +308,7 @@ def test_a_model_whose_parameters_are_apart_is_told(examined):
         examined(FAULTS / "models" / "jax_models.py", "apart")
 
 
+@pytest.mark.slow
 def test_three_faults_are_all_told(examined):
     answer = examined(COMPLAINTS, "Three")
     told = " ".join(f["sentence"] for f in answer["findings"])

@@ -77,6 +77,7 @@ def test_work_that_grows_with_t_squared_is_told(model, steps, words):
     assert "its work grows with T squared" in finding.sentence
 
 
+@pytest.mark.slow
 def test_memory_that_is_left_after_every_step_is_told():
     KEPT.clear()
     (finding,) = grown(Records(), (37, 3, 11))[1]
