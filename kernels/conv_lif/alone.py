@@ -1,6 +1,9 @@
-"""A convolution of spikes without a neuron, in an autograd function of its own."""
+"""A convolution of spikes without a neuron, in an autograd function of its own.
 
-from typing import TYPE_CHECKING
+oneDNN writes beyond its workspace in the gradient by the weight of a strided 1 × 1 convolution if
+images are channels-last and channels are few (uxlfoundation/oneDNN#6035). `ConvLIF` returns
+channels-last spikes, so a convolution behind it must be this one.
+"""
 
 import torch
 from torch import Tensor
@@ -10,9 +13,7 @@ from ..lif.autograd import suffices
 from ..register import no_second_derivative
 from .images import by_images
 from .spikes import Pair, Spikes, spikes_of
-
-if TYPE_CHECKING:
-    from .strides import Taps
+from .strides import Taps, selected_pixels, taps_inside
 
 
 def spikes_of_images(images: Tensor, weight: Tensor, bias: Tensor | None) -> Spikes | None:
@@ -30,7 +31,7 @@ def spikes_of_images(images: Tensor, weight: Tensor, bias: Tensor | None) -> Spi
 
 class SpikeConvolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, images, weight, bias, spikes: Spikes, stride: Pair, taps: "Taps") -> Tensor:
+    def forward(ctx, images, weight, bias, spikes: Spikes, stride: Pair, taps: Taps) -> Tensor:
         """Returns the sums (N, C', H', W') of images (N, C, H, W)."""
         ctx.taps, ctx.weight, weight = taps, weight.shape, taps.of(weight)
         sums = spikes.sums(weight, stride, taps.padding)[0]
@@ -67,3 +68,23 @@ class SpikeConvolution(torch.autograd.Function):
         if needs_bias:
             by_bias = g.sum((0, 2, 3))
         return by_pixels, by_weight, by_bias, None, None, None
+
+
+class Conv2d(torch.nn.Conv2d):
+    """`torch.nn.Conv2d` that skips the zeros of channels-last spikes on CPUs, else on
+    `selected_pixels`."""
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if input.dim() != 4:
+            return super()._conv_forward(input, weight, bias)
+        plain = (self.padding_mode, self.groups, self.dilation) == ("zeros", 1, (1, 1))
+        if plain and not isinstance(self.padding, str):
+            spikes = spikes_of_images(input, weight, bias)
+            if spikes is not None:
+                window = input.shape[2:], self.stride, self.padding
+                taps = taps_inside(weight.shape[2:], *window)
+                return SpikeConvolution.apply(input, weight, bias, spikes, self.stride, taps)
+        pixels, stride = selected_pixels(input, weight, self.stride, self.padding)
+        if pixels is input:
+            return super()._conv_forward(input, weight, bias)
+        return torch.conv2d(pixels, weight, bias, stride, groups=self.groups)

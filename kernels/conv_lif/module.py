@@ -10,8 +10,9 @@ from ..lif.functional import cached_options, lif
 from ..plans import CallPlans
 from ..spec import NeuronSpec
 from ..spike_marks import mark, most_spikes
+from .alone import Conv2d
 from .autograd import ConvNeuron, ConvOptions
-from .strides import Conv2d, taps_inside
+from .strides import taps_inside
 
 Size = int | tuple[int, int]
 
@@ -34,7 +35,7 @@ class ConvLIF(torch.nn.Module):
     spikes; other calls, and `eval` mode with a norm, run
     layer by layer and ignore `recompute`. `.to(memory_format=torch.channels_last)` saves the copies
     of weight and gradient in fused calls. A strided 1 × 1 convolution of such spikes must be
-    `conv_lif.strides.Conv2d`. Raises the errors of `nn.Conv2d`, `BatchNormLIF` and `lif`.
+    `conv_lif.alone.Conv2d`. Raises the errors of `nn.Conv2d`, `BatchNormLIF` and `lif`.
 
     Example:
 

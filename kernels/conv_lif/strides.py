@@ -1,17 +1,10 @@
-"""Convolutions on the pixels that they read, and with the taps that read pixels.
-
-oneDNN writes beyond its workspace in the gradient by the weight of a strided 1 × 1 convolution if
-images are channels-last and channels are few (uxlfoundation/oneDNN#6035). `ConvLIF` returns
-channels-last spikes, so a convolution behind it must be this one.
-"""
+"""The pixels that a convolution reads, and the taps that read pixels."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 from torch import Tensor
-
-from .alone import SpikeConvolution, spikes_of_images
 
 
 def selected_pixels(
@@ -68,23 +61,3 @@ def taps_inside(
         paddings.append(pad - first)
     unchanged = all(r.stop - r.start == size for r, size in zip(ranges, kernel, strict=True))
     return Taps(None if unchanged else (ranges[0], ranges[1]), (paddings[0], paddings[1]))
-
-
-class Conv2d(torch.nn.Conv2d):
-    """`torch.nn.Conv2d` that skips the zeros of channels-last spikes on CPUs, else on
-    `selected_pixels`."""
-
-    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if input.dim() != 4:
-            return super()._conv_forward(input, weight, bias)
-        plain = (self.padding_mode, self.groups, self.dilation) == ("zeros", 1, (1, 1))
-        if plain and not isinstance(self.padding, str):
-            spikes = spikes_of_images(input, weight, bias)
-            if spikes is not None:
-                window = input.shape[2:], self.stride, self.padding
-                taps = taps_inside(weight.shape[2:], *window)
-                return SpikeConvolution.apply(input, weight, bias, spikes, self.stride, taps)
-        pixels, stride = selected_pixels(input, weight, self.stride, self.padding)
-        if pixels is input:
-            return super()._conv_forward(input, weight, bias)
-        return torch.conv2d(pixels, weight, bias, stride, groups=self.groups)

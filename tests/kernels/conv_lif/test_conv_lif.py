@@ -11,7 +11,7 @@ from torch.nn.functional import conv2d
 
 from snnbench.adapters.base.torch_network import Merged
 from snnbench.kernels import LIF, ConvLIF, LinearNormLIF, NeuronSpec
-from snnbench.kernels.conv_lif import autograd, strides
+from snnbench.kernels.conv_lif import alone, autograd, strides
 from snnbench.kernels.conv_lif import spikes as spike_products
 from snnbench.kernels.spike_marks import mark
 
@@ -194,7 +194,7 @@ def strided_gradients_by_pixels(call, x):
     ("make", "count"),
     [
         (lambda *size, **window: ConvLIF(*size, **window), 0),
-        (lambda *size, **window: Merged(strides.Conv2d(*size, **window)), 0),
+        (lambda *size, **window: Merged(alone.Conv2d(*size, **window)), 0),
         (lambda *size, **window: Merged(torch.nn.Conv2d(*size, **window)), 1),
     ],
     ids=["with a neuron", "alone", "torch's"],

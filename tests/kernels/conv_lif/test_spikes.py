@@ -13,7 +13,7 @@ from torch.nn.functional import conv2d
 
 from snnbench.kernels import ConvLIF
 from snnbench.kernels.build import cpp
-from snnbench.kernels.conv_lif import spikes, strides
+from snnbench.kernels.conv_lif import alone, spikes
 from snnbench.kernels.linear import dense, record
 
 
@@ -205,7 +205,7 @@ def gradients(layer, x, upstream):
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_convolution_alone_is_that_of_torch(monkeypatch, stride):
     problem = Problem(counts=3)
-    layer = strides.Conv2d(problem.channels, problem.outputs, 3, stride, 1)
+    layer = alone.Conv2d(problem.channels, problem.outputs, 3, stride, 1)
     monkeypatch.setattr(record, "_ran", {})
     x = images_of(problem.input())
     actual = gradients(layer, x, problem.drawn(*layer(x).shape))
@@ -215,7 +215,7 @@ def test_a_convolution_alone_is_that_of_torch(monkeypatch, stride):
 
 
 def test_a_convolution_alone_keeps_bits_and_has_no_second_derivative():
-    layer, problem = strides.Conv2d(64, 8, 3, bias=False), Problem(channels=64)
+    layer, problem = alone.Conv2d(64, 8, 3, bias=False), Problem(channels=64)
     x = images_of(problem.input()).requires_grad_()
     assert saved_bytes(layer, x) <= x.numel() // 8 + layer.weight.nbytes
     with pytest.raises(RuntimeError, match="no second derivative: a convolution of spikes"):
@@ -224,7 +224,7 @@ def test_a_convolution_alone_keeps_bits_and_has_no_second_derivative():
 
 @pytest.mark.parametrize("frozen", ["weight", "input"])
 def test_only_what_needs_a_gradient_gets_one(frozen):
-    layer, x = strides.Conv2d(37, 19, 3), images_of(Problem().input()).requires_grad_()
+    layer, x = alone.Conv2d(37, 19, 3), images_of(Problem().input()).requires_grad_()
     (layer.weight if frozen == "weight" else x).requires_grad_(False)
     layer(x).sum().backward()
     assert (layer.weight.grad is None) == (frozen == "weight")

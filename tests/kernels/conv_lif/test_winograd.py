@@ -10,7 +10,8 @@ from torch.nn.functional import conv_transpose2d
 
 from snnbench.kernels import ConvLIF
 from snnbench.kernels.build import cpp
-from snnbench.kernels.conv_lif import spikes, strides, winograd
+from snnbench.kernels.conv_lif import spikes, winograd
+from snnbench.kernels.conv_lif.alone import Conv2d
 
 LIMIT = 2e-6
 """Largest relative L2 error; about 8e-7 were seen."""
@@ -97,7 +98,7 @@ def test_modules_use_it(monkeypatch, alone, recompute):
     monkeypatch.setattr(spikes, "LEAST_CHANNELS", 1)
     monkeypatch.setattr(spikes, "LEAST_WEIGHT", 1)
     x = (drawn(5, 4, 6, 8, 7) > 1).float().requires_grad_()
-    conv = strides.Conv2d(6, 9, 3, padding=2) if alone else None
+    conv = Conv2d(6, 9, 3, padding=2) if alone else None
     layer = ConvLIF(6, 9, 3, padding=2, recompute=recompute) if conv is None else conv
     images = x.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
     out = layer(images.flatten(0, 1)) if alone else layer(images)
