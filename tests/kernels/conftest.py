@@ -1,4 +1,4 @@
-"""For tests of C++ kernels: processors with other instruction sets."""
+"""For tests of C++ kernels: processors with other instruction sets, and planted faults."""
 
 import pytest
 from support.slow import representatives
@@ -14,3 +14,20 @@ def compile_for_other_processor(request, monkeypatch):
         pytest.skip("no x86 processor that computes with AVX2: it runs neither instruction set")
     flags = tuple(flag.replace("native", request.param) for flag in cpp.FLAGS)
     return lambda: monkeypatch.setattr(cpp, "FLAGS", flags)
+
+
+@pytest.fixture
+def plant(monkeypatch):
+    """Returns a function that plants a fault in the sources that `module` compiles from now on:
+    `wrong` in place of `right`, which must stand in `file`, if given."""
+
+    def planted(module, right, wrong, file=None):
+        real = module.inlined
+
+        def faulty(path):
+            assert right in real(path) or path.name != file
+            return real(path).replace(right, wrong)
+
+        monkeypatch.setattr(module, "inlined", faulty)
+
+    return planted

@@ -276,24 +276,15 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", representatives(FAULTS, [2]))
-def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
-    (right, wrong), real = FAULTS[fault], cpp.inlined
-
-    def faulty(path):
-        assert right in real(path) or path.name != "windows.cpp"
-        return real(path).replace(right, wrong)
-
+def test_planted_faults_are_seen(plant, compiled_anew, fault):
     check(MANY_PIECES)
     forget()
-    monkeypatch.setattr(cpp, "inlined", faulty)
+    plant(cpp, *FAULTS[fault], "windows.cpp")
     with pytest.raises(AssertionError, match=r"sums differ|gradient by the weight"):
         check(MANY_PIECES)
 
 
-def test_memory_that_is_refused_is_an_error_that_python_sees(monkeypatch, compiled_anew):
-    real = cpp.inlined
-    monkeypatch.setattr(
-        cpp, "inlined", lambda path: real(path).replace("if (!memory.start)", "if (true)")
-    )
+def test_memory_that_is_refused_is_an_error_that_python_sees(plant, compiled_anew):
+    plant(cpp, "if (!memory.start)", "if (true)", "windows.cpp")
     with pytest.raises(MemoryError, match="refused its working memory"):
         check(Problem())

@@ -137,14 +137,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", representatives(FAULTS, [3]))
-def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
-    (right, wrong), real = FAULTS[fault], winograd.inlined
-
-    def faulty(path):
-        assert right in real(path)
-        return real(path).replace(right, wrong)
-
-    monkeypatch.setattr(winograd, "inlined", faulty)
+def test_planted_faults_are_seen(plant, compiled_anew, fault):
+    plant(winograd, *FAULTS[fault], "winograd.cpp")
     winograd._function.cache_clear()
     refused = (MemoryError, "refused its working memory")
     expected = refused if "memory" in fault else (AssertionError, "gradient by the images")

@@ -265,28 +265,18 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", representatives(FAULTS, [0]))
-def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
+def test_planted_faults_are_seen(plant, compiled_anew, fault):
     right, wrong, rate = FAULTS[fault]
-    problem, real = Problem(steps=401, batch=3, inputs=150, rate=rate), cpp.inlined
-
-    def faulty(path):
-        assert right in real(path) or path.name != "spikes.cpp"
-        return real(path).replace(right, wrong)
-
+    problem = Problem(steps=401, batch=3, inputs=150, rate=rate)
     check(problem.layer(), problem.input(), problem.upstream())
     forget()
-    monkeypatch.setattr(cpp, "inlined", faulty)
+    plant(cpp, right, wrong, "spikes.cpp")
     with pytest.raises(AssertionError, match=r"differ|gradient by"):
         check(problem.layer(), problem.input(), problem.upstream())
 
 
-def test_a_product_that_took_any_number_for_a_spike_would_be_seen(monkeypatch, compiled_anew):
-    real = cpp.inlined
-    monkeypatch.setattr(
-        cpp,
-        "inlined",
-        lambda path: real(path).replace("return strange_rows ? -1 : ones;", "return ones;"),
-    )
+def test_a_product_that_took_any_number_for_a_spike_would_be_seen(plant, compiled_anew):
+    plant(cpp, "return strange_rows ? -1 : ones;", "return ones;", "spikes.cpp")
     with pytest.raises(AssertionError):
         test_a_wrong_declaration_is_multiplied_densely(0.5, 1, False)
 
@@ -309,13 +299,13 @@ def test_forward_keeps_the_potentials_and_the_input_as_bits():
 
 
 @pytest.mark.parametrize("refusal", ["if (!memory.start)", "if (!memory)"])
-def test_memory_that_is_refused_is_an_error_that_python_sees(monkeypatch, compiled_anew, refusal):
-    real, problem = cpp.inlined, Problem()
+def test_memory_that_is_refused_is_an_error_that_python_sees(
+    monkeypatch, plant, compiled_anew, refusal
+):
+    problem = Problem()
     monkeypatch.setattr(dense, "choices", lambda: {"rows": "tile", "columns": "tile"})
     for module in (cpp, dense):
-        monkeypatch.setattr(
-            module, "inlined", lambda path: real(path).replace(refusal, "if (true)")
-        )
+        plant(module, refusal, "if (true)")
     with pytest.raises(MemoryError, match="refused its working memory"):
         results(problem.layer(), problem.input(), problem.upstream())
 

@@ -309,25 +309,17 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", representatives(FAULTS, [0, 4]))
-def test_planted_faults_are_seen(monkeypatch, compiled_anew, fault):
-    (right, wrong, *spec), real = FAULTS[fault], cpp.inlined
+def test_planted_faults_are_seen(plant, compiled_anew, fault):
+    right, wrong, *spec = FAULTS[fault]
     arrays = *problem(37, 13, 140), *spec
-
-    def faulty(path):
-        assert right in real(path) or path.name != "recurrent.cpp"
-        return real(path).replace(right, wrong)
-
     check(*arrays)
     forget()
-    monkeypatch.setattr(cpp, "inlined", faulty)
+    plant(cpp, right, wrong, "recurrent.cpp")
     with pytest.raises(AssertionError, match=r"differ|gradient by"):
         check(*arrays)
 
 
-def test_memory_that_is_refused_is_an_error_that_python_sees(monkeypatch, compiled_anew):
-    real = cpp.inlined
-    monkeypatch.setattr(
-        cpp, "inlined", lambda path: real(path).replace("if (!memory.start)", "if (true)")
-    )
+def test_memory_that_is_refused_is_an_error_that_python_sees(plant, compiled_anew):
+    plant(cpp, "if (!memory.start)", "if (true)", "recurrent.cpp")
     with pytest.raises(MemoryError, match="refused its working memory"):
         results(*problem(37, 3, 5))
