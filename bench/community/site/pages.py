@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...common import __version__
 from ...common.units import counted
 from ...records.rows import Row
+from ...report.page.page import templates_of
 from ...report.words import FLAGS
 from ..badge import badge_of
 from .data import data_of, kinds, label_of, script
@@ -19,6 +19,7 @@ from .source import AGREE, MEANINGS, Source, confirmations, framework_of, in_ord
 from .standings import comparisons, standings
 
 HERE = Path(__file__).parent
+TEMPLATES = templates_of(HERE)
 STATIC = ("site.css", "site.js", "answer.js", "machine.js")
 MOST_MACHINES = 50
 """Kinds of machine on the start page: those with most cases."""
@@ -27,13 +28,6 @@ MOST_MACHINES = 50
 def site_files(sources: Sequence[Source]) -> dict[str, str]:
     """Returns the text of each file by its path in the site. At least one source must have a
     record."""
-    templates = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     rows = [row for source in sources for row in source.rows]
     by_kind, confirmed = kinds(sources), confirmations(sources)
     names = in_order(framework_of(row) for row in rows)
@@ -45,7 +39,7 @@ def site_files(sources: Sequence[Source]) -> dict[str, str]:
 
     def page(template: str, here: str, **values: Any) -> str:
         return (
-            templates.get_template(template).render(
+            TEMPLATES.get_template(template).render(
                 up="../" * here.count("/"), here=here, **shared, **values
             )
             + "\n"

@@ -33,14 +33,20 @@ from .still import stills
 from .trust import caveats, date, header, trust
 
 HERE = Path(__file__).parent
-TEMPLATES = Environment(
-    loader=FileSystemLoader(HERE),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-"""Compiles each template once in a process."""
+
+
+def templates_of(folder: Path) -> Environment:
+    """Returns the templates of HTML pages in a folder; each is compiled once in a process."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+TEMPLATES = templates_of(HERE)
 SCRIPTS = ("page.js", "draw.js", "table.js")
 ABSENT = "–"
 """Stands for an axis that a case's workload lacks."""
