@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.autograd import delayed
+from support.autograd import assert_gradients, delayed
 from support.expected import adapter_of, case_of
 from support.networks import WIDEST, sized
 from support.proofs import proof_of, refusal_of
@@ -14,7 +13,6 @@ from support.slow import without
 from snnbench.core.case import Case
 from snnbench.core.network import Network, Node
 from snnbench.core.variant import VARIANT_FIELDS
-from snnbench.proof.layers import LAYERS
 
 
 @pytest.mark.frameworks
@@ -36,16 +34,7 @@ def test_the_oracle_has_the_gradient_of_autograd(steps, most, sigma, seed):
     shapes, random = Network((3,), (node,)).parameters["delayed"], np.random.default_rng(seed)
     own = {key: (most - 1) * random.random(shape) for key, shape in shapes.items()}
     x, upstream = (random.standard_normal((steps, 2, count)) for count in (3, 4))
-    value, pull = LAYERS["delayed"](node.options, own, x)
-    by_parameter, by_x = pull(upstream)
-    leaves = {key: torch.tensor(array, requires_grad=True) for key, array in own.items()}
-    leaf = torch.tensor(x, requires_grad=True)
-    right = delayed(node.options, leaves, leaf)
-    right.backward(torch.tensor(upstream))
-    assert np.allclose(value, right.detach().numpy())
-    assert np.allclose(by_x, leaf.grad.numpy())
-    for key, array in by_parameter.items():
-        assert np.allclose(array, leaves[key].grad.numpy())
+    assert_gradients(node, delayed, own, x, upstream)
 
 
 @pytest.mark.parametrize(

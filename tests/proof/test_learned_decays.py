@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.expected import adapter_of, case_of, proved
+from support.expected import adapter_of, case_of, of_frameworks, proved
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
 from support.slow import one_of_each, representatives
@@ -62,10 +62,7 @@ PROVED = one_of_each(
 )
 
 
-@pytest.mark.frameworks
-@pytest.mark.parametrize(
-    ("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label()
-)
+@of_frameworks(PROVED)
 def test_those_of_frameworks_are_proved(name, spec):
     proof = proved(name, spec, **SIZES)
     assert proof.stages[-1].verdict.errors["decay"] < 1e-4

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.autograd import mix_time
+from support.autograd import assert_gradients, mix_time
 from support.expected import adapter_of
 from support.networks import network_of, sized
 from support.paths import WRONG
@@ -19,7 +18,6 @@ from snnbench.adapters import registry
 from snnbench.core.network import Network, Node
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof import oracle
-from snnbench.proof.layers import LAYERS
 from snnbench.proof.time_axis import time_axis
 
 PARALLEL = NeuronSpec("none", decay=0.0, surrogate="atan", threshold=0.5)
@@ -87,16 +85,7 @@ def test_the_oracle_has_the_gradient_of_autograd(steps, order, sliding, seed):
     shapes, random = Network((3,), (node,)).parameters["mix"], np.random.default_rng(seed)
     own = {key: random.standard_normal(shape) for key, shape in shapes.items()}
     x, upstream = random.standard_normal((2, steps, 2, 3))
-    value, pull = LAYERS["mix_time"](node.options, own, x)
-    by_parameter, by_x = pull(upstream)
-    leaves = {key: torch.tensor(array, requires_grad=True) for key, array in own.items()}
-    leaf = torch.tensor(x, requires_grad=True)
-    right = mix_time(node.options, leaves, leaf)
-    right.backward(torch.tensor(upstream))
-    assert np.allclose(value, right.detach().numpy())
-    assert np.allclose(by_x, leaf.grad.numpy())
-    for key, array in by_parameter.items():
-        assert np.allclose(array, leaves[key].grad.numpy())
+    assert_gradients(node, mix_time, own, x, upstream)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.autograd import loop
-from support.expected import adapter_of, case_of, proved
+from support.expected import adapter_of, case_of, of_frameworks, proved
 from support.networks import network_of, sized
 from support.paths import WRONG
 from support.proofs import proof_of, refusal_of
@@ -51,10 +51,7 @@ PROVED = one_of_each(
 )
 
 
-@pytest.mark.frameworks
-@pytest.mark.parametrize(
-    ("name", "spec"), PROVED, ids=lambda value: value if isinstance(value, str) else value.label()
-)
+@of_frameworks(PROVED)
 def test_those_of_frameworks_are_proved(name, spec):
     proved(name, spec, **SIZES)
 

@@ -1,7 +1,10 @@
 """The networks of the proof in torch, float64: written independently of the oracle, so that
 autograd can judge it."""
 
+import numpy as np
 import torch
+
+from snnbench.proof.layers import LAYERS
 
 SLOPES = {
     "superspike": lambda u, k: (1 + k * u.abs()).pow(-2),
@@ -132,3 +135,19 @@ def value_of(network, parameters, x):
         }[node.kind]()
         values[node.name] = value.unflatten(0, before.shape[:2])
     return values[network.output.name]
+
+
+def assert_gradients(node, computed, own, x, upstream):
+    """Asserts that the oracle's layer of a node has the value of `computed`, and its gradients by
+    the parameters `own` and by x."""
+    value, pull = LAYERS[node.kind](node.options, own, x)
+    by_parameter, by_x = pull(upstream)
+    leaves = {key: torch.tensor(array, requires_grad=True) for key, array in own.items()}
+    leaf = torch.tensor(x, requires_grad=True)
+    right = computed(node.options, leaves, leaf)
+    right.backward(torch.tensor(upstream))
+    assert np.allclose(value, right.detach().numpy())
+    assert np.allclose(by_x, leaf.grad.numpy())
+    assert by_parameter.keys() == leaves.keys()
+    for key, array in by_parameter.items():
+        assert np.allclose(array, leaves[key].grad.numpy())

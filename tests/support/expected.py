@@ -4,6 +4,7 @@ construction of one by its name."""
 import functools
 import tomllib
 
+import pytest
 from support.paths import TESTS
 from support.proofs import proof_of, refusal_of
 
@@ -52,6 +53,13 @@ def case_of(name: str, neuron="soft", **changes) -> Case:
     spec = twins()[neuron] if isinstance(neuron, str) else neuron
     first = next(iter(adapter_of(name).constructions))
     return Case(framework, construction or first, neuron=spec, **changes)
+
+
+def of_frameworks(pairs):
+    """Marks a test of frameworks that takes the `name` and the `spec` of each pair."""
+    label = lambda value: value if isinstance(value, str) else value.label()
+    each = pytest.mark.parametrize(("name", "spec"), pairs, ids=label)
+    return lambda test: pytest.mark.frameworks(each(test))
 
 
 def proved(name: str, neuron="soft", **changes):
