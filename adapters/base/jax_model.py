@@ -9,14 +9,14 @@ from .torch_model import NoGradient, NoModel, TorchModel
 
 
 def model_of(value: Any, axes: str) -> "JaxModel | None":
-    """Returns the model of a pair (function, parameters), whose call is function(parameters, x), or
-    of a module of Flax nnx, in eval mode; None for anything else. Raises NoModel for what must be
-    such a pair."""
+    """Returns the model of a pair (function, parameters), called as function(parameters, x), or of
+    a module of Flax nnx, in eval mode; None for anything else. Raises NoModel for what must be such
+    a pair."""
     if isinstance(value, nn.Module):
         return None
     if {"init", "apply"} <= {*dir(value)} and not _is_nnx(value):
         raise NoModel(
-            f"gives {type(value).__name__}, whose parameters are apart: give a pair (function, "
+            f"gives {type(value).__name__} without its parameters: give a pair (function, "
             "parameters) with a function of (parameters, x), such as one that calls apply"
         )
     if isinstance(value, tuple) and len(value) == 2 and callable(value[0]):

@@ -84,7 +84,7 @@ class MixTime(nn.Module):
 
 class Delayed(nn.Module):
     """A linear that hears every input at a delay of its own: a convolution over time with Gaussian
-    kernels, whose positions are learned."""
+    kernels at learned positions."""
 
     def __init__(self, inputs: int, outputs: int, most: int, sigma: float) -> None:
         super().__init__()

@@ -22,8 +22,8 @@ HEAD = '''"""{purpose}"""
 RECURRENT = '''
 
 class Recurrent(nn.Module):
-    """Fused neurons that feed their spikes back through a linear layer, whose bias they get from
-    the step `start` on."""
+    """Fused neurons that feed their spikes back through a linear layer. They get its bias from the
+    step `start` on."""
 
     def __init__(self, layer, start, gain, spec):
         super().__init__()
@@ -300,8 +300,8 @@ def swap(net):
 
 
 def _ahead(chain: list[Seen], fused: dict[str, Fused], axes: str) -> Swap:
-    """Returns the swap that computes a chain before the loop over time, whose neurons then hand
-    out their spikes."""
+    """Returns the swap that computes a chain before the loop over time. In the loop, the chain's
+    neurons hand out their spikes."""
     made, calls = _layers(chain, fused)
     played = []
     for one in chain:

@@ -35,8 +35,8 @@ def examine(
     parameters) of JAX or a module of Flax nnx, which are looked at from outside, or
     `"model.py:net"`, which runs in a process of its own for `timeout`. `input` is a tensor or an
     array in the order `axes`: "tbf" for (T, B, features), "btf" for (B, T, features), "bf" for a
-    model of one step a call, whose input is (T, B, features); or the sizes (T, B, features) of
-    random zeros and ones.
+    model of one step a call, with an input (T, B, features) for all of them; or the sizes (T, B,
+    features) of random zeros and ones.
     With `classes` it is trained by a `loss` of random labels, "cross-entropy" or "mse"; `step` is
     your own training step, a function of (model, x), or of (model, x, labels) with `classes`.
     `quick` measures neither costs nor fused neurons. The answer is true if nothing is wrong, and

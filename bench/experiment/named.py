@@ -17,7 +17,7 @@ EXAMPLE = "snntorch.Leaky(beta=0.95)"
 NAMED = r"^\s*\w+\s*[.(]"
 """Pattern of the beginning of a framework's neuron."""
 FIRST_BY_PLACE = ("snntorch", "spikingjelly")
-"""Frameworks whose neurons have the same first argument here as there."""
+"""Frameworks with neurons that have the same first argument here as there."""
 LONGEST = 500
 """Most characters of a neuron."""
 KINDS = {

@@ -38,8 +38,8 @@ def compiles(case: Case) -> bool:
 
 
 def expected_place(case: Case, named: Collection[str] = ()) -> int:
-    """Returns the place of a case among those that a budget starts: frameworks whose neuron is
-    `named`, then the fastest first."""
+    """Returns the place of a case among those that a budget starts: frameworks that the
+    neuron is `named` by, then the fastest first."""
     name = case.framework.partition("@")[0]
     if name in named:
         return -2

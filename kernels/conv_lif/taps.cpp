@@ -1,5 +1,5 @@
-// The gradient by the images of a convolution, tap by tap: the gradients by the sums at whose places
-// the tap reads a pixel, times the weights of the tap, are added to these pixels.
+// The gradient by the images of a convolution, tap by tap: at each place where a tap reads a
+// pixel, the gradient by the sums times the weights of the tap is added to this pixel.
 //
 // Taps that read beside the image, in small images most of them, take no time. Pixels are (image, y,
 // x, channel). Results are equal for any number of threads. Compiled with contraction to fused

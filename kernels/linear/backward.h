@@ -77,7 +77,7 @@ static void turn(const Numbers& n, const uint64_t* words, int64_t row, int64_t r
   memcpy(turned + unit / n.words() * n.inputs + word * WORD, square, smaller(WORD, n.inputs - word * WORD) * 8);
 }
 
-// The gradient by the weights of a block of outputs and the inputs [first, end), whose sums lie as
+// The gradient by the weights of a block of outputs and the inputs [first, end), from sums
 // [inputs][64].
 static void put_weights(const Numbers& n, LINEAR_SUM* to, const float* sums, int64_t count, int64_t first, int64_t end) {
   alignas(64) float square[BLOCK * BLOCK];

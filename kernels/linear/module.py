@@ -1,4 +1,4 @@
-"""`nn.Linear` whose input spikes select rows of the weight on CPUs."""
+"""`nn.Linear` in which input spikes select rows of the weight, on CPUs."""
 
 import torch
 from torch import Tensor

@@ -20,8 +20,8 @@ LEAST_OF_P99 = _least(0.99)
 
 def single_calls(row: Row) -> list[float]:
     """Returns the seconds of the recorded calls with a batch of 1, of the phase that ranks, in
-    undisturbed slots of the blocks whose time counts; none beside a time that is that of its
-    ratio."""
+    undisturbed slots of the blocks that its time is of; none where a row shows the time that
+    belongs to its ratio."""
     if row.case.batch != 1 or row.case.delivers_data or row.paired_s is not None:
         return []
     return [

@@ -63,7 +63,7 @@ def flax():
 
 
 def keeps():
-    """A module whose potentials go on from call to call."""
+    """A module that keeps its potentials from call to call."""
     from flax import nnx
 
     class Net(nnx.Module):

@@ -281,7 +281,7 @@ def sinabs_recurrent():
 
 
 def snntorch_convolution():
-    """Images (T, B, 2, 9, 9) in a Sequential whose neurons keep their states; forward resets."""
+    """Images (T, B, 2, 9, 9) in a Sequential of neurons that keep their states; forward resets."""
     import snntorch
     from snntorch import surrogate, utils
 
@@ -414,7 +414,7 @@ def spikingjelly_convolution():
 
 
 def spikingjelly_loop():
-    """Single steps in a loop of forward, whose firing rate is the score."""
+    """Single steps in a loop of forward; the firing rate is the score."""
     from spikingjelly.activation_based import functional, layer, neuron, surrogate
 
     class Net(nn.Module):
