@@ -94,11 +94,11 @@ class Fused(TorchAdapter):
         with the linear in front of it a `RecurrentLIF`, every convolution with its norm and neuron
         a `ConvLIF`, every linear with both a `LinearNormLIF`, every other norm with its neuron a
         `BatchNormLIF`, every integrator an `Integrator`, a linear behind spikes without norm and
-        neuron a `SpikesLinear`; other convolutions come from `strides`. Layers and neurons stay
+        neuron a `SpikesLinear`; other convolutions come from `alone`. Layers and neurons stay
         apart where ranks share the time steps, because a state is handed on between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
-        from snnbench.kernels.conv_lif import LinearNormLIF, strides
+        from snnbench.kernels.conv_lif import LinearNormLIF, alone
         from snnbench.kernels.lif.module import Integrator
         from snnbench.kernels.linear.module import SpikesLinear
         from snnbench.kernels.linear_lif.module import LinearLIF
@@ -158,7 +158,7 @@ class Fused(TorchAdapter):
                     modules[linear.name, norm, neuron] = LinearNormLIF(*sizes, spec, **of_norm)
         for node in network.nodes:
             if node.kind == "conv" and not any(node.name in run for run in modules):
-                layer = _in_its_layout(case, layer_of(node, network, strides))
+                layer = _in_its_layout(case, layer_of(node, network, alone))
                 modules[(node.name,)] = Merged(layer)
         return modules
 
