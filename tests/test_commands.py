@@ -181,15 +181,8 @@ def checkout(snnbench, monkeypatch):
     return snnbench
 
 
-@pytest.mark.parametrize(
-    ("page", "block"),
-    [
-        each
-        if each.id in ("README.md-4", "community.md-1")
-        else pytest.param(*each.values, id=each.id, marks=pytest.mark.slow)
-        for each in BLOCKS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "block"), BLOCKS)
 def test_the_commands_of_a_block_run_one_after_the_other(page, block, checkout):
     for command in block:
         if command[0] in SNNBENCH:

@@ -25,6 +25,7 @@ class Mine(TorchLoop):
 """
 
 
+@pytest.mark.slow
 def test_it_says_what_the_command_line_says(snnbench):
     verdict = own.check(NUMPY, neuron=["soft", "hard-straight"], **SMALL)
     ended = snnbench(

@@ -19,6 +19,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_it_says_what_the_command_line_says(snnbench):
     answer = own.quick("numpy", NUMPY, **SIZES)
     ended = snnbench(

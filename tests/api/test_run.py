@@ -31,6 +31,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_values_and_a_file_are_one_experiment_and_the_command_line_goes_on_from_there(
     snnbench, here
 ):

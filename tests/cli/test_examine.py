@@ -107,7 +107,7 @@ ENDS = {
     "Lazy": (0, "no spiking module was found"),
     "Large": (0, "wide.weight, wide.bias are never used in forward"),
 }
-QUICK = {"Hangs", "Raises", "memory", "Prints", "batch_first"}
+QUICK = {"Hangs", "Raises", "memory", "batch_first"}
 
 
 @pytest.mark.parametrize("name", without(ENDS.keys() - QUICK, ENDS))

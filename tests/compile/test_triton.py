@@ -111,7 +111,7 @@ def backward_launch(
             ("soft", MANY, torch.bfloat16, 8, 8, 168),
             ("hard", MANY, torch.bfloat16, 8, 8, 168),
         ],
-        quick=(0,),
+        quick=(),
     ),
     ids=str,
 )

@@ -205,6 +205,7 @@ def behind_deliveries(snnbench_module):
     return records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", TABLE["behind_deliveries"])
 def test_a_wrong_network_behind_a_delivery_is_named(behind_deliveries, fault):
     record = behind_deliveries[registry.load(f"{WRONG}/{fault}").name]
@@ -213,6 +214,7 @@ def test_a_wrong_network_behind_a_delivery_is_named(behind_deliveries, fault):
     assert TABLE["behind_deliveries"][fault] in record["reason"]
 
 
+@pytest.mark.slow
 def test_a_right_network_behind_a_delivery_is_proved_after_its_frames(behind_deliveries):
     record = behind_deliveries["torch"]
     assert record["status"] == "ok", record["reason"]

@@ -1,12 +1,12 @@
 """For tests of C++ kernels: processors with other instruction sets, and planted faults."""
 
 import pytest
-from support.slow import representatives
+from support.slow import marked_slow
 
 from snnbench.kernels.build import cpp
 
 
-@pytest.fixture(params=representatives(["haswell", "x86-64-v2"], [1]))
+@pytest.fixture(params=[marked_slow("haswell"), marked_slow("x86-64-v2")])
 def compile_for_other_processor(request, monkeypatch):
     """Returns a function from which on kernels are compiled for another x86 processor; what is
     compiled already must be forgotten apart."""

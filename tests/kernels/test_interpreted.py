@@ -13,12 +13,12 @@ pytest.importorskip("triton")
 CASES = sorted(Path(__file__).parent.glob("*/interpreted.py"))
 
 
-@pytest.mark.parametrize("marked", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
-def test_in_the_interpreter(marked):
+@pytest.mark.slow
+def test_in_the_interpreter():
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist"]
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins, "-m", marked, *CASES],
+        [sys.executable, "-m", "pytest", *plugins, *CASES],
         env={**inherited, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,

@@ -45,7 +45,7 @@ TRAINED = [
 
 @pytest.mark.parametrize(
     ("framework", "loss", "optimizer"),
-    one_of_each(TRAINED, {"norse", "spikingjelly", "sinabs", "fused"}),
+    one_of_each(TRAINED, {"norse", "spikingjelly", "sinabs", "fused", "jax"}),
 )
 def test_frameworks_train_right(framework, loss, optimizer):
     case = replace(STEP, framework=framework, loss=loss, optimizer=optimizer)
