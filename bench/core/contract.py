@@ -269,7 +269,7 @@ class Adapter(ABC):
             if case.spec.rounding is not None:
                 return self._offered_without("spikes that are rounded", case)
             if case.spec.decay == 0:
-                return f"{self.name}'s neurons have a memory: they are offered without decay 0"
+                return f"{self.name}'s neurons have a memory: decay 0 is not offered"
         if case.spec.learned_decay and (wrong := self._refuses_learned(case, network)):
             return wrong
         reason = self.supports(case)

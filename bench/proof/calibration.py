@@ -3,7 +3,9 @@ items and 512 neurons. A network that mixes time steps takes them all.
 
 Neurons are calibrated in order, each with soft reset and its own decay and threshold, so that all
 resets share the gains. Values that no later node needs are dropped, and large networks have half as
-many items.
+many items. A neuron without weights behind the last neurons, as one that sums their spikes over
+tokens, has no gain: where it fires more than half of the time, those before it are calibrated to
+half their rate.
 
 The gradient of a recurrent neuron may grow from step to step: by 1.056 with a hard reset and 128
 neurons, which float32 cannot hold after 1,650 steps. Its recurrent weights are then halved.
@@ -12,6 +14,7 @@ neurons, which float32 cannot hold after 1,650 steps. Its recurrent weights are 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -41,14 +44,22 @@ them, must be seen."""
 LEAST_KEPT, MOST_KEPT = 0.02, 0.5
 """Firing rates of a neuron at which the network's own parameters are kept unchanged."""
 MOST_STEPS, MOST_ITEMS, MOST_NEURONS = 100, 4, 512
+LEAST_SHARE = 1 / 8
+"""Factor on TARGET_RATE at which neurons before one without weights are not lowered further."""
 HALVED_FROM, MOST_HALVINGS = 1e4, 6
 """Factor over all time steps from which on a gradient that grows has its recurrent weights halved,
 and how many times at most."""
 
 
-def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
+def calibrate(
+    case: Case,
+    network: Network,
+    keep: bool = False,
+    shares: Mapping[str, float] = MappingProxyType({}),
+) -> Gains:
     """Returns the gains of every neuron (see `scaled_nodes`). With `keep` a factor is 1 where the
-    network's own parameters make the neuron fire at 2 to 50 %."""
+    network's own parameters make the neuron fire at 2 to 50 %. `shares` are factors on
+    TARGET_RATE."""
     last, gains, halved = network.neurons[-1], dict[str, float](), dict[str, int]()
     soft = _soft(network.up_to(last))
     parameters = {name: draw_parameters(case, network, name) for name in soft.parameters}
@@ -75,8 +86,13 @@ def calibrate(case: Case, network: Network, keep: bool = False) -> Gains:
         settled |= names
         scaled = {**dict.fromkeys(names, 0.0), **lowered_nodes(network, node.name, names)}
         rate = partial(_rate, soft, node, parameters_of_node, result, scaled)
+        if not names and rate(1.0) > MOST_KEPT:
+            before = {name for name in _needed(soft, node) if gains.get(name, 1.0) != 1.0}
+            if before and min(shares.get(name, 1.0) for name in before) > LEAST_SHARE:
+                halves = {name: shares.get(name, 1.0) / 2 for name in before}
+                return calibrate(case, network, keep, {**shares, **halves})
         keeps = keep and names <= network.given.keys() and LEAST_KEPT <= rate(1.0) <= MOST_KEPT
-        target = TARGET_RATE * full_count(node.options["neuron"])
+        target = TARGET_RATE * full_count(node.options["neuron"]) * shares.get(node.name, 1.0)
         gains[node.name] = 1.0 if keeps else _gain(rate, target)
         if node.options["recurrent"] and node.name not in network.given:
             spec = network.node(node.name).options["neuron"]

@@ -180,6 +180,8 @@ def problem_id(case: Case) -> str:
         values["statistics"] = "running"
     if any(lowered_nodes(network, name, scaled_nodes(network, name)) for name in network.neurons):
         values["beside shortcuts"] = "lowered"
+    if not all(scaled_nodes(network, name) for name in network.neurons):
+        values["before neurons without weights"] = "halved"
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -243,6 +243,17 @@ def test_neurons_behind_a_shortcut_fire_because_of_their_weights(neuron):
     assert all(1 / 8 < gain < 4 for gain in free.gains.factors.values())
 
 
+@pytest.mark.parametrize(("image", "share"), [(3, 1), (8, 2)])
+def test_neurons_whose_spikes_are_summed_over_tokens_fire_less(image, share):
+    """With 64 tokens the neuron behind the sum, which no weights scale, fired at 65 %."""
+    case = replace(sized("sdt-block"), neuron=NeuronSpec("hard", decay=0.5), image=image, width=16)
+    free = free_run(case, network_of(case))
+    assert free.unsuitable is None
+    query, key, value, summed = (free.rates[f"neuron{index}"] for index in (2, 3, 4, 5))
+    assert query / share == pytest.approx(key, rel=0.2) == pytest.approx(value, rel=0.2)
+    assert 0.02 < summed < 0.5
+
+
 @pytest.mark.parametrize(
     ("threshold", "lowered"),
     [(0.3, {"neuron3": {"norm3": 0.85}, "neuron5": {"norm5": 0.85}}), (1.0, {})],
