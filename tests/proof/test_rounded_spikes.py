@@ -83,7 +83,7 @@ def test_a_wrong_one_is_named(fault):
     [
         ("fused", INTEGER, "offered without spikes that are rounded in construction 'default'"),
         ("norse", INTEGER, "offered without spikes that are rounded in construction 'default'"),
-        ("norse", NeuronSpec("none", decay=0.0), "offered without decay 0"),
+        ("norse", NeuronSpec("none", decay=0.0), "decay 0 is not offered"),
         ("spikingjelly", NONE, "ILIFNode always subtracts"),
         ("spikingjelly", replace(INTEGER, decay=1.0), "ILIFNode always leaks"),
         ("sinabs", WITHOUT_MEMORY, "LIF always remembers"),
