@@ -52,8 +52,8 @@ class Rockpool(TorchAdapter):
             )
         if synaptic and case.optimizer == "adam":
             return (
-                "switching LIFTorch's synapse off takes gradients 2⁻⁴⁰ times as large, whose "
-                "squares, which Adam keeps, float32 cannot hold"
+                "switching LIFTorch's synapse off takes gradients 2⁻⁴⁰ times as large, and "
+                "float32 cannot hold their squares, which Adam keeps"
             )
         if case.construction == "lif-torch" and case.precision == "bf16":
             return (

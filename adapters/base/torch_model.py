@@ -44,7 +44,7 @@ RESETS = {
     "Sinabs": "sinabs.reset_states(net)",
     "Rockpool": "net.reset_state()",
 }
-"""The call with which a framework's users reset a network whose neurons keep their state."""
+"""The call with which a framework's users reset a network of neurons that keep their state."""
 RECURRENT = ("recurrent", "rec_connect")
 """Names under which neurons of snnTorch and Sinabs hold the layer that feeds their spikes back."""
 LOSSES = ("cross-entropy", "mse")
@@ -334,7 +334,7 @@ class TorchModel:
             parameter.grad = None
 
     def changed(self) -> list[str]:
-        """Returns the names of modules whose tensors are others than at the start."""
+        """Returns the names of modules that have other tensors than at the start."""
         return [
             name
             for name, one in self.module.named_modules()

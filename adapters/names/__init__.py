@@ -21,7 +21,7 @@ NAMES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "slax": slax.NAMES,
     "jaxpike": jaxpike.NAMES,
 }
-"""By framework its neurons, whose functions return a `Meaning`, its surrogates, and other values
+"""By framework its neurons, as functions that return a `Meaning`, its surrogates, and other values
 that its neurons take by name."""
 
 WITHOUT: Mapping[str, str] = {

@@ -67,7 +67,7 @@ def neurons_of(framework: str) -> dict[str, Callable[..., Any]]:
 
 
 def _without_framework(name: str) -> str:
-    """Returns the sentence on a neuron whose framework is missing."""
+    """Returns the sentence on a neuron that is given without its framework."""
     having = [f"{framework}.{name}" for framework in NAMES if name in neurons_of(framework)]
     meant = f"; did you mean {having[0]!r}?" if having else ""
     return f"must begin with its framework, as in {EXAMPLE}{meant}"

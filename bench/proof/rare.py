@@ -61,8 +61,8 @@ def judge_rare(
 
     Gradients of the single spike are not judged: potentials far from every threshold may have
     smaller ones than float32 numbers. Nor are those of ones in a network with norms: the weight
-    before a norm has the sum of gradients whose mean the norm has removed. Nor are wrong ones where
-    no right ones can be told, see `judgeable.py`.
+    before a norm has the sum of gradients that the norm has freed of their mean. Nor are wrong
+    ones where no right ones can be told, see `judgeable.py`.
 
     `together`: the calls run before the first backward, which must not use what a later call has
     overwritten.

@@ -139,7 +139,7 @@ def wrong_without_gradient(
     earlier: States | None,
     silent: Mapping[str, np.ndarray],
 ) -> Iterator[str]:
-    """Yields faults of weights (outputs, inputs, …) whose gradient is 0, because the inputs in the
+    """Yields faults of weights (outputs, inputs, …) with a gradient of 0, because the inputs in the
     masks `silent` by node are. From rest, without `earlier` states, they stay as they are to the
     bit; later their first states decay."""
     settings, bit = OPTIMIZERS[optimizer], ROUNDED * last_bit("fp32")

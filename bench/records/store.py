@@ -34,7 +34,7 @@ class SetPlan:
 
     `planned` names the planned cases by their ids, those of other shards included, so that a
     missing case is noticed. With `is_subset`, it adds to the names that the folder has. A file
-    whose content is None is not written.
+    with None for its content is not written.
     """
 
     experiment: Mapping[str, Any] | None = None

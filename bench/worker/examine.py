@@ -322,7 +322,7 @@ class Examination:
     def _state(
         self, neurons: list[Seen], first: list[np.ndarray], changed: list[str]
     ) -> Iterator[Finding]:
-        """Yields the modules whose state makes the second of two equal calls differ."""
+        """Yields the modules with a state that makes the second of two equal calls differ."""
         guilty = []
         for name in changed:
             self._call(self.x)
@@ -632,7 +632,7 @@ class Examination:
             )
 
     def _cut_in_time(self) -> Iterator[Finding]:
-        """Yields that earlier inputs change the last output, whose gradient does not reach them."""
+        """Yields that earlier inputs change the last output and get no gradient from it."""
         steps, time = self.shape[0], int(self.model.axes == "btf")
         early = self.other.copy()
         early[-1] = self.x[-1]

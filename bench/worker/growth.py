@@ -49,8 +49,8 @@ def _work(model: TorchModel, x: np.ndarray) -> Work:
 
 
 def _squared(works: list[Work], steps: int) -> Iterator[Finding]:
-    """Yields work whose steps take more between T and 2 T than before, and between 2 T and 4 T yet
-    more: a workspace that a larger size gets is no growth."""
+    """Yields work with steps that take more between T and 2 T than before, and between 2 T and 4 T
+    yet more: a workspace that a larger size gets is no growth."""
     for what in ("calls", "allocated_bytes"):
         done = [getattr(each, what) for each in works]
         added = np.diff(done) / [steps - steps // 2, steps, 2 * steps]

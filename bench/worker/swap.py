@@ -52,8 +52,8 @@ def swapped(
     equations: dict[str, Equation],
     x: np.ndarray,
 ) -> Swapped:
-    """Replaces the neurons whose equations, by name, are proved; runs and measures the change on x
-    (T, B, *features)."""
+    """Replaces the neurons with equations that are proved, by name; runs and measures the change
+    on x (T, B, *features)."""
     answer, fused = Swapped(), dict[str, Fused]()
     if all(one.framework == "snnbench" for one in neurons):
         return answer

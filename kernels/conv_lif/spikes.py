@@ -65,7 +65,7 @@ class Spikes:
         return sums
 
     def by_weight(self, g: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> Tensor:
-        """Returns the gradient by the weight (N, C, ky, kx), whose numbers are not read, from that
+        """Returns the gradient by the weight (N, C, ky, kx), of which no number is read, from that
         by the sums, g (T, B, H', W', N), contiguous."""
         gradient = weight.new_empty(len(weight), *weight.shape[2:], self.channels)
         call = self._call("conv_backward", record.TABLES_FROM_BACKWARD, weight, stride, padding)

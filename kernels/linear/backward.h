@@ -67,7 +67,7 @@ static void transpose_bits(uint64_t words[WORD]) {
   }
 }
 
-// Words of the inputs, whose bits select rows of a chunk: [plane][words of 64 rows][inputs].
+// Words of the inputs; their bits select rows of a chunk: [plane][words of 64 rows][inputs].
 static void turn(const Numbers& n, const uint64_t* words, int64_t row, int64_t rows, int64_t unit, uint64_t* turned) {
   const int64_t of_rows = parts(rows, WORD), word = unit % n.words(), first = unit / n.words() % of_rows * WORD;
   const int64_t plane = unit / n.words() / of_rows, count = smaller(WORD, rows - first);

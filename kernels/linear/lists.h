@@ -113,7 +113,7 @@ INLINE int positions(uint8_t* to, uint64_t word, int first) {
 #endif
 }
 
-constexpr int64_t SEGMENT = 256;                               // items whose lists lie side by side
+constexpr int64_t SEGMENT = 256;                               // items with lists side by side
 constexpr int64_t ROOM = SEGMENT * (SELECTED + 4) + WORD;      // for the lists of a segment
 
 struct Lists {  // of the set bits of each item, for each 128 selectable rows

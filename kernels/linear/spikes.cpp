@@ -78,7 +78,7 @@ struct Finish {
     if (arrays.bias) memcpy(bias, arrays.bias + column, count * 4);
   }
 
-  // Rows from `row` on, whose sums lie one after the other.
+  // Rows from `row` on; their sums lie one after the other.
   __attribute__((noinline)) void rows(int64_t row, int64_t rows, const float* sums) {
     count == BLOCK ? finish(row, rows, sums, BLOCK) : finish(row, rows, sums, count);
   }

@@ -154,7 +154,7 @@ SCALED = {
     "norse:lif": replace(NEURONS["hard"], detach_reset=False, decay=1 / 3, current_decay=0.8),
     "sinabs": replace(NEURONS["soft"], current_decay=0.8),
 }
-"""Neurons whose framework divides its input by no power of two."""
+"""Neurons of frameworks that divide their input by no power of two."""
 
 
 @pytest.mark.parametrize("name", SCALED)

@@ -114,7 +114,7 @@ def test_8_every_call_begins_at_rest(name):
     into the next call."""
     first, second = answers(name)
     assert np.array_equal(first, second)
-    if name in JAX:  # whose functions are pure
+    if name in JAX:  # their functions are pure
         return
     program = program_of(READY[name])
     gradients = []

@@ -25,7 +25,7 @@ NEVER = {name for name, entry in EXPECTED.items() if "reason" in entry}
 
 @pytest.fixture(scope="module")
 def given(snnbench_module):
-    """Options that add adapters whose files cannot be run."""
+    """Options that add adapters from files that cannot be run."""
     files = [BROKEN]
     for name, (declared, _) in DECLARED.items():
         (snnbench_module.folder / f"{name}.py").write_text(

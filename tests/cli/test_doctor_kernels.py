@@ -60,7 +60,7 @@ def default():
 
 @pytest.fixture
 def on_a_gpu(snnbench, monkeypatch, default):
-    """The command where the default environment reaches a GPU, whose worker tells of `kernels`;
+    """The command where the default environment reaches a GPU and its worker tells of `kernels`;
     None: the real one is asked."""
     snnbench.environment["SNNBENCH_CACHE"] = str(snnbench.folder / "cache")
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Trends and power laws on numbers whose answer is known."""
+"""Trends and power laws on numbers with a known answer."""
 
 import numpy as np
 import pytest

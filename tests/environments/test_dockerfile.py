@@ -15,7 +15,7 @@ TEXT = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
 
 
 def test_the_installer_of_environments_has_all_that_it_imports(tmp_path):
-    """It is copied before the other sources, whose changes then make no environment again."""
+    """It is copied before the other sources, so that their changes make no environment again."""
     copied = re.findall(r"^COPY (.+) /opt/(installer\S*)$", TEXT, re.MULTILINE)
     assert copied
     for sources, target in copied:

@@ -29,7 +29,7 @@ def made(snnbench_module):
 
 @pytest.fixture
 def ready(made, snnbench_module):
-    """The command with that environment, whose files are restored afterwards."""
+    """The command with that environment; its files are restored afterwards."""
     before = {name: (made / name).read_bytes() for name in ("snnbench.json", "snnbench-steps.json")}
     yield snnbench_module
     for name, content in before.items():

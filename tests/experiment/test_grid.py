@@ -18,7 +18,7 @@ from snnbench.kernels.spec import NEURONS
 from snnbench.workloads import WORKLOADS, workload_of
 
 NARROW = replace(WORKLOADS["lif"], name="narrow", axes=("neurons",), fixed={"bias": False})
-"""A workload whose cases lack some axes."""
+"""A workload of cases that lack some axes."""
 
 ADAPTERS = {
     "torch": AdapterInfo("t:T", "torch"),

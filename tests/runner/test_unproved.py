@@ -1,4 +1,4 @@
-"""How a case ends whose worker is gone before the judge has proved it: it is refused only if the
+"""How a case ends if its worker is gone before the judge has proved it: it is refused only if the
 worker itself said that it has ended."""
 
 import select

@@ -136,7 +136,7 @@ def attention(case: Case) -> Network:
 
 def ties(case: Case) -> Network:
     """Spikes of two convolutions, multiplied and summed over tokens: whole numbers in front of a
-    neuron, whose threshold many of its potentials meet exactly if it is 1 and the decay ½."""
+    neuron with a threshold that many of its potentials meet exactly if it is 1 and the decay ½."""
     return Network(
         (4, 3, 5),
         (

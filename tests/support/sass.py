@@ -152,7 +152,7 @@ def _successors(instructions: list[Instruction], i: int) -> list[int]:
     if instruction.opcode in ("EXIT", "RET", "BRX"):
         return [] if always else following
     if instruction.opcode == "BSYNC":
-        # Threads meet where the BSSY said; the last one whose region holds this BSYNC (slow paths
+        # Threads meet where the BSSY said; the last one with this BSYNC in its region (slow paths
         # lie outside of all).
         barrier = instruction.operands.split()[0]
         opened = [

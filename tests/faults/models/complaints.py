@@ -90,7 +90,7 @@ class Saturated(Net):
 
 
 class BatchAsTime(Net):
-    """Scans the first axis of an input whose batch comes first."""
+    """Scans the first axis of an input that has the batch first."""
 
 
 class NoSurrogate(Net):
@@ -237,7 +237,7 @@ def reset_forgotten():
 
 
 def no_zero_gradients():
-    """A surrogate whose backward returns zeros."""
+    """A surrogate that returns zeros backward."""
 
     class Zero(Surrogate):
         @staticmethod

@@ -151,7 +151,7 @@ def rockpool_sequential():
 
 
 class SnnTorchSynaptic(nn.Module):
-    """Neurons with a synaptic current, whose states are passed on; a readout that never resets."""
+    """Neurons with a synaptic current that pass their states on; a readout that never resets."""
 
     def __init__(self):
         import snntorch

@@ -101,7 +101,7 @@ def test_any_layout(many, layout, monkeypatch):
     if layout not in (
         "same at all times",
         "one number",
-    ):  # whose potentials settle on the threshold
+    ):  # their potentials settle on the threshold
         check_backward(
             NeuronSpec(),
             x,
@@ -228,7 +228,7 @@ def test_nan_and_infinity_stay_in_their_sequence(spec):
     x[7, 0, 1], x[8, 0, 2], x[9, 1, 3] = math.nan, math.inf, -math.inf
     check_forward(spec, x)
     check_forward(spec, x.to(torch.bfloat16))
-    check_forward(spec, (x * 3e4).to(torch.float16))  # whose trace overflows
+    check_forward(spec, (x * 3e4).to(torch.float16))  # its trace overflows
 
 
 def test_more_sequences_than_32_bits_count(monkeypatch):
