@@ -82,12 +82,29 @@ class Fused(TorchAdapter):
             )
         if any(node.options.get("groups", 1) > 1 for node in network.nodes):
             return "our convolutions have no groups"
+        handing_out = network.has_neuron("potentials") and not case.native
+        if handing_out and (case.spec.adaptation is not None or case.spec.learned_decay):
+            return (
+                "our neuron with an adaptive threshold or a learned decay hands out no potentials"
+            )
         return super().refuses(case, network) or _refuses_recurrent(case, network)
 
     def lif(self, spec, features, construction):
         from snnbench.kernels import LIF
 
         return LIF(spec, backend=_requested(construction))
+
+    def potentials(self, spec, features, construction):
+        from snnbench.adapters.base.torch_network import Operation
+        from snnbench.kernels.lif import lif
+
+        def both(currents):
+            spikes, _, potentials = lif(
+                currents, spec, trace=True, backend=_requested(construction)
+            )
+            return spikes, potentials
+
+        return Operation(both)
 
     def modules(self, case: Case, network: Network):
         """Every chain of linears and neurons becomes one `LinearLIF.stack`, every recurrent neuron

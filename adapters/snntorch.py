@@ -142,12 +142,22 @@ class SnnTorch(TorchAdapter):
 
         return spikes_only(StateLeaky, beta_of(spec), prod(features), **options(spec))
 
+    def potentials(self, spec, features, construction):
+        from .base.time_loop import Potentials
+
+        return Potentials(self.lif(spec, features, construction))
+
     def layer(self, spec, inputs, outputs, bias, construction):
         if construction != "linear-leaky":
             return super().layer(spec, inputs, outputs, bias, construction)
         from snntorch import LinearLeaky
 
         return spikes_only(LinearLeaky, beta_of(spec), inputs, outputs, bias=bias, **options(spec))
+
+    def refuses(self, case: Case, network: Network) -> str | None:
+        if case.construction == "layers" and network.has_neuron("potentials"):
+            return "a Leaky that keeps its membrane itself is offered without handing it out"
+        return super().refuses(case, network)
 
     def facts(self, case: Case) -> dict:
         written = not case.native and case.spec.surrogate == "sigmoid"
@@ -193,20 +203,20 @@ def each_step(net, x):
 
 
 def loop(leaky, spec=None):
-    """Returns the TimeLoop of a `Leaky`; the reset of `spec`, if given, is applied here to the
-    membrane."""
+    """Returns the loop of a `Leaky`; the reset of `spec`, if given, is applied here to the
+    membrane, which `Leaky` hands out as it was before the spike."""
     import torch
 
-    from .base.time_loop import TimeLoop
+    from .base.time_loop import Firing
 
-    class Loop(TimeLoop):
+    class Loop(Firing):
         def __init__(self):
             super().__init__()
             self.leaky = leaky
 
-        def step(self, current, mem):
+        def fire(self, current, mem):
             spike, mem = self.leaky(current, torch.zeros_like(current) if mem is None else mem)
-            return spike, mem if spec is None else reset(spec, mem, spike, torch.Tensor.detach)
+            return spike, mem, mem if spec is None else reset(spec, mem, spike, torch.Tensor.detach)
 
     return Loop()
 
@@ -238,23 +248,23 @@ def recurrent_loop(leaky, spec):
 
 
 def synaptic_loop(spec):
-    """Returns the TimeLoop of a `Synaptic`; the reset of `spec` is applied here to the membrane."""
+    """Returns the loop of a `Synaptic`; the reset of `spec` is applied here to the membrane."""
     import torch
     from snntorch import Synaptic
 
-    from .base.time_loop import TimeLoop
+    from .base.time_loop import Firing
 
-    class Loop(TimeLoop):
+    class Loop(Firing):
         def __init__(self):
             super().__init__()
             self.lif = Synaptic(
                 spec.current_decay, spec.decay, reset_mechanism="none", **options(spec)
             )
 
-        def step(self, current, state):
+        def fire(self, current, state):
             syn, mem = state or (torch.zeros_like(current), torch.zeros_like(current))
             spike, syn, mem = self.lif(current, syn, mem)
-            return spike, (syn, reset(spec, mem, spike, torch.Tensor.detach))
+            return spike, mem, (syn, reset(spec, mem, spike, torch.Tensor.detach))
 
     return Loop()
 

@@ -1,5 +1,4 @@
-"""A plain PyTorch loop, as a user writes it without any framework: the baseline of other adapters,
-and the only torch adapter with potentials.
+"""A plain PyTorch loop, as a user writes it without any framework: the baseline of other adapters.
 
 - `checkpointed`: every neuron with the linear in front of it in segments of √T steps, which
   `torch.utils.checkpoint` computes again in backward.
@@ -53,44 +52,41 @@ class TorchLoop(TorchAdapter):
     def neuron(self, spec, features):
         import torch
 
-        from .base.time_loop import TimeLoop
+        from .base.time_loop import Firing
 
         spike = torch_spike(spec).apply
 
-        class Loop(TimeLoop):
-            def step(self, current, v):
-                v = torch.zeros_like(current) if v is None else v
-                v = spec.decay * v + current
+        class Loop(Firing):
+            def fire(self, current, p):
+                v = spec.decay * (torch.zeros_like(current) if p is None else p) + current
                 s = spike(v)
-                return s, reset(spec, v, s, torch.Tensor.detach)
+                return s, v, reset(spec, v, s, torch.Tensor.detach)
 
-        class Learning(TimeLoop):
+        class Learning(Firing):
             def __init__(self):
                 super().__init__()
                 self.decay = torch.nn.Parameter(torch.tensor([parameter_of_decay(spec)]))
 
-            def step(self, current, v):
-                v = torch.zeros_like(current) if v is None else v
-                v = decay_of(spec, self.decay, torch) * v + current
+            def fire(self, current, p):
+                p = torch.zeros_like(current) if p is None else p
+                v = decay_of(spec, self.decay, torch) * p + current
                 s = spike(v)
-                return s, reset(spec, v, s, torch.Tensor.detach)
+                return s, v, reset(spec, v, s, torch.Tensor.detach)
 
-        class Adapting(TimeLoop):
-            def step(self, current, state):
-                v, a = state or (torch.zeros_like(current), torch.zeros_like(current))
-                v = spec.decay * v + current
+        class Adapting(Firing):
+            def fire(self, current, state):
+                p, a = state or (torch.zeros_like(current), torch.zeros_like(current))
+                v = spec.decay * p + current
                 s = spike(v - a)
-                return s, (
-                    reset(spec, v, s, torch.Tensor.detach, a),
-                    spec.adaptation_decay * a + spec.adaptation * s,
-                )
+                after = reset(spec, v, s, torch.Tensor.detach, a)
+                return s, v, (after, spec.adaptation_decay * a + spec.adaptation * s)
 
         class WithSynapse(Loop):
-            def step(self, current, state):
-                i, v = state or (torch.zeros_like(current), None)
+            def fire(self, current, state):
+                i, p = state or (torch.zeros_like(current), None)
                 i = spec.current_decay * i + current
-                s, v = super().step(i, v)
-                return s, (i, v)
+                s, v, p = super().fire(i, p)
+                return s, v, (i, p)
 
         if spec.learned_decay:
             return Learning()
@@ -99,26 +95,6 @@ class TorchLoop(TorchAdapter):
         return Loop() if spec.current_decay is None else WithSynapse()
 
     def potentials(self, spec, features, construction):
-        import torch
+        from .base.time_loop import Potentials
 
-        spike = torch_spike(spec).apply
-
-        class Potentials(torch.nn.Module):
-            def forward(self, currents):
-                after, potentials, spikes = torch.zeros_like(currents[0]), [], []
-                i, current_decay, a = (
-                    after,
-                    spec.current_decay or 0.0,
-                    after if spec.adaptation is not None else None,
-                )
-                for current in currents.unbind(0):
-                    i = current_decay * i + current
-                    v = spec.decay * after + i
-                    s = spike(v if a is None else v - a)
-                    after = reset(spec, v, s, torch.Tensor.detach, a)
-                    a = None if a is None else spec.adaptation_decay * a + spec.adaptation * s
-                    potentials.append(v)
-                    spikes.append(s)
-                return torch.stack(spikes), torch.stack(potentials)
-
-        return Potentials()
+        return Potentials(self.neuron(spec, features))

@@ -45,6 +45,42 @@ class TimeLoop(torch.nn.Module):
         return self.scan(currents, None)[0]
 
 
+class Firing(TimeLoop):
+    """A `TimeLoop` by `fire(current, state)` → (spikes, potentials before the spike, next state),
+    all of one step."""
+
+    def fire(self, current: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        raise NotImplementedError
+
+    def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
+        spikes, _, state = self.fire(current, state)
+        return spikes, state
+
+
+class Potentials(torch.nn.Module):
+    """A neuron that also hands out its potentials: currents (T, B, *features) → (spikes, potentials
+    before the spike), both of that shape."""
+
+    class Both(TimeLoop):
+        """Spikes and potentials as one tensor, so that a compiler cuts this loop like others."""
+
+        def __init__(self, neuron: Firing) -> None:
+            super().__init__()
+            self.neuron = neuron
+
+        def step(self, current: Tensor, state: State) -> tuple[Tensor, State]:
+            spikes, potentials, state = self.neuron.fire(current, state)
+            return torch.stack([spikes, potentials]), state
+
+    def __init__(self, neuron: Firing) -> None:
+        super().__init__()
+        self.both = self.Both(neuron)
+
+    def forward(self, currents: Tensor) -> tuple[Tensor, Tensor]:
+        spikes, potentials = self.both(currents).unbind(1)
+        return spikes, potentials
+
+
 class Stepwise(TimeLoop):
     """A linear layer inside the time loop, as tutorials write it: (T, B, inputs) → (T, B, outputs),
     step by step."""
