@@ -57,7 +57,8 @@ def compare(
         tuple[str, str] | None,
         typer.Option(
             metavar="BASE NEW",
-            help="In place of a second folder: two framework variants of the first.",
+            help="In place of a second folder: two framework variants of the first, or two cases "
+            "that differ in more, such as torch,batch=1 torch,batch=64.",
             show_default=False,
         ),
     ] = None,

@@ -1,7 +1,8 @@
 """Compares two result sets, or two variants in one: statuses, proofs, memory, and all times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..common import units
 from ..common.mistakes import ConfigError, nearest
 from ..core.case import PHASES, full_name
+from ..core.variant import VARIANT_FIELDS
 from .changes import NOISE, Change, Pair, Rule, changes
 from .findings import Finding, findings
 from .pairing import contrasts
@@ -108,19 +110,19 @@ def compare_variants(
     rows: list[Row], base: str, new: str, factor: float | None = None
 ) -> Comparison:
     """Compares two framework variants of one set in each comparison group, pass by pass if
-    possible.
+    possible. Both may name values of axes, `tonic:naive,behind=sinabs`; groups that differ in these
+    axes only are one then, and its times those of STORED, because they were not alive together.
 
-    `factor` replaces the one of PAIRED. Raises ConfigError for a variant that the set lacks.
+    `factor` replaces the one of PAIRED or STORED. Raises ConfigError for a variant, an axis or a
+    value that the set lacks, and for sides with different axes.
     """
-    known = sorted({row.case.framework_variant for row in rows})
-    for name in (base, new):
-        if name not in known:
-            hint = f"{nearest(name, known)} (there are {', '.join(known)})"
-            raise ConfigError(f"--pair {base} {new}: there is no {name}{hint}")
+    sides = [_side(text, rows, f"--pair {base} {new}") for text in (base, new)]
+    axes = {*sides[0].axes}
+    if axes != {*sides[1].axes}:
+        raise ConfigError(f"--pair {base} {new}: both sides must name the same axes")
     pairs, times, only_base, only_new = list[RowPair](), list[Pair](), list[str](), list[str]()
-    for group in grouped(rows, comparison_group).values():
-        by_variant = {row.case.framework_variant: row for row in group}
-        old, now = by_variant.get(base), by_variant.get(new)
+    for group in grouped(rows, partial(comparison_group, apart=axes)).values():
+        old, now = (next(filter(side.has, group), None) for side in sides)
         if old and now:
             pairs.append((old, now))
             times += _paired(group, old, now)
@@ -128,10 +130,52 @@ def compare_variants(
             only_base.append(full_name(old.case))
         elif now:
             only_new.append(full_name(now.case))
-    names, rule = (base, new), PAIRED.or_factor(factor)
+    names, rule = (base, new), (STORED if axes else PAIRED).or_factor(factor)
     comparison = _comparison("paired", pairs, times, rule, False, names)
     comparison.names, comparison.only_base, comparison.only_new = names, only_base, only_new
     return comparison
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A framework variant with values of axes, each in lower case."""
+
+    variant: str
+    axes: Mapping[str, str]
+
+    def has(self, row: Row) -> bool:
+        return row.case.framework_variant == self.variant and all(
+            _text(row, name) == value for name, value in self.axes.items()
+        )
+
+
+def _side(text: str, rows: list[Row], about: str) -> _Side:
+    """Reads `tonic:naive,behind=sinabs`. Raises ConfigError for what `rows` lack."""
+    variant, *conditions = (part.strip() for part in text.split(","))
+    _must_be_known(variant, [row.case.framework_variant for row in rows], about)
+    of_variant, axes = [row for row in rows if row.case.framework_variant == variant], {}
+    for condition in conditions:
+        name, equals, value = (part.strip() for part in condition.partition("="))
+        if not equals:
+            raise ConfigError(f"{about}: {condition!r} must look like batch=16")
+        names = [name for row in of_variant for name in row.axes if name not in VARIANT_FIELDS]
+        _must_be_known(name, names, about)
+        values = [_text(row, name) for row in of_variant if name in row.axes]
+        _must_be_known(value.lower(), values, f"{about}: {name}")
+        axes[name] = value.lower()
+    return _Side(variant, axes)
+
+
+def _must_be_known(name: str, names: Iterable[str], about: str) -> None:
+    known = sorted({*names})
+    if name not in known:
+        hint = f"{nearest(name, known)} (there are {', '.join(known)})"
+        raise ConfigError(f"{about}: there is no {name}{hint}")
+
+
+def _text(row: Row, axis: str) -> str:
+    value = row.axes.get(axis)
+    return (row.case.neuron_label or "" if axis == "neuron" else str(value)).lower()
 
 
 def _comparison(

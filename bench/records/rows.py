@@ -1,6 +1,6 @@
 """Turns records into one row per case, with published figures and the rank in its group."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -175,13 +175,18 @@ class Row:
         return flags(self.records) + of_rows
 
 
-def comparison_group(row: Row) -> Group:
-    """Returns the key of rows that differ in the framework only, cores and machine included.
+def comparison_group(row: Row, apart: Container[str] = ()) -> Group:
+    """Returns the key of rows that differ in the framework only, and in the axes `apart`, cores and
+    machine included.
 
     Rows that were proved by looser rules, read other recordings, or are ranked by another phase
     than the step have a key of their own.
     """
-    network = [(name, value) for name, value in row.axes.items() if name not in VARIANT_FIELDS]
+    network = [
+        (name, value)
+        for name, value in row.axes.items()
+        if name not in VARIANT_FIELDS and name not in apart
+    ]
     read = [row.first.recordings] if row.first.recordings else []
     ranked = [("ranked_by", row.ranked)] if row.ranked != "step" else []
     place = *machine_of(row.first), row.first.measure["threads"]

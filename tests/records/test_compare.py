@@ -312,6 +312,24 @@ def test_a_variant_that_has_no_counterpart():
         compare_variants(rows, "torch", "jex")
 
 
+def test_two_variants_in_groups_of_their_own():
+    rows = rows_of(
+        [*blocks("torch", step=0.004, batch=1), *blocks("jax", step=0.008, batch=16, alive="later")]
+    )
+    comparison = compare_variants(rows, "torch,batch=1", "jax, batch=16")
+    assert verdicts(comparison) == {"slower": phases("torch")}
+    assert [one.ratio for one in comparison.changes] == pytest.approx([2] * 4, rel=0.005)
+    assert compare_variants(rows, "torch", "jax").cases == 0
+    for pair, reason in (
+        (("torch,batch=1", "jax"), "both sides must name the same axes"),
+        (("torch,batch", "jax,batch=16"), "'batch' must look like batch=16"),
+        (("torch,bach=1", "jax,bach=16"), "there is no bach; did you mean 'batch'"),
+        (("torch,batch=1", "jax,batch=8"), r"batch: there is no 8 \(there are 16\)"),
+    ):
+        with pytest.raises(ConfigError, match=reason):
+            compare_variants(rows, *pair)
+
+
 def test_disturbed_variants_are_refused():
     rows = rows_of(busy())
     assert set(verdicts(compare_variants(rows, "jax", "torch"))) == {"unsure"}
