@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.claims_table import claims_of, claims_text
 from support.first_table import first_text
+from support.gradients_table import gradients_text
 from support.history_table import history_text
 from support.memory_table import memory_text
 from support.names_table import names_text
@@ -40,7 +41,7 @@ TEXT = {
     "scaling": scaling_text,
 }
 BLOCK = re.compile(
-    rf"(<!-- ({'|'.join(TEXT)}|claims|names|ties): (\S+) -->\n)(.*?)(<!-- end of table -->)",
+    rf"(<!-- ({'|'.join(TEXT)}|claims|gradients|names|ties): (\S+) -->\n)(.*?)(<!-- end of table -->)",
     re.DOTALL,
 )
 MOST_LINES = 130
@@ -57,6 +58,8 @@ def generated(text: str) -> str:
             return f"{match[1]}\n{claims_text(claims_of(ROOT / match[3]))}\n{match[5]}"
         if match[2] == "names":
             return f"{match[1]}\n{names_text(match[3])}\n{match[5]}"
+        if match[2] == "gradients":
+            return f"{match[1]}\n{gradients_text(match[3])}\n{match[5]}"
         if match[2] == "ties":
             return f"{match[1]}\n{ties_text(match[3])}\n{match[5]}"
         results = read_results([ROOT / match[3]])
@@ -86,7 +89,7 @@ def test_tables_are_generated_from_committed_records():
         text = page.read_text(encoding="utf-8")
         seen |= {match[2] for match in BLOCK.finditer(text)}
         assert text == generated(text), page.name
-    assert seen == {*TEXT, "claims", "names", "ties"}
+    assert seen == {*TEXT, "claims", "gradients", "names", "ties"}
 
 
 def test_the_first_page_is_short():
