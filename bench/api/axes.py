@@ -53,6 +53,7 @@ class NetworkAxes(TypedDict, total=False):
     recurrent: Flag
     readout: Text
     heads: Whole
+    recipe: Text
 
 
 class Axes(NetworkAxes, total=False):

@@ -36,6 +36,12 @@ NETWORK_FIELDS = ("neuron", "input", "input_grad")
 PARALLEL = ("data", "time")
 """Axes that ranks share: the items of the batch, or the time steps."""
 
+RECIPES = ("steps", "lenz", "li")
+"""Ways in which a network trains on delivered batches: neurons of one spike a step, the loss of the
+mean over time, and an update for each batch; or as Lenz's comparison: neurons that fire many
+spikes, the loss of the sum over time, and gradients without an update; or as Li et al.'s temporal
+fusion: a spiking ResNet-18 on a camera's frames, with Adam."""
+
 READOUTS = ("max_time", "softmax_sum")
 """Kinds of nodes that a case may name as the last one: the losses of papers on sounds."""
 
@@ -90,7 +96,7 @@ class Case:
     A case of the workload `data` delivers an epoch of `samples` recordings of a `dataset`,
     `time_steps` frames each, in batches: through `loaders` processes of torch's DataLoader, into
     `pinned` memory or not, shifted by some channels with `augment`. The variant `behind` trains a
-    network on them, unless it is `none`.
+    network on them by a `recipe`, unless it is `none`.
 
     A case of the workload `network` names in `network` a network of its config, with a hash of its
     content: `braille@9f1c0a37d2b84e65`.
@@ -138,6 +144,7 @@ class Case:
     recurrent: bool = _of_some(usual=True)
     readout: str = _of_some(usual=READOUTS[0])
     heads: int = _of_some()
+    recipe: str = _of_some(usual=RECIPES[0])
 
     @property
     def variant(self) -> Variant:

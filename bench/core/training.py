@@ -6,6 +6,7 @@ for K classes, with T' = 1 behind a node over time. The logits are
     cross-entropy    the mean of o over time (Liang et al., temporal fusion)
     spike-count      the sum of spikes o over time (snnTorch's `ce_count_loss`)
     membrane         the sum of potentials o over time (the same loss, as in the tutorial for IPUs)
+    sum              the sum of o over time, whatever it is (Lenz 2022)
 
 An optimizer updates a parameter p by its gradient g in steps k = 1, 2, … Its states begin at 0.
 
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 
 from .network import Network
 
-LOSSES = ("cross-entropy", "spike-count", "membrane")
+LOSSES = ("cross-entropy", "spike-count", "membrane", "sum")
 MEAN_OF_TIME = ("cross-entropy",)
 """Losses of the mean over time; the others take the sum."""
 PLAIN = {"loss": "upstream", "optimizer": "plain"}

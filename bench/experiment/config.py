@@ -39,6 +39,7 @@ from ..core.case import (
     PARALLEL,
     PRECISIONS,
     READOUTS,
+    RECIPES,
     SPIKE_SHARE,
     USUAL,
     Case,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     Dataset = str
     Parallel = str
     Readout = str
+    Recipe = str
     Framework = VariantPattern
 else:  # a type checker cannot read a Literal that is computed
     Workload = Literal[tuple(WORKLOADS)]
@@ -75,6 +77,7 @@ else:  # a type checker cannot read a Literal that is computed
     Dataset = Literal[tuple(FRAMED)]
     Parallel = Literal[PARALLEL]
     Readout = Literal[READOUTS]
+    Recipe = Literal[RECIPES]
     Framework = Annotated[
         str,
         Field(pattern=FRAMEWORK),
@@ -148,6 +151,7 @@ class Grid(_Table):
     behind: list[Behind] = _axis(
         USUAL["behind"], "the framework of the network that trains on the batches, or none"
     )
+    recipe: list[Recipe] = _axis(USUAL["recipe"], "how it trains: docs/data.md")
     parallel: list[Parallel] = _axis("data", "what ranks share: items of the batch, or time steps")
     ranks: list[Ranks] = _axis(1, "processes (of JAX: devices) that compute a case together")
     inputs: list[Count] = _axis(700, "values of a time step that enter an mlp, or sounds")

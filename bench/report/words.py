@@ -57,6 +57,7 @@ AXES = {
     "pinned": Axis("pinned", lambda value: "pinned" if value else "not pinned"),
     "augment": Axis("augment", lambda value: "augmented" if value else "not augmented"),
     "behind": Axis("behind", lambda value: f"{value} behind"),
+    "recipe": Axis("recipe", lambda value: f"recipe {value}"),
     "loss": Axis("loss", lambda value: f"loss {value}" if value else "a given gradient"),
     "optimizer": Axis("optimizer", lambda value: value or "plain descent"),
     "parallel": Axis("parallel", lambda value: f"{value} parallel"),

@@ -32,7 +32,7 @@ from ..proof.stages import too_large
 from ..records.identity import made_of
 from ..records.record import Record
 from ..records.store import ResultFolder
-from ..workloads import workload_of
+from ..workloads import recipes, workload_of
 from .networks import read_networks
 
 QUICK = {
@@ -340,6 +340,8 @@ def _lacking_behind(
 ) -> tuple[str, str] | None:
     """Returns status and reason if the network behind a case cannot run in its environment."""
     here = adapter.environment
+    if reason := recipes.refused(case):
+        return "unsupported", reason
     if behind.devices and case.device_type not in behind.devices:
         return "unsupported", f"{case.behind} behind: {behind.name} does not run on {case.device}"
     if behind.environment != here:

@@ -29,7 +29,7 @@ from ..measure.memory import host_peak_bytes
 from ..measure.slots import Sampler
 from ..proof.problem import draw_parameters
 from ..workloads import workload_of
-from ..workloads.perceptrons import trained_on
+from ..workloads.recipes import UPDATES, trained_on
 from .measured import Measured
 from .parts import CaseEnded
 from .serving import ProvedAdapter
@@ -221,6 +221,7 @@ class NetworkBehind:
         if reason := _not_of_torch(adapter) or adapter.refuses(behind, network):
             raise Unsupported(f"{case.behind} behind: {reason}")
         adapter.prepare(behind, threads)
+        self.updates, self.features = (case.recipe or "steps") in UPDATES, network.input
         self.program = cast(Program, whole(adapter.program(behind, network)))
         self.program.holds_borders = False
         self.program.load(
@@ -228,9 +229,18 @@ class NetworkBehind:
         )
 
     def train(self, frames: Any, labels: Any) -> None:
-        """Trains on frames (B, T, channels) and labels (B,), tensors on the device."""
+        """Trains on frames (B, T, channels) and labels (B,), tensors on the device, or computes the
+        gradients alone. Frames of two polarities become images with a third channel of zeros."""
         self.program.release()
-        self.program.step(frames.transpose(0, 1).contiguous(), labels)
+        x = frames.transpose(0, 1).contiguous()
+        if len(self.features) == 3:
+            images = x.new_zeros((*x.shape[:2], *self.features))
+            images[:, :, :2] = x.unflatten(2, (2, *self.features[1:]))
+            x = images
+        if self.updates:
+            self.program.step(x, labels)
+        else:
+            self.program.backward(self.program.forward(x), labels)
 
 
 def _not_of_torch(adapter: Any) -> str | None:

@@ -28,7 +28,7 @@ from ..proof.problem import Problem, problem_case
 from ..proof.recheck import Timed, recheck
 from ..proof.stages import problem_of, prove
 from ..workloads import workload_of
-from ..workloads.perceptrons import trained_on
+from ..workloads.recipes import trained_on
 from .channel import Channel
 from .handover import Reference, decode, encode
 from .judging_data import prove_data, recheck_data

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core.case import SPIKE_SHARE, WORKLOAD_AXES, Case
+from ..core.case import NO_NETWORK, RECIPES, SPIKE_SHARE, WORKLOAD_AXES, Case
 from ..core.network import Network
 from ..core.training import PLAIN
 
@@ -40,13 +40,15 @@ class Workload:
         return " ".join((self.network.__doc__ or "").partition("\n\n")[0].split())
 
     def canonical(self, case: Case) -> Case:
-        """Returns `case` with the fixed fields, and None for absent axes and the usual `firing`: no
-        case is measured twice under two names."""
+        """Returns `case` with the fixed fields, and None for absent axes and the usual `firing` and
+        `recipe`: no case is measured twice under two names."""
         values: dict[str, Any] = {axis: None for axis in WORKLOAD_AXES if axis not in self.axes} | {
             **self.fixed
         }
         if case.input != "spikes" or case.firing == SPIKE_SHARE:
             values["firing"] = None
+        if case.recipe == RECIPES[0] or case.behind == NO_NETWORK:
+            values["recipe"] = None
         if case.ranks == 1:
             values |= {"parallel": None, "ranks": None}
         values |= {axis: None for axis, plain in PLAIN.items() if getattr(case, axis) == plain}

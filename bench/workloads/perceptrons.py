@@ -6,14 +6,10 @@ IPUs, which has batches of 128 and 25 steps. `frames-mlp` is 100-128-128-128-35 
 the network of the known comparison of caches for event data.
 """
 
-from dataclasses import replace
-
-from snnbench.kernels.spec import NeuronSpec
-
 from ..core.case import CASE_FIELDS, DATA, Case
 from ..core.datasets import SOUND_FRAMES, form_of
 from ..core.network import INPUT, Network, Node
-from ..core.variant import VARIANT_FIELDS, VariantPattern
+from ..core.variant import VARIANT_FIELDS
 from .base import workload
 from .builder import Builder
 
@@ -52,10 +48,6 @@ def mnist_mlp(case: Case) -> Network:
     return net.network
 
 
-INTEGRATE = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0)
-"""The comparison's neuron: no leak, and a surrogate with a width of half a threshold."""
-
-
 @workload(
     "frames-mlp",
     axes=("neurons", "classes"),
@@ -76,32 +68,7 @@ def frames_mlp(case: Case) -> Network:
     return net.network
 
 
-def trained_on(case: Case, construction: str, mode: str) -> Case:
-    """Returns the case of `frames-mlp` that trains on the batches of `case`, with as many inputs as
-    its frames have channels."""
-    recordings = form_of(case.dataset)
-    training_case = frames_mlp.canonical(
-        Case(
-            VariantPattern.parse(case.behind).adapter,
-            construction,
-            mode,
-            case.device,
-            frames_mlp.name,
-            INTEGRATE,
-            neurons=128,
-            time_steps=case.time_steps,
-            batch=case.batch,
-            input="dense",
-            input_grad=False,
-            seed=case.seed,
-            classes=recordings.classes,
-            loss="cross-entropy",
-        )
-    )
-    return replace(training_case, inputs=recordings.channels)
-
-
-DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind")
+DATA_AXES = ("dataset", "samples", "loaders", "pinned", "augment", "behind", "recipe")
 OF_ALL = (*VARIANT_FIELDS, "device", "workload", "time_steps", "batch", "seed")
 """Fields that deliveries share with networks."""
 NO_NETWORK_FIELDS: dict[str, str | None] = {

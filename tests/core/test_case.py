@@ -50,6 +50,7 @@ LATER |= {
     "recurrent": False,
     "readout": "softmax_sum",
     "heads": 3,
+    "recipe": "lenz",
     "parallel": "time",
     "ranks": 2,
 }

@@ -173,15 +173,20 @@ def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, n
 
 
 @pytest.mark.parametrize(
-    ("behind", "dataset"),
+    ("behind", "dataset", "recipe"),
     representatives(
-        [("fused", "synthetic-shd"), ("sinabs", "synthetic-shd"), ("fused", "synthetic-nmnist")],
+        [
+            ("fused", "synthetic-shd", "steps"),
+            ("sinabs", "synthetic-shd", "lenz"),
+            ("fused", "synthetic-nmnist", "steps"),
+            ("torch", "synthetic-nmnist", "li"),
+        ],
         [],
     ),
 )
-def test_a_network_trains_on_the_batches(snnbench, behind, dataset):
+def test_a_network_trains_on_the_batches(snnbench, behind, dataset, recipe):
     ended = snnbench.run(
-        configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset])
+        configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset], recipe=[recipe])
     )
     (row,) = ended.rows
     assert (ended.exit_code, row["status"], row["behind"]) == (0, "ok", behind), (

@@ -171,6 +171,7 @@ def test_the_identity_depends_on_what_the_numbers_depend_on():
         "pinned": True,
         "augment": True,
         "behind": "fused",
+        "recipe": "lenz",
     }
     alike = {
         "framework": "other",

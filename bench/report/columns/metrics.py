@@ -449,6 +449,7 @@ METRICS: tuple[Metric, ...] = (
     *LATENCY,
     *_case_metrics("recurrent", "heads"),
     _neuron_metric("rounding"),
+    _case_metric("recipe"),
 )
 """The metrics in the order of results.csv, which users' scripts read."""
 
