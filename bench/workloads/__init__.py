@@ -2,7 +2,15 @@
 
 from ..core.case import Case
 from .base import Workload
-from .convnets import alexnet, cifar_large, cifar_medium, cifar_small
+from .convnets import (
+    alexnet,
+    cifar_large,
+    cifar_medium,
+    cifar_small,
+    conv_large,
+    conv_medium,
+    conv_small,
+)
 from .layers import conv_lif, lif, linear_lif, one_layer, recurrent_lif
 from .parallel import masked_psn, psn, sliding_psn
 from .perceptrons import data, frames_mlp, mlp, mnist_mlp
@@ -14,6 +22,7 @@ from .user_network import user_network
 LAYERS = (linear_lif, lif, conv_lif, recurrent_lif)
 NETWORKS = (
     *(mlp, frames_mlp, mnist_mlp, cifar_small, cifar_medium, cifar_large, alexnet, resnet34),
+    *(conv_small, conv_medium, conv_large),
     *(spiking_resnet18, spiking_resnet34, spiking_resnet50, sew_resnet18),
     *(shd, ssc, psmnist, adding, shd_delays),
     *(psn, masked_psn, sliding_psn),

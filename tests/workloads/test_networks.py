@@ -95,6 +95,8 @@ JAX = [each for each in HERE if on_jax(each)]
 DEEP = (
     "cifar-medium",
     "cifar-large",
+    "conv-medium",
+    "conv-large",
     "alexnet",
     "resnet34",
     "spiking-resnet34",
