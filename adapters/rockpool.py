@@ -8,6 +8,7 @@ time loops cannot be cut: `compile` unrolls the whole sequence.
   currents scaled by its inverse. Recurrent neurons are the same with their weights in place of the
   zeros.
 - `lif-torch-without-recurrence`: the same with that matrix deleted, which `LIFTorch` allows.
+- `numpy`: its `LIF` in NumPy, which is refused.
 """
 
 from math import log, prod
@@ -31,11 +32,14 @@ class Rockpool(TorchAdapter):
         **torch_constructions("uncut", "learning", "rounding"),
         "lif-torch": {"uncut", "recurrent", "rounding"},
         "lif-torch-without-recurrence": {"uncut", "rounding"},
+        "numpy": set(),
     }
     learned_decays = MappingProxyType({"time-constant": "tau_mem"})
 
     def supports(self, case: Case) -> str | None:
         spec, synaptic = case.spec, case.construction.startswith("lif-torch")
+        if case.construction == "numpy":
+            return "Rockpool's LIF in NumPy runs forward alone: no gradient passes it"
         if spec.reset != "soft" or spec.detach_reset:
             return "Rockpool's neurons only subtract, with gradient"
         if spec.decay in (0, 1) and not synaptic:

@@ -10,7 +10,7 @@ from .texts import anonymous
 _VARIANT = r"(:(\*|[A-Za-z0-9_.-]+(\+[A-Za-z0-9_.-]+)?))?$"
 FRAMEWORK = rf"^[A-Za-z0-9_.-]+(@[A-Za-z0-9_.+!-]+)?{_VARIANT}"
 UNVERSIONED = rf"^[A-Za-z0-9_.-]+{_VARIANT}"
-DEVICE = r"^(cpu|cuda(:\d{1,3})?)$"
+DEVICE = r"^(cpu|tpu|cuda(:\d{1,3})?)$"
 OPTION = r"^--?[A-Za-z][^\x00-\x1f]*$"
 LARGEST_SEED = (1 << 63) - 1
 LARGEST_SIZE = 1 << 24
