@@ -206,7 +206,7 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
     assert ended.exit_code == 0, ended.stderr
     assert (
         "mlp · cpu · fp32 · 3 layers · 61 inputs · N = 31 · 7 outputs · T = 37 · B = 3"
-        in ended.stdout
+        in " ".join(ended.stdout.split())
     )
     assert ended.rows[0]["inputs"] == "61" and ended.rows[0]["outputs"] == "7"
     command = ended.stdout.splitlines()[-1]

@@ -1,5 +1,6 @@
 """The table at the end of a run: ranks inside each group, and reasons for unranked cases."""
 
+import textwrap
 from bisect import bisect_left
 from itertools import accumulate
 
@@ -19,6 +20,10 @@ BAR = "  "
 BAR_WIDTH = 12
 MOST_RATIO = 2 * BAR_WIDTH
 """Slowest ratio with bars; beyond it most bars would have the same length of one."""
+HEADING = 80
+"""Characters of a line of a heading."""
+NO_BREAK = "\xa0"
+"""A space at which no line ends."""
 MOST_LINES = 1200
 """Approximate number of printed lines."""
 UNLIMITED = 1000
@@ -43,7 +48,7 @@ def print_tables(table: Table, console: Console) -> None:
     groups_shown, left_out = bisect_left(before, MOST_LINES), dict[str, None]()
     for title, group in groups[:groups_shown]:
         shared, remarks = _remarks(group)
-        console.print(f"[bold]{escape(title)}[/]")
+        _print_heading(title, console)
         if shared:
             console.print(f"all timed here: {escape(shared)}")
         drawn, spared = _widest(table, group, remarks, console)
@@ -72,6 +77,13 @@ def print_tables(table: Table, console: Console) -> None:
             f"… and {unprinted} more cases, in the report and in results.csv.", highlight=False
         )
     _print_scalings(table, console)
+
+
+def _print_heading(title: str, console: Console) -> None:
+    """Prints a title in lines of at most HEADING characters, which end between its conditions."""
+    unbroken = f"{NO_BREAK}· ".join(part.replace(" ", NO_BREAK) for part in title.split(" · "))
+    for line in textwrap.wrap(unbroken, min(HEADING, console.width)):
+        console.print(f"[bold]{escape(line.replace(NO_BREAK, ' '))}[/]")
 
 
 def _remarks(group: list[Entry]) -> tuple[str, dict[int, str]]:
@@ -153,7 +165,7 @@ def _print_scalings(table: Table, console: Console) -> None:
             drawn.add_column(heads[at], justify="left" if at == 0 else "right")
         for line in lines:
             drawn.add_row(*(escape(line[at]) for at in known))
-        console.print(f"[bold]{escape(title)}[/]")
+        _print_heading(title, console)
         console.print(drawn)
         for note in (note for scaling in scalings for note in notes_of(scaling)):
             console.print(f"  {escape(note)}")

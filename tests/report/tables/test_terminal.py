@@ -49,6 +49,21 @@ def test_what_fits_is_whole(table, width):
             )
 
 
+@pytest.mark.parametrize(("width", "longest"), [(180, 80), (60, 60)])
+def test_a_heading_is_broken_between_its_conditions(table, width, longest):
+    lines = printed(table, width).splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("neuron soft · "))
+    heading = lines[at : lines.index("all timed here: shared CPU", at)]
+    assert len(heading) > 1 and max(map(len, heading)) <= longest
+    assert all(line.endswith(" ·") for line in heading[:-1]) and heading[-1].endswith("1 core")
+    assert (
+        " ".join(heading)
+        == table.of_groups_with(
+            {row.first.case_id for row in table.rows if row.case.neuron_label == "soft"}
+        ).comparison_groups()[0][0]
+    )
+
+
 @pytest.mark.parametrize(
     ("width", "heads"),
     [
