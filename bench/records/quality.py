@@ -56,13 +56,21 @@ def _is_not_compiled(record: Record) -> bool:
 def is_crowded(cases: Cases) -> bool:
     """Returns whether other programs needed the cores of the workers in any block."""
     return any(
-        (foreign := record.monitor.get("foreign_cores") or 0.0) > MOST_FOREIGN_CORES
-        and foreign + (record.cores(record.ranked) or 1)
-        > (record.machine.get("usable_threads") or 1)
+        _needs_cores(record)
         for records in cases
         for record in records
         if record.timing(record.ranked)
     )
+
+
+def _needs_cores(record: Record) -> bool:
+    """Returns whether other programs needed the cores of a record's worker; by the load where a
+    killed worker took the CPU time of all workers with it."""
+    cores = record.machine.get("usable_threads") or 1
+    foreign = record.monitor.get("foreign_cores")
+    if foreign is None:
+        return (record.monitor.get("load_average") or 0.0) > cores
+    return foreign > MOST_FOREIGN_CORES and foreign + (record.cores(record.ranked) or 1) > cores
 
 
 def disturbed_share(records: Sequence[Record]) -> float | None:
