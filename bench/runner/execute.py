@@ -72,16 +72,17 @@ def execute(
     on_case: Callable[[CaseReport], None],
     on_progress: OnProgress,
     on_warning: Callable[[str], None],
+    on_begin: Callable[[int], None],
     budget: Budget | None = None,
 ) -> tuple[bool, list[str]]:
     """Runs the cases of the plan's shard; writes their records into `folder`.
 
     `on_case` is called for each ended case, `on_progress` with a status text, `on_warning` if the
-    machine is busy or earlier cases are measured again. With `fresh`, finished cases are measured
-    again. Cases and blocks that do not fit into `budget` have no record. Returns whether the run
-    was interrupted, and a sentence for every file that another process changed during the run and
-    that was restored. Raises ConfigError if the folder cannot be
-    used: see `ResultFolder.begin`.
+    machine is busy or earlier cases are measured again, `on_begin` with the number of measurements
+    to do, each of a case in a block. With `fresh`, finished cases are measured again. Cases and
+    blocks that do not fit into `budget` have no record. Returns whether the run was interrupted,
+    and a sentence for every file that another process changed during the run and that was restored.
+    Raises ConfigError if the folder cannot be used: see `ResultFolder.begin`.
     """
     adapters = plan.experiment.adapters
     digests = {case.adapter.reference: case.adapter.source_sha256 for case in plan.cases}
@@ -101,6 +102,7 @@ def execute(
             busy = busy_warning(load_average(), len(usable_cores()))
             for sentence in [*busy, *reasons(runner.remaining)]:
                 on_warning(sentence)
+            on_begin(runner.tally.to_measure)
             for report in runner.run():
                 on_case(report)
         except KeyboardInterrupt:

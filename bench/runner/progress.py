@@ -53,7 +53,8 @@ class Progress:
     ):
         self.console, self.timed_s, self.limit, self.common = console, timed_s, limit, common
         self.heartbeat, self.starts = Heartbeat(self.say, clock), list[float]()
-        self.seconds, self.tracebacks, self.ended = list[float](), set[str](), 0
+        self.seconds, self.tracebacks = list[float](), set[str]()
+        self.ended, self.to_measure = 0, 0
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
@@ -79,12 +80,21 @@ class Progress:
             self.heartbeat.__exit__()
         self.bar.stop()
 
+    def begin(self, to_measure: int) -> None:
+        """Says that the first start will show how long `to_measure` measurements take."""
+        self.to_measure = to_measure
+        if to_measure > 1:
+            longest = f", {units.duration(left)} at most" if (left := self.limit()) < inf else ""
+            shows = "the first start shows how long they take here"
+            self.say(f"{to_measure} measurements{longest}; {shows}")
+
     def show(self, report: CaseReport) -> None:
         """Shows how a case ended."""
         self.heartbeat.note_line()
+        self.to_measure = report.to_measure
         if not report.resumed and report.record.status not in UNMEASURED:
             self.seconds.append(report.record.duration_s)
-        remaining = self._remaining(report.to_measure)
+        remaining = self._remaining()
         if report.note:
             self.console.print(escape(report.note), soft_wrap=True)
         ending = self._without_common(ending_of(report))
@@ -111,6 +121,7 @@ class Progress:
         long. `timed`: cases of this block that passes have timed, with fractions."""
         if STARTS.match(self.heartbeat.what):
             self.starts.append(self.heartbeat.clock() - self.heartbeat.since)
+            self._show_first_start()
         what = self._without_common(what)
         self.heartbeat.runs(what)
         self.bar.update(self.task, what=what, completed=self.ended + timed)
@@ -119,12 +130,19 @@ class Progress:
     def _without_common(self, text: str) -> str:
         return text.replace(self.common, "", 1) if self.common else text
 
-    def _remaining(self, to_measure: int) -> str:
+    def _show_first_start(self) -> None:
+        if len(self.starts) > 1 or self.seconds or not (remaining := self._remaining()):
+            return
+        self.bar.update(self.task, left=remaining)
+        if not self.console.is_terminal:
+            self.say(f"the first start took {units.duration(self.starts[0])}: {remaining}")
+
+    def _remaining(self) -> str:
         """The remaining time as a text, empty if there is nothing to measure."""
         started = mean(self.starts) if self.starts else START_S
         one = mean(self.seconds) if self.seconds else self.timed_s + started
-        seconds = min(to_measure * one, self.limit())
-        return f"about {units.duration(max(seconds, 1.0))} left" if to_measure else ""
+        seconds = min(self.to_measure * one, self.limit())
+        return f"about {units.duration(max(seconds, 1.0))} left" if self.to_measure else ""
 
 
 class Heartbeat:
@@ -234,9 +252,8 @@ def execute_shown(
             limit=lambda: limited.left,
             common=ends.pop() if len(ends) == 1 < len(plan.mine) else "",
         ) as progress:
-            interrupted, changed = execute(
-                plan, folder, fresh, progress.show, progress.tell, progress.say, limited
-            )
+            on = progress.show, progress.tell, progress.say, progress.begin
+            interrupted, changed = execute(plan, folder, fresh, *on, limited)
     except OSError:
         console.print("What was finished is kept; the same command goes on from there.")
         raise

@@ -88,6 +88,31 @@ def test_before_a_case_has_ended_the_starts_so_far_say_how_long_the_others_take(
     assert run.ends("missing", "env_error", leaves=True)[1] == "about 50 s left"
 
 
+def test_before_the_first_start_it_is_not_known_and_after_it_said_how_long_all_take():
+    run = Shown({"torch": 2, "jax": 2}, 2)
+    run.progress.begin(4)
+    run.progress.tell("block 1: proving torch")
+    run.now = 39.0
+    run.progress.tell("block 1: proving jax")
+    run.now = 60.0
+    run.progress.tell("pass 1 of 5, 2 cases")
+    assert run.stream.getvalue().splitlines() == [
+        "4 measurements; the first start shows how long they take here",
+        "the first start took 39 s: about 3 min left",
+    ]
+
+
+def test_a_limit_is_said_first_and_a_single_start_needs_no_estimate():
+    run = Shown({"torch": 1}, 1)
+    run.progress.begin(1)
+    assert run.stream.getvalue() == ""
+    run.limit = 300.0
+    run.progress.begin(2)
+    assert run.stream.getvalue() == (
+        "2 measurements, 5 min at most; the first start shows how long they take here\n"
+    )
+
+
 def test_what_all_cases_have_in_common_is_shown_once():
     run, names = Shown({"torch": 1, "norse": 1}, 1), [full_name(Case(name)) for name in "ab"]
     run.progress.common = names[0].removeprefix("a")
