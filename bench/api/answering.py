@@ -11,10 +11,9 @@ from ..records.rows import Row
 from ..report.answer import answer, verdict
 from ..report.files import ReadResults, finish
 from ..report.table import Table
-from ..runner.budget import Budget
 from ..runner.planning import quick_plan
 from ..runner.progress import execute_shown
-from ..runner.quick import BLOCKS, measuring_seconds, network_axes, requested_rows, without_record
+from ..runner.quick import BLOCKS, budget_of, network_axes, requested_rows, without_record
 from .axes import NetworkAxes, Neuron, axis_settings, seconds_of, with_axes
 from .results import Results
 from .running import is_reference, progress_console, reference_of
@@ -63,9 +62,7 @@ def quick(
     references = [reference_of(framework) for framework in frameworks]
     names = [reference for reference in references if not is_reference(reference)]
     settings += [Argument("grid.framework", names, "quick")] * bool(names)
-    budget = (
-        Budget(measuring_seconds(seconds_of("quick", "within", within))) if within else Budget()
-    )
+    budget = budget_of(seconds_of("quick", "within", within) if within else None)
     files = [reference for reference in references if is_reference(reference)]
     plan = quick_plan(settings, files, blocks, "inference" if inference else "step")
     console = progress_console(plan)

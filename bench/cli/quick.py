@@ -13,13 +13,12 @@ from ..records.ranking import blocks_to_decide_ranks
 from ..records.rows import Row
 from ..report.answer import answer, verdict
 from ..report.table import Table
-from ..runner.budget import Budget
 from ..runner.nearest import nearest_in_words
 from ..runner.planning import adapter_files, quick_plan
 from ..runner.progress import execute_shown
 from ..runner.quick import (
     BLOCKS,
-    measuring_seconds,
+    budget_of,
     network_axes,
     requested_rows,
     without_record,
@@ -122,8 +121,7 @@ def quick(
     more blocks goes on from there. A timeout stays until --timeout or --fresh measures the
     framework again.
     """
-    limit = parse_seconds("--within", within) if within else None
-    budget = Budget(measuring_seconds(limit)) if limit else Budget()
+    budget = budget_of(parse_seconds("--within", within) if within else None)
     network = network_axes(workload, layers, {"inputs": inputs, "outputs": outputs})
     sizes = {"neurons": neurons, "time_steps": time_steps, "batch": batch}
     chosen = {"precision": precision, **sizes, **network}

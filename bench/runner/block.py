@@ -6,13 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from ..core.case import full_name
 from ..executors.events import senseless
 from ..executors.executor import CannotStart
-from ..executors.launch import Outcome, not_started
+from ..executors.launch import Launched, Outcome, not_started
 from ..machine.energy import meter_of
 from ..machine.memory import Room
 from ..machine.monitor import Monitor, load_average, reader_of
@@ -71,6 +72,9 @@ class Block:
         """Started cases without a record."""
         self.so_far: dict[str, str] = {}
         """What an interrupted block has measured, in words by case id."""
+        self._ahead: dict[str, tuple[Launched, float]] = {}
+        """Workers that start before their turn, by case id, with the moment on the budget's
+        clock."""
         self.spent: list[float | None] = []
         """CPU seconds of every started process, None where unknown."""
 
@@ -104,11 +108,11 @@ class Block:
             try:
                 while waiting:
                     slots: list[float] = live.slot_seconds if live else []
-                    if not self.budget.holds_one_more(slots, self.further):
+                    if not self.budget.holds_one_more(slots, self.further, self._begun(waiting[0])):
                         self.left_out += waiting
                         break
                     planned = waiting.pop(0)
-                    started = self._start(planned, judge, slots, len(waiting))
+                    started = self._start(planned, judge, slots, waiting)
                     if started is None:
                         self.left_out.append(planned)
                         waiting.sort(key=lambda other: compiles(other.case))
@@ -138,6 +142,7 @@ class Block:
                 self.so_far = live.so_far() if live else {}
                 raise
             finally:
+                self._end_ahead()
                 try:
                     self.spent.append(live.close() if live else 0.0)
                 finally:
@@ -164,6 +169,7 @@ class Block:
         )
 
     def _time(self, live: LiveSet) -> None:
+        self._end_ahead()
         self.note([member.planned for member in live.members])
         live.time_passes(self.random)
 
@@ -172,14 +178,19 @@ class Block:
         return ended
 
     def _start(
-        self, planned: PlannedCase, judge: Judge, slots: list[float], waiting: int
+        self,
+        planned: PlannedCase,
+        judge: Judge,
+        slots: list[float],
+        waiting: Sequence[PlannedCase],
     ) -> "Member | EndedCase | None":
         """Starts and proves a case next to workers with `slots`, while others are `waiting`;
         returns a member that waits for orders, or the case's end; None if it took longer than the
         budget allows."""
         action = "starting" if self.number else "proving"
         self.on_progress(f"block {self.number + 1}: {action} {full_name(planned.case)}")
-        self.note([planned])
+        ahead = waiting[: self.budget.at_once - 1] if self.device == "cpu" else []
+        self.note([planned, *ahead])
         limit, began = self.budget.left, self.budget.clock()
         started = datetime.now(UTC)
         if planned not in self.unfinished:
@@ -190,18 +201,20 @@ class Block:
             if self._is_late(began, limit, planned):
                 return None
             return EndedCase(planned, started, failure, outcome)
-        limit = self.budget.longest_start(slots, self.further, waiting)
+        limit = self.budget.longest_start(slots, self.further, len(waiting))
         began = self.budget.clock()
         try:
-            worker = self.launcher.start(planned, self.number, material, limit)
+            worker = self._worker(planned, material, limit)
         except CannotStart as error:
             outcome = not_started(error)
             return EndedCase(planned, started, verdict(outcome, self.device), outcome)
         events: list[dict[str, Any]] = []
+        until = worker.duration_s + limit
         try:
+            self._start_ahead(ahead)
             answer = worker.answer()
             if answer and "prove" in answer:
-                events = judge.prove(worker, planned.case, material, answer, limit)
+                events = judge.prove(worker, planned.case, material, answer, until)
                 answer = worker.order({"right": passed(events)})
             if answer and "ready" in answer:
                 ranked = self.launcher.measure.ranked(planned.case.workload)
@@ -219,6 +232,39 @@ class Block:
         if self._is_late(began, limit, planned):
             return None
         return EndedCase(planned, started, self._verdict(outcome, events), outcome)
+
+    def _worker(self, planned: PlannedCase, material: Path, limit: float) -> Launched:
+        """Returns the worker of a case, which may start for `limit` seconds from now on. Raises
+        CannotStart."""
+        begun = self._begun(planned)
+        worker, _ = self._ahead.pop(planned.id, (None, 0.0))
+        if worker is None:
+            return self.launcher.start(planned, self.number, material, limit)
+        worker.spend(begun)
+        worker.timeout = worker.seconds_left = min(self.launcher.measure.timeout, limit)
+        return worker
+
+    def _begun(self, planned: PlannedCase) -> float:
+        """Returns for how many seconds the worker of a case has been starting before its turn."""
+        now = self.budget.clock()
+        return now - self._ahead.get(planned.id, (None, now))[1]
+
+    def _start_ahead(self, waiting: Sequence[PlannedCase]) -> None:
+        """Starts the workers of cases before their turn, but for the proof."""
+        for planned in waiting:
+            material, outcome = self.launcher.material(planned, self.budget.left)
+            self.spent.append(outcome.cpu_seconds if outcome.duration_s else 0.0)
+            if planned.id in self._ahead or self.launcher.failure(planned, material):
+                continue
+            with suppress(CannotStart):  # its turn says so
+                worker = self.launcher.start(planned, self.number, material)
+                self._ahead[planned.id] = worker, self.budget.clock()
+
+    def _end_ahead(self) -> None:
+        """Ends the workers that start before their turn; none computes beside timed ones."""
+        while self._ahead:
+            worker, _ = self._ahead.popitem()[1]
+            self.spent.append(worker.end().cpu_seconds)
 
     def _is_late(self, began: float, limit: float, planned: PlannedCase) -> bool:
         """Returns whether the start of a case took longer than its budget, which leaves it out."""

@@ -20,6 +20,11 @@ COMPILING = ("fused", "jax", "spyx", "rockpool-jax")
 SHARES = 3
 """A start in the first block may take one of so many parts of the time that is left, while others
 wait."""
+AT_ONCE = 3
+"""Workers that start at once where programs wait for cores: together they have a larger share of
+these. Two if time is tight, and the first may take all of it: a pair decides more than none."""
+TIGHT_S = 20.0
+"""Seconds of a core in which two frameworks that compile cannot start and be timed."""
 LEAST_PASSES = 3
 """Passes that a case gets even if they exceed its own budget (`measure.budget`)."""
 RESTART = 0.6
@@ -52,12 +57,20 @@ class Budget:
     """`seconds` from now on, by `clock`, for all blocks of a run; by default without limit.
 
     Workers of a block start one by one. Each needs, besides its own start, LEAST_PASSES passes of
-    all workers that are alive, their ends, and half of it again if a `further` block is planned.
-    `slots` are the seconds of a slot of each of them.
+    all workers that are alive, their ends, and, behind the first two, half of it again if a
+    `further` block is planned: a single worker decides nothing. `slots` are the seconds of a slot
+    of each of them. `crowd` is how many programs wait for a core.
     """
 
-    def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        seconds: float = inf,
+        clock: Callable[[], float] = time.monotonic,
+        crowd: float = 0.0,
+    ) -> None:
         self.seconds, self.clock, self.ends = seconds, clock, clock() + seconds
+        self.is_tight = seconds < TIGHT_S * max(crowd, 1.0)
+        self.at_once = AT_ONCE - self.is_tight if crowd > 1.0 and self.limited else 1
         self._starts: list[float] = []
         self._typical_start, self._block = 0.0, 0
 
@@ -81,10 +94,12 @@ class Budget:
         self._starts.append(seconds)
         self._typical_start = mean(self._starts)
 
-    def holds_one_more(self, slots: Sequence[float], further: bool) -> bool:
-        """Returns whether there is time for another worker next to those with `slots`."""
+    def holds_one_more(self, slots: Sequence[float], further: bool, begun: float = 0.0) -> bool:
+        """Returns whether there is time for another worker, which has been starting for `begun`
+        seconds, next to those with `slots`."""
         more = [*slots, mean(slots) if slots else 0.0]
-        return self.left >= self._typical_start + self._rest_of_block(more, further)
+        rest = self._rest_of_block(more, further and len(slots) > 1)
+        return self.left >= max(self._typical_start - begun, 0.0) + rest
 
     def holds_pass(self, number: int, slots: Sequence[float], further: bool) -> bool:
         """Returns whether there is time for pass `number` of a block, of which the first is always
@@ -97,8 +112,9 @@ class Budget:
     def longest_start(self, slots: Sequence[float], further: bool, waiting: int = 0) -> float:
         """Returns the seconds that a worker may take to start, so that those with `slots` can be
         timed and ended, and others that are `waiting` can start, too."""
-        longest = self.left - (self._rest_of_block(slots, further) if slots else 0.0)
-        shares = 1 if self._block else min(SHARES, waiting + 1)
+        rest = self._rest_of_block(slots, further and len(slots) > 1) if slots else 0.0
+        longest = self.left - rest
+        shares = 1 if self._block or self.is_tight else min(SHARES, waiting + 1)
         return min(longest, max(longest / shares, 2 * self._typical_start))
 
     def _rest_of_block(self, slots: Sequence[float], further: bool) -> float:

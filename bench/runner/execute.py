@@ -36,7 +36,7 @@ from ..records.running import DIED_TWICE, Running
 from ..records.store import ResultFolder, SetPlan
 from ..schema import understood
 from .block import Block, EndedCase
-from .budget import Budget, expected_place
+from .budget import Budget, compiles, expected_place
 from .done import Done, groups_of, reasons, split
 from .launcher import Launcher
 from .live_set import OnProgress
@@ -221,14 +221,15 @@ class Runner:
         for record in kept.values():
             yield self._report(record, True)
 
-    def _expected(self, block: int, planned: PlannedCase) -> tuple[bool, float, int]:
+    def _expected(self, block: int, planned: PlannedCase) -> tuple[bool, float, bool, int]:
         """Returns the sort key of a case: its framework's own neuron first, then by its time in the
-        first block, or its usual place."""
+        first block, or its usual place, behind those that compile nothing if the time is tight."""
         first = self.completed.result(planned, 0) if block else None
         seconds = Row(planned.case, [first]).median(first.ranked, "wall") if first else None
         named = [line.partition(".")[0] for line in self.plan.experiment.neuron_lines]
         place = expected_place(planned.case, named)
-        return place >= -1, seconds or 0.0, place
+        late = self.budget.is_tight and compiles(planned.case)
+        return place >= -1, seconds or 0.0, late, place
 
     def _set_aside(self, planned: PlannedCase, block: int) -> str | None:
         """Renames damaged files of a case and returns a message, None if there are none."""

@@ -10,6 +10,7 @@ from ..records.rows import Row, rows_of
 from ..records.store import ResultFolder
 from ..workloads.layers import linear_lif
 from ..workloads.perceptrons import mlp
+from .budget import Budget
 from .planning import Plan
 
 BLOCKS = 2
@@ -18,11 +19,17 @@ REPORT_S = 5.0
 """Seconds that a report takes on a quiet machine."""
 
 
-def measuring_seconds(within: float) -> float:
-    """Returns the part of `within` seconds that leaves time for the report: on a busy machine it
-    takes as many times longer as programs wait for a core, at most a fifth."""
-    crowd = max(1.0, load_average() / len(usable_cores()))
-    return within - max(REPORT_S, min(within / 5, REPORT_S * crowd))
+def budget_of(within: float | None) -> Budget:
+    """Returns the budget of a run of at most `within` seconds, None for no limit.
+
+    It leaves time for the report: on a busy machine that takes as many times longer as programs
+    wait for a core, at most a fifth.
+    """
+    if within is None:
+        return Budget()
+    crowd = load_average() / len(usable_cores())
+    report = max(REPORT_S, min(within / 5, REPORT_S * crowd))
+    return Budget(within - report, crowd=crowd)
 
 
 def network_axes(

@@ -17,6 +17,7 @@ from snnbench.core.case import Case
 from snnbench.experiment.setting import Option
 from snnbench.experiment.values import parse_neuron
 from snnbench.runner import execute, live_set, planning
+from snnbench.runner import quick as runner_quick
 from snnbench.runner.budget import LEAST_PASSES, Budget
 from snnbench.runner.planning import quick_name, quick_plan
 
@@ -307,8 +308,8 @@ def test_a_framework_out_of_time_is_named_and_gets_another_chance_by_timeout_or_
 def test_within_a_budget_it_measures_some_and_says_what_it_left_out(snnbench, monkeypatch):
     """The clock goes on by ten seconds whenever it is read."""
     clock = itertools.count(step=10.0).__next__
-    monkeypatch.setattr(quick_module, "Budget", partial(Budget, clock=clock))
-    monkeypatch.setattr(quick_module, "measuring_seconds", lambda within: within - 5.0)
+    monkeypatch.setattr(runner_quick, "Budget", partial(Budget, clock=clock))
+    monkeypatch.setattr(runner_quick, "load_average", lambda: 0.0)
     monkeypatch.setattr(planning, "QUICK", planning.QUICK | {"slot": "5ms"})
     (snnbench.folder / "slow.py").write_text(SLOW.format(faulty=str(FAULTY)))
     given = ["numpy", "slow", *SIZES, *NUMPY, "--adapter", "slow.py:Slow", "--out", "out"]

@@ -29,7 +29,7 @@ class Launcher:
     def restore(self, path):
         pass
 
-    def start(self, planned, number, free_run, limit):
+    def start(self, planned, number, free_run, limit=1e9):
         self.alive_at_start.setdefault(planned.id, []).append(
             [w.name for w in self.started if not w.ended]
         )
@@ -228,3 +228,63 @@ def test_after_a_start_that_took_its_share_those_that_compile_nothing_come_first
     launcher, ended = measure(names, "", *workers, budget=budget, left_out=["jax"])
     assert list(launcher.alive_at_start) == ["jax", "torch", "fused"]
     assert {*ended} == {"torch", "fused"}
+
+
+class BesideOthers(Worker):
+    """Starts in some seconds, of which those beside other starts count."""
+
+    seconds = 10.0
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.launched = Clock.now
+
+    def answer(self):
+        Clock.now = max(Clock.now, self.launched + self.seconds)
+        return super().answer()
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    def start(self, planned, *_):
+        self.started.append(BesideOthers(planned.id))
+        return self.started[-1]
+
+    monkeypatch.setattr(Launcher, "start", start)
+
+
+@pytest.mark.parametrize(("crowd", "left_out"), [(1.5, ""), (0.0, "def")])
+def test_where_programs_wait_for_cores_workers_start_beside_each_other(
+    measure, beside, crowd, left_out
+):
+    budget = Budget(50.0, lambda: Clock.now, crowd)
+    launcher, ended = measure("abcdef", "", budget=budget, left_out=left_out)
+    assert {*ended} == {*"abcdef"} - {*left_out} and Clock.now < 50.0
+    assert len(launcher.started) == len({worker.name for worker in launcher.started})
+    assert launcher.started[1].duration_s == (10.0 if crowd else 0.0)
+
+
+def test_what_a_worker_computed_before_its_turn_takes_no_time_from_its_proof(
+    measure, beside, monkeypatch
+):
+    monkeypatch.setattr(BesideOthers, "seconds", 30.0)
+    _, ended = measure("ab", "", budget=Budget(52.0, lambda: Clock.now, crowd=3.0))
+    assert [one.folded["status"] for one in ended.values()] == ["ok", "ok"]
+
+
+def test_no_worker_starts_while_others_are_timed(measure, monkeypatch):
+    own, starting = Worker.order, []
+
+    def order(self, order, *rest, **more):
+        if "seed" in order:
+            starting.extend(one for one in launcher.started if not (one.log or one.ended))
+        return own(self, order, *rest, **more)
+
+    launcher = Launcher(*map(SlowStart, "abc"))
+    launcher.started = []
+    monkeypatch.setattr(Worker, "order", order)
+    budget = Budget(24.0, lambda: Clock.now, crowd=1.1)
+    block = Block(launcher, 0, "cpu", Random(1), lambda *_: None, budget=budget)
+    assert [one.planned.id for one in block.measure([*map(Planned, "abc")], [])] == ["a", "b"]
+    assert len(launcher.started) == 3 and not starting
+    assert all(worker.ended for worker in launcher.started)

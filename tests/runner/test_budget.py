@@ -7,7 +7,7 @@ from snnbench.core.case import Case
 from snnbench.records.bundle import BundleFile
 from snnbench.records.rows import rows_of
 from snnbench.runner import quick
-from snnbench.runner.budget import FASTEST_FIRST, LEAST_PASSES, Budget, expected_place
+from snnbench.runner.budget import AT_ONCE, FASTEST_FIRST, LEAST_PASSES, Budget, expected_place
 
 
 def budget(seconds) -> Budget:
@@ -64,7 +64,8 @@ def test_a_start_may_take_no_longer_than_what_the_others_leave():
     limited.begin_block(0)
     assert limited.longest_start([], True) == 100.0
     limited.note_start(20.0)
-    assert limited.longest_start([0.5], True) == 100.0 - 4.0 - 3.0 - 0.5 * (4.0 + 15.0)
+    assert limited.longest_start([0.5], True) == 100.0 - 4.0 - 3.0, "a pair before a next block"
+    assert limited.longest_start([0.5] * 2, True) == 100.0 - 8.0 - 6.0 - 0.5 * (8.0 + 30.0)
 
 
 def test_while_others_wait_a_start_in_the_first_block_has_a_share_of_the_time():
@@ -88,8 +89,18 @@ def test_a_busy_machine_needs_more_time_for_the_report(monkeypatch):
     seconds = []
     for load in (0.1, 6.0, 99.0):
         monkeypatch.setattr(quick, "load_average", lambda load=load: load)
-        seconds.append(quick.measuring_seconds(300.0))
-    assert seconds == [295.0, 285.0, 240.0] and quick.measuring_seconds(10.0) == 5.0
+        seconds.append(quick.budget_of(300.0).seconds)
+    assert seconds == [295.0, 285.0, 240.0] and quick.budget_of(10.0).seconds == 5.0
+    assert not quick.budget_of(None).limited
+
+
+def test_on_a_crowded_machine_workers_start_at_once_and_little_time_is_for_fewer():
+    seconds_and_crowd = [(300.0, 0.1), (300.0, 5.0), (50.0, 5.0), (50.0, 0.1)]
+    budgets = [Budget(seconds, lambda: 0.0, crowd) for seconds, crowd in seconds_and_crowd]
+    assert [each.at_once for each in budgets] == [1, AT_ONCE, 2, 1]
+    assert [each.is_tight for each in budgets] == [False, False, True, False]
+    assert [each.longest_start([], True, 9) for each in budgets[1:]] == [100.0, 50.0, 50.0 / 3]
+    assert (Budget(crowd=9.0).at_once, Budget(crowd=9.0).is_tight) == (1, False)
 
 
 def test_passes_end_before_the_next_block_and_the_first_one_is_always_timed():

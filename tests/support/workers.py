@@ -106,6 +106,9 @@ class Worker:
             "last_busy": self.busy * self.step,
         }
 
+    def spend(self, seconds):
+        self.duration_s += seconds
+
     def note_judging(self, seconds):
         self.judged_s, self.duration_s = self.judged_s + seconds, self.duration_s + seconds
 
