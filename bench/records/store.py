@@ -110,9 +110,13 @@ class ResultFolder:
     def make(self) -> None:
         """Makes the folder, if it is missing, and marks it.
 
-        Raises ConfigError if it cannot be written to, and if it has files of other origin that
-        would be replaced.
+        Raises ConfigError if it cannot be written to, if it has files of other origin that would be
+        replaced, and if it lies among the records of another result folder.
         """
+        resolved = self.path.resolve()
+        for each in (resolved, *resolved.parents):
+            if each.name == self.records.name and (each.parent / self.marker.name).is_file():
+                raise ConfigError(f"{self}: lies among records of a run; choose another --out")
         try:
             if self.path.exists() and not self.path.is_dir():
                 raise ConfigError(f"{self}: cannot be a result folder: it is a file")

@@ -42,7 +42,9 @@ def present(snnbench):
     [
         ("merge mine other --out other", INPUT),
         ("merge mine other --out link", INPUT),
+        ("merge mine other --out mine/records", "lies among records of a run"),
         ("report mine other --out other", INPUT),
+        ("report mine --out link/records/new", "lies among records of a run"),
         ("report mine --out other", OTHER),
         ("report memory.bundle.jsonl --out other", "holds the experiment 'other', not 'memory'"),
         ("bundle memory.bundle.jsonl", INPUT),

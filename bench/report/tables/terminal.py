@@ -81,8 +81,10 @@ def print_tables(table: Table, console: Console) -> None:
 
 def _print_heading(title: str, console: Console) -> None:
     """Prints a title in lines of at most HEADING characters, which end between its conditions."""
-    unbroken = f"{NO_BREAK}· ".join(part.replace(" ", NO_BREAK) for part in title.split(" · "))
-    for line in textwrap.wrap(unbroken, min(HEADING, console.width)):
+    conditions, *notes = title.split("; ")
+    parts = (part.replace(" ", NO_BREAK) for part in conditions.split(" · "))
+    text = "; ".join([f"{NO_BREAK}· ".join(parts), *notes])
+    for line in textwrap.wrap(text, min(HEADING, console.width)):
         console.print(f"[bold]{escape(line.replace(NO_BREAK, ' '))}[/]")
 
 
