@@ -31,20 +31,27 @@ STEPS, REACH = 64, 16
 """Steps of the random currents; steps within which a strong pulse makes a neuron fire."""
 LEAST_DRIVEN, MOST_DRIVEN = 2**11, 2**19
 """Values of random currents: small neurons get up to four times STEPS, large ones fewer."""
-LARGEST_PULSE = 2.0**20
+LEAST_PULSE, LARGEST_PULSE = 2.0**-40, 2.0**20
 HALVINGS = 26
 """Halvings of the interval around the smallest pulse: float32 tells no more."""
 EXACT = 3e-7
 """Relative error of numbers that were read off; the shortest number within is taken."""
 MANY = 1 << 16
 """Most spikes of a step where no limit was seen."""
+LEAST_NAMED = 1e-3
+"""Relative error of a gradient from which on the diagnosis looks for a fault."""
 ALIKE = 0.2
 """Largest share of wrong decisions of an equation that is called the nearest."""
 
 
+ONE, EQUAL, TWO = np.ones((1, 1)), np.ones((2, 1)), np.eye(2)
+"""Decays by free constants."""
 LOOKED_AT = (1, 2, 3, 4, 6, 8, 11, 15)
 """Steps behind a pulse after which the potential is read."""
 NO_GRADIENT = "its spikes have no gradient"
+NO_SURROGATE = "its surrogate is none of those here"
+MISFIT = 0.02
+"""Relative misfit from which on a surrogate is another one."""
 DIFFER, NO_MEMORY = "decays", "it has no memory between steps"
 MOST_SAMPLED = 8
 """Most neurons that are looked at one by one where they differ."""
@@ -97,7 +104,7 @@ class Equation:
         slope = f" of slope {spec.slope:g}" if spec.surrogate != "straight-through" else ""
         if spec.rounding is not None:
             parts.append("surrogate a window")
-        elif self.differs != NO_GRADIENT:
+        elif self.differs not in (NO_GRADIENT, NO_SURROGATE):
             parts.append(f"surrogate {times}{spec.surrogate}{slope}")
         if self.gain != 1:
             parts.append(f"currents times {self.gain:.5g}")
@@ -138,7 +145,7 @@ def equation_of(neuron: Driven, threshold: float | None = None) -> Equation:
     surrogates = (
         [("straight-through", 1.0, 1.0)]
         if rounds
-        else list(_surrogates(neuron, center, gain, late))
+        else list(_surrogates(neuron, center, gain, late, most))
     )
     return _best(neuron, theta, gain, late, most, decays, surrogates, rounds)
 
@@ -217,6 +224,8 @@ def _smallest_pulse(neuron: Driven) -> tuple[np.ndarray | None, int, int, bool]:
         if high.max() >= LARGEST_PULSE:
             return None, 0, 0, False
         high = np.where(fired, high, 4 * high)
+    while _pulses(neuron, REACH, at0=high / 4).any(axis=0).all() and high.min() > LEAST_PULSE:
+        high /= 4
     strong = _pulses(neuron, REACH, at0=64 * high)
     late = int(np.argmax((strong > 0).reshape(REACH, -1).all(axis=1)))
 
@@ -259,8 +268,8 @@ def _decays(neuron: Driven, pulse: float, late: int) -> tuple[list[float], str]:
     if np.ptp(values[0]) > 1e-4:
         return [], DIFFER
     seen, steps = np.median(values, axis=1), np.array(LOOKED_AT)
-    for count in (1, 2):
-        decays = _fitted_decays(steps, seen, count)
+    for sharing in (ONE, EQUAL, TWO):
+        decays = _fitted_decays(steps, seen, sharing)
         if decays is not None:
             return decays, ""
     return [], "its potential decays with neither one constant nor two"
@@ -275,19 +284,23 @@ def _response(steps: np.ndarray, decays: np.ndarray) -> np.ndarray:
     )
 
 
-def _fitted_decays(steps: np.ndarray, seen: np.ndarray, count: int) -> list[float] | None:
-    """Returns one or two decays that give the potentials `seen`, by Gauss-Newton; None if none
-    do."""
-    first = float(np.clip(seen[0], 0.05, 1.0))
-    decays = np.array([first] if count == 1 else [0.9, 0.3])
+def _fitted_decays(steps: np.ndarray, seen: np.ndarray, sharing: np.ndarray) -> list[float] | None:
+    """Returns one or two decays that give the potentials `seen`, by Gauss-Newton; None if none do.
+    `sharing` maps free constants to decays: two that are equal would have equal slopes."""
+    middle = seen[0] / len(sharing)
+    apart = np.sqrt(max(seen[1] - 3 * middle**2, 1e-6)) if sharing is TWO else 0.0
+    free = np.clip([middle + apart, middle - apart][: sharing.shape[1]], 0.05, 1.0)
     for _ in range(50):
+        decays = sharing @ free
         here = _response(steps, decays)
-        slopes = [(_response(steps, decays + 1e-6 * unit) - here) / 1e-6 for unit in np.eye(count)]
+        slopes = [(_response(steps, decays + 1e-6 * unit) - here) / 1e-6 for unit in sharing.T]
         change = np.linalg.lstsq(np.array(slopes).T, seen - here, rcond=None)[0]
-        decays = np.clip(decays + change, 1e-6, 1.0)
-    if np.abs(_response(steps, decays) - seen).max() > 2e-5:
+        free = np.clip(free + change, 1e-6, 1.0)
+    decays = sharing @ free
+    limit = 2e-6 if sharing is EQUAL else 2e-5
+    if np.abs(_response(steps, decays) - seen).max() > limit * max(1.0, seen.max()):
         return None
-    within = EXACT if count == 1 else 1e-5
+    within = 1e-5 if sharing is TWO else EXACT if sharing is ONE else 1e-6
     return [min(_neat(float(decay), within), 1.0) for decay in sorted(decays)[::-1]]
 
 
@@ -295,7 +308,7 @@ def _neat(decay: float, within: float) -> float:
     """Returns the decay with the fewest digits within a relative distance, or that in float32 of a
     time constant in steps, if this has few: exp(-1/20) has as many digits as there are."""
     short = _short(decay, within)
-    if not 0 < decay < 1 or len(f"{short:.9g}") < len("0.123456"):
+    if not 0 < decay < 1 or len(f"{short:.9g}") < len("0.12345"):
         return short
     steps = -1 / np.log(decay)
     constant = _short(float(steps), float(steps) * within)
@@ -303,27 +316,34 @@ def _neat(decay: float, within: float) -> float:
 
 
 def _surrogates(
-    neuron: Driven, pulse: float, gain: float, late: int
+    neuron: Driven, pulse: float, gain: float, late: int, most: int
 ) -> Iterator[tuple[str, float, float]]:
     """Yields (name, slope, height) of surrogates by how well they describe the gradient of a single
     step, the best first."""
-    far = np.geomspace(1e-3, 1.2, 24)
-    points = np.sort(np.concatenate([-far, far[far < 0.95]]))
+    theta = pulse * gain
+    nearest, farthest = np.clip(0.03 / theta, 3e-6, 1e-3), max(1.2, 1.5 / theta)
+    far = np.geomspace(
+        nearest, farthest if most == 1 else 1.2, 24
+    )  # also of a threshold far from 1
+    sizes = np.float32(pulse) * (1 + np.sort(np.concatenate([-far, far[far < 0.95]])))
+    sizes = sizes.astype(np.float32)
+    u = gain * (sizes.astype(np.float64) - pulse)
     count = prod(neuron.shape)
-    seen = np.zeros(len(points))
-    for start in range(0, len(points), count):
-        part = points[start : start + count]
+    seen = np.zeros(len(u))
+    for start in range(0, len(u), count):
+        part = sizes[start : start + count]
         currents = np.zeros((1 + late, *neuron.shape), np.float32)
-        currents[0] = np.resize(1 + part, count).reshape(neuron.shape) * pulse
+        currents[0] = np.resize(part, count).reshape(neuron.shape)
         upstream = np.zeros_like(currents)
         upstream[late] = 1
         gradient = neuron.drive(currents, upstream)[1]
         if gradient is None:
             return
         seen[start : start + count] = gradient[0].reshape(-1)[: len(part)] / gain
-    fits = sorted(_fitted(name, points * pulse * gain, seen) for name in SURROGATES)
-    for _, name, slope, height in fits[:2]:
-        yield name, slope, height
+    fits = sorted(_fitted(name, u, seen) for name in SURROGATES)
+    for misfit, name, slope, height in fits[:2]:
+        if misfit <= MISFIT:
+            yield name, slope, height
 
 
 def _fitted(name: str, u: np.ndarray, seen: np.ndarray) -> tuple[float, str, float, float]:
@@ -374,6 +394,8 @@ def _best(
     chosen = sizes[int(np.argmin(np.abs(np.array(rates) - 0.2)))]
     currents = np.float32(chosen) * noise
     spikes, gradient = neuron.drive(currents, upstream)
+    if (spikes < 0).any():
+        return Equation("none", differs="it hands out negative spikes, too")
     x, s, up = (
         _rows(a).astype(np.float64)
         for a in (currents[:steps] * np.float32(gain), spikes[late:], upstream[late:])
@@ -411,12 +433,15 @@ def _best(
     judged = Gradients({}, None if g is None else (g / height).astype(np.float32))
     if g is None and verdict.passed:
         return replace(equation, differs=NO_GRADIENT)
+    if verdict.passed and not surrogates:
+        return replace(equation, differs=NO_SURROGATE)
     call = JudgedCall(x, {"neuron": s}, gradients=judged if g is not None else None)
-    fault = name_fault(problem, call, by_node)
+    close = verdict.passed and error < LEAST_NAMED  # rounding is explained by any fault
+    fault = None if close else name_fault(problem, call, by_node)
     if fault is None and not verdict.passed:
         fault = f"{share(share_wrong)} of its decisions differ"
     elif fault is None:
-        fault = f"its gradient differs by {error:.1g}"
+        fault = f"its gradient differs by {error:.1g} (relative L2 error)"
     return replace(equation, differs=fault)
 
 

@@ -69,7 +69,10 @@ def test_every_surrogate_is_named_with_slope_and_height(surrogate):
         (spec(decay=0.951229), {"gain": 0.048771}),
         (spec(decay=float(np.float32(np.exp(-1 / 20)))), {"gain": 0.05}),  # a time constant of 20
         (spec(threshold=0.3), {"late": 1}),
+        (spec(threshold=1e4), {}),
+        (spec("hard", threshold=1e-3, surrogate="straight-through"), {"gain": 0.1}),
         (spec(current_decay=0.6), {}),
+        (spec(decay=0.95, current_decay=0.95), {"gain": 0.95}),
         (spec("hard", current_decay=0.9), {"gain": 0.1}),
         (spec(max_spikes=1 << 16, surrogate="exponential", slope=2.0), {"height": 2.0}),
         (spec("soft", **ROUNDED), {}),
@@ -107,6 +110,14 @@ class Steep(Neuron):
         return run_backward(self.spec, v, spikes, upstream, slope=slope)
 
 
+class Stepped(Neuron):
+    """Its gradient is that of no surrogate here: 1 from half the threshold on, however far."""
+
+    def backward(self, v, spikes, upstream):
+        slope = (v >= 0.5 * self.spec.threshold).astype(float)
+        return run_backward(self.spec, v, spikes, upstream, slope=slope)
+
+
 class Cut(Neuron):
     def backward(self, v, spikes, upstream):
         parts = [
@@ -136,6 +147,7 @@ class Without(Neuron):
     "neuron, words",
     [
         (Steep(spec()), ""),
+        (Stepped(spec()), "its surrogate is none of those here"),
         (Cut(spec()), "the gradient is cut every 20 steps"),
         (Refractory(spec()), ""),
         (Without(spec()), "its spikes have no gradient"),

@@ -29,9 +29,7 @@ def of_gradients(e: Evidence, forward_right: bool) -> str | None:
     if min(errors) > 1:  # a gradient by the currents that is wrong spoils all three
         cuts = [k for k in (*range(1, 65), 100, 128, 200, 250, 256, 500) if k < steps]
         tried += [(misfit_of(e, h), text) for text, h in attachments(e)]
-        tried += [
-            (misfit_of(e, e.right, cut=k), f"the gradient is cut every {k} steps") for k in cuts
-        ]
+        tried += [(misfit_of(e, e.right, cut=k), f"the gradient is cut {_every(k)}") for k in cuts]
         if forward_right:
             tried += [(misfit_of(e, h), text) for text, h in backward_faults(e)]
             tried += of_calls(e, right)
@@ -63,6 +61,10 @@ def first_best(scores: list[tuple[float, str]]) -> tuple[float, str]:
     TF32 and fp16 can look alike."""
     lowest = min((score for score, _ in scores), default=np.inf)
     return next((pair for pair in scores if pair[0] <= 1.1 * lowest), (np.inf, ""))
+
+
+def _every(steps: int) -> str:
+    return "at every step" if steps == 1 else f"every {steps} steps"
 
 
 def reads_wrong(e: Evidence, constant: Constant, p: float) -> bool:

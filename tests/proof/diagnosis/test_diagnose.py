@@ -138,7 +138,9 @@ def test_the_length_of_a_cut_gradient(every):
         [run_backward(right_spec(problem), v[t], spikes[t], problem.upstream[t]) for t in pieces]
     )
     gradients = gradients_of(problem, spikes, pull=cut)
-    assert named(problem, CASE, spikes, gradients) == f"the gradient is cut every {every} steps"
+    assert named(problem, CASE, spikes, gradients) == (
+        f"the gradient is cut {'at every step' if every == 1 else f'every {every} steps'}"
+    )
 
 
 def test_the_gradient_of_the_other_hard_reset():
