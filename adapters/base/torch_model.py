@@ -47,12 +47,15 @@ RESETS = {
 """The call with which a framework's users reset a network of neurons that keep their state."""
 RECURRENT = ("recurrent", "rec_connect")
 """Names under which neurons of snnTorch and Sinabs hold the layer that feeds their spikes back."""
+FED_BACK = ("recurrent_weights", "w_rec")
+"""Names under which neurons of Norse and Rockpool hold the weights that feed their spikes back."""
 LOSSES = ("cross-entropy", "mse")
 THRESHOLDS = ("threshold", "v_threshold", "v_th", "spike_threshold", "thresh", "vth")
 """Names under which neurons hold their threshold."""
 MOST_SPIKES = 1 << 16
 RUNNING = {"_parameters", "_modules", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks"}
 RUNNING |= {"_forward_hooks_with_kwargs", "_forward_hooks_always_called", "training"}
+RUNNING |= {"_initialize_hook", "_load_hook"}  # of lazy modules, gone after the first call
 """Attributes of a module that are no state of a call."""
 
 
@@ -86,6 +89,9 @@ def as_module(value: Any, name: str) -> nn.Module:
     """Raises NoModel for anything else."""
     if not isinstance(value, nn.Module):
         raise NoModel(f"gives {type(value).__name__} as {name}, not a torch.nn.Module")
+    devices = (one.device.type for one in itertools.chain(value.parameters(), value.buffers()))
+    if other := next((device for device in devices if device != "cpu"), None):
+        raise NoModel(f"gives {name} on the device {other}; build it on the CPU, where this runs")
     return value
 
 
@@ -212,13 +218,14 @@ def detached(value: Any) -> Any:
     return {key: detached(one) for key, one in value.items()} if type(value) is dict else value
 
 
-def is_count(values: Tensor) -> bool:
-    """Tells if values can be spikes: whole numbers from 0 on, not too many."""
+def is_count(values: Tensor, signed: bool = False) -> bool:
+    """Tells if values can be spikes: whole numbers from 0 on, not too many, or negative ones."""
     v = values.detach()
     if v.numel() == 0 or v.is_complex():
         return False
     v = v.float()
-    return bool((v == v.round()).all() and v.min() >= 0 and v.max() <= MOST_SPIKES)
+    least = -MOST_SPIKES if signed else 0
+    return bool((v == v.round()).all() and v.min() >= least and v.max() <= MOST_SPIKES)
 
 
 @dataclass
@@ -257,7 +264,7 @@ class Seen:
     def threshold(self) -> float | None:
         """The threshold that the module holds under one of the usual names; None if there is no
         such number."""
-        for module in self.module.modules():
+        for module in nn.Module.modules(self.module):  # Rockpool's own is another
             for holder, name in itertools.product((module, getattr(module, "p", None)), THRESHOLDS):
                 value = getattr(holder, name, None)
                 if isinstance(value, Tensor) and value.numel():
@@ -273,13 +280,50 @@ class Seen:
         return next((one for one in held if isinstance(one, nn.Linear)), None)
 
     @property
+    def weights(self) -> dict[tuple[nn.Module, str], Tensor]:
+        """Weights, by module and name, and what takes their place where the neuron is driven alone:
+        spikes are not fed back, and inputs are its currents."""
+        alone = {
+            (holder, name): torch.zeros_like(holder._parameters[name], requires_grad=False)
+            for holder, name in self._fed_back()
+        }
+        if self.inputs is not None:
+            holder, name = self._given_by()
+            alone[holder, name] = torch.eye(len(self.inputs))
+            if holder._parameters.get("bias") is not None:
+                alone[holder, "bias"] = torch.zeros(len(self.inputs))
+        return alone
+
+    def _fed_back(self) -> list[tuple[Any, str]]:
+        layer, own = self.recurrent, dict(self.module.named_parameters(recurse=False))
+        held = [(layer, name) for name, _ in layer.named_parameters()] if layer else []
+        return [*held, *((self.module, name) for name in FED_BACK if name in own)]
+
+    def _given_by(self) -> tuple[Any, str]:
+        """Norse's recurrent neurons and snnTorch's LinearLeaky weigh their inputs."""
+        if self.framework == "snnTorch":
+            return getattr(self.module, "linear", None), "weight"
+        return self.module, "input_weights"
+
+    @property
+    def inputs(self) -> Tensor | None:
+        """Weights (N, features) of the inputs, where the neuron itself holds them."""
+        holder, name = self._given_by()
+        weights: Tensor | None = getattr(holder, "_parameters", {}).get(name)
+        return weights
+
+    @property
+    def is_recurrent(self) -> bool:
+        return bool(self._fed_back())
+
+    @property
     def learned(self) -> list[str]:
-        """The neuron's parameters, without those of the recurrent layer."""
-        fed_back = {id(one) for one in self.recurrent.parameters()} if self.recurrent else set()
+        """The neuron's parameters, without those of `weights`."""
+        weights = {id(holder._parameters[name]) for holder, name in self.weights}
         return [
             name
             for name, one in self.module.named_parameters()
-            if one.requires_grad and id(one) not in fed_back
+            if one.requires_grad and id(one) not in weights
         ]
 
     @property
@@ -512,7 +556,7 @@ class TorchModel:
         self.restore()
         seen.module.train()
         x = torch.from_numpy(np.ascontiguousarray(currents, np.float32)).requires_grad_()
-        with _without(seen.recurrent):
+        with _replaced(seen.weights):
             with torch.set_grad_enabled(upstream is not None):
                 spikes = self._driven(seen, x)
             result = spikes.detach().float().numpy()
@@ -529,7 +573,8 @@ class TorchModel:
                 output = seen.module(step, *args[1:], **kwargs)
                 parts = output if isinstance(output, tuple) else (output,)
                 spikes.append(tensors(output)[0])
-                rest = list(args)
+                last = max((p for p in seen.passed_on if isinstance(p, int)), default=0)
+                rest = [*args, *[None] * (last + 1 - len(args))]
                 for place, source in seen.passed_on.items():
                     if isinstance(place, int):
                         rest[place] = parts[source]
@@ -549,19 +594,16 @@ class TorchModel:
 
 
 @contextmanager
-def _without(layer: nn.Linear | None) -> Iterator[None]:
-    """Sets the parameters of a layer to 0 for a while."""
-    parameters = [] if layer is None else [*layer.parameters()]
-    before = [one.detach().clone() for one in parameters]
-    with torch.no_grad():
-        for one in parameters:
-            one.zero_()
+def _replaced(weights: dict[tuple[nn.Module, str], Tensor]) -> Iterator[None]:
+    """Puts tensors in the place of parameters for a while."""
+    before = {(holder, name): holder._parameters[name] for holder, name in weights}
     try:
+        for (holder, name), value in weights.items():
+            holder._parameters[name] = value
         yield
     finally:
-        with torch.no_grad():
-            for one, values in zip(parameters, before, strict=True):
-                one.copy_(values)
+        for (holder, name), parameter in before.items():
+            holder._parameters[name] = parameter
 
 
 class _Double(TorchFunctionMode):
@@ -580,6 +622,7 @@ class _Double(TorchFunctionMode):
 def currents_shape(seen: Seen) -> tuple[int, ...]:
     """Returns (B, *features) of a neuron's currents."""
     shape = tuple(tensors(seen.first[0])[0].shape)
+    shape = shape if seen.inputs is None else (*shape[:-1], len(seen.inputs))
     if seen.layout == "tb":
         return shape[1:]
     if seen.layout == "rows":
@@ -612,7 +655,8 @@ def neurons_of(model: TorchModel, seen: dict[str, Seen]) -> list[Seen]:
         if one is None or any(name.startswith(f"{outer.name}.") for outer in found):
             continue
         container = isinstance(one.module, nn.Sequential)
-        spiking = one.spikes is not None and one.same_shape and one.layout and not container
+        alike = one.same_shape or one.inputs is not None
+        spiking = one.spikes is not None and alike and one.layout and not container
         if spiking and (one.framework or not one.counts_in) and not _has_layers(one):
             found.append(one)
     return found
@@ -678,9 +722,8 @@ def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
         one.counts_in = one.counts_in and is_count(given[0])
         one.same_shape = one.same_shape and given[0].shape == handed_out[0].shape
         if one.spikes is not None:
-            one.spikes = (
-                [*one.spikes, handed_out[0].detach().clone()] if is_count(handed_out[0]) else None
-            )
+            is_spiking = is_count(handed_out[0], signed=one.framework is not None)
+            one.spikes = [*one.spikes, handed_out[0].detach().clone()] if is_spiking else None
 
     return hook
 

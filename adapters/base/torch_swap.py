@@ -183,11 +183,13 @@ def fused_neuron(seen: Seen, spec: NeuronSpec, gain: float, height: float, late:
             raise NoSwap(f"its surrogate is {height:g} times that of the fused {spec.surrogate}")
         threshold, slope = spec.threshold * height, spec.slope / height
         spec, gain = replace(spec, threshold=threshold, slope=slope), gain * height
-    if seen.recurrent is None:
+    if not seen.is_recurrent:
         return Fused(spec, gain)
+    if seen.recurrent is None:
+        raise NoSwap("it holds the weights of its recurrence itself, not in a layer")
     if spec.max_spikes > 1 or spec.current_decay is not None:
         what = "several spikes a step" if spec.max_spikes > 1 else "a synaptic current"
-        raise NoSwap(f"recurrent ones have no {what}")
+        raise NoSwap(f"no recurrent fused neuron has {what}")
     layer = next(name for name, one in seen.module.named_modules() if one is seen.recurrent)
     late_bias = int(seen.framework == "Sinabs")  # which feeds nothing back in the first step
     return Fused(spec, gain, f"{seen.name}.{layer}", late_bias)

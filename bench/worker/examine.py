@@ -21,6 +21,7 @@ from ..common import units
 from ..common.units import counted, share
 from ..core.case import NATIVE
 from ..core.network import INPUT, Network, Node
+from ..core.status import in_words, memory_status
 from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
@@ -175,7 +176,8 @@ class Examination:
             with model.watched(steps, batch) as seen:
                 outputs = model(model.put(self.x))
         except Exception as error:
-            raise Unfit(self._raised("forward", error) + self._fitting()) from None
+            fitting = "" if memory_status(in_words(error)) else self._fitting()
+            raise Unfit(self._raised("forward", error) + fitting) from None
         if not outputs:
             raise Unfit("forward returns no tensor: return spikes, potentials or class scores")
         if model.training.classes is not None:
@@ -672,12 +674,16 @@ class Examination:
             try:
                 equation = equation_of(_Alone(self, one), one.threshold)
             except Exception as error:
-                equation = Equation("none", differs=self._raised("alone it", error))
+                steps = self.shape[0]
+                fixed = self._runs_alone(one, steps) and not self._runs_alone(one, steps + 1)
+                only = f"it runs on {counted(steps, 'time step')} and on no other number"
+                reason = only if fixed else self._raised("alone it", error)
+                equation = Equation("none", differs=reason)
             self.equations[one.name] = equation
             words = equation.words()
             described |= {
                 "verdict": equation.verdict,
-                "equation": f"{words}, recurrent" if words and one.recurrent else words,
+                "equation": f"{words}, recurrent" if words and one.is_recurrent else words,
                 "differs": equation.differs,
             }
             self.write(self.answer)
@@ -696,9 +702,20 @@ class Examination:
                     "next call, or it is reset in every step",
                 )
             elif "gradient is cut" in equation.differs and not self.is_cut:
+                severity, todo = WRONG, "keep the graph"
+                if one.framework:
+                    severity, todo = TO_KNOW, "right only where this neuron is chosen for that"
                 yield Finding(
-                    WRONG, one.name, f"is detached in time: {equation.differs}; keep the graph"
+                    severity, one.name, f"is detached in time: {equation.differs}; {todo}"
                 )
+
+    def _runs_alone(self, one: Seen, steps: int) -> bool:
+        try:
+            currents = np.zeros((steps, *torch_model.currents_shape(one)), np.float32)
+            self.model.drive(one, currents)
+        except Exception:
+            return False
+        return True
 
 
 class _Alone:

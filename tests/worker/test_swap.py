@@ -258,7 +258,22 @@ def test_what_can_be_replaced_is_computed_before_the_loop(swapped, name):
     assert "class Ahead" in answer.code and len(answer.measured.ratios) == 2
 
 
+def norse_recurrent():
+    import norse.torch as norse
+
+    return nn.Sequential(norse.LIFRecurrent(11, 13), First())
+
+
+class First(nn.Module):
+    def forward(self, x):
+        return x[0]
+
+
 REFUSED = {
+    "0 has no fused replacement: it holds the weights of its recurrence itself, not in a layer": (
+        norse_recurrent,
+        [SPEC],
+    ),
     "lif1 has no fused replacement: its spikes come late": (
         complaints.Net,
         [Equation("proved", SPEC, late=1), SPEC],
