@@ -14,11 +14,12 @@ from snnbench.adapters.base import jax_model, torch_model
 from snnbench.adapters.base.jax_model import JaxModel
 from snnbench.adapters.base.torch_model import TorchModel, Training
 
-from ..core.status import in_words
+from ..core.status import in_words, memory_status
 from .sandbox import harness_writing
 
 INPUT_RATE = 0.2
 """Share of ones in the random input."""
+NO_MEMORY = "runs out of memory"
 WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
 Emit = Callable[[dict[str, Any]], None]
 
@@ -44,7 +45,8 @@ def reporting(emit: Emit) -> Iterator[None]:
             yield
             emit({"part": "build", "status": "ok"})
         except Unfit as error:
-            emit({"part": "build", "status": "build_error", "reason": str(error)})
+            status = "oom_host" if NO_MEMORY in str(error) else "build_error"
+            emit({"part": "build", "status": status, "reason": str(error)})
 
 
 def load(file: str, name: str, by: Callable[[str, str], Any] = torch_model.load) -> Any:
@@ -113,4 +115,6 @@ def write_answer(path: Path, answer: Any) -> None:
 
 def raised(what: str, error: BaseException, file: str) -> str:
     """Returns what raises an error, with the last line of `file` that it came through."""
-    return f"{what} raises {in_words(error)}{torch_model.line_of(error, file)}"
+    words = in_words(error)
+    happens = NO_MEMORY if memory_status(words) else f"raises {words}"
+    return f"{what} {happens}{torch_model.line_of(error, file)}"

@@ -2,10 +2,15 @@
 
 import json
 import re
+from functools import partial
 
+import psutil
 import pytest
 from support.paths import FAULTS, ROOT
 from support.slow import without
+
+from snnbench.executors.launch import Surroundings
+from snnbench.runner.examine import Look, examine_model
 
 MODELS = FAULTS / "models"
 INPUT, LONGER = ("--input", "17,3,11"), ("--input", "37,3,11")
@@ -100,9 +105,16 @@ ENDS = {
     "wrong_width": (3, "forward raises RuntimeError"),
     "batch_first": (3, "it accepts --axes btf, (B, T, features)"),
     "takes_arguments": (3, "missing 1 required positional argument: 'hidden'"),
-    "memory": (3, "raises RuntimeError"),
+    "memory": (3, "oom_host: the file runs out of memory (line "),
     "absent": (3, "the file has no 'absent'"),
     "Prints": (0, "no spiking module was found"),
+    "PrintsBelow": (0, "no spiking module was found"),
+    "ForksOn": (0, "no spiking module was found"),
+    "ReturnsTuple": (0, "no spiking module was found"),
+    "LazyNeurons": (0, "decay 0.9, threshold 1, surrogate atan of slope 1: proved"),
+    "LargeUsed": (0, "no finding"),
+    "meta": (3, "the file gives meta on the device meta; build it on the CPU"),
+    "cuda": (3, "the file raises "),
     "Returns": (0, "no spiking module was found"),
     "Lazy": (0, "no spiking module was found"),
     "Large": (0, "wide.weight, wide.bias are never used in forward"),
@@ -117,7 +129,25 @@ def test_a_hostile_model_ends_in_a_sentence(snnbench, name):
     ended = snnbench("examine", f"{MODELS / 'hostile.py'}:{name}", *INPUT, *timeout)
     assert (ended.exit_code, ended.stderr) == (exit_code, ""), ended.stdout
     assert words in ended.stdout
-    assert len(ended.stdout.splitlines()) <= 4
+    assert len(ended.stdout.splitlines()) <= 5
+
+
+@pytest.mark.slow
+def test_children_that_a_model_leaves_end_with_it(snnbench):
+    ended = snnbench("examine", f"{MODELS / 'hostile.py'}:Forks", *INPUT, "--quick")
+    assert (ended.exit_code, ended.stderr) == (0, ""), ended.stdout
+    variables = [one.info["environ"] or {} for one in psutil.process_iter(["environ"])]
+    assert not [one for one in variables if str(snnbench.notes) in one.values()]
+
+
+@pytest.mark.slow
+def test_a_model_that_takes_more_and_more_memory_is_stopped(monkeypatch):
+    monkeypatch.setattr(
+        "snnbench.runner.examine.Surroundings", partial(Surroundings, memory_bytes=1 << 30)
+    )
+    examined = examine_model(MODELS / "hostile.py", "Eats", Look((17, 3, 11)), 100.0)
+    assert (examined.status, bool(examined)) == ("oom_host", False), examined.reason
+    assert examined.reason.startswith("forward runs out of memory (line ")
 
 
 @pytest.mark.parametrize(
