@@ -34,7 +34,7 @@ def epoch_of(case: Case, draw: Draw) -> Epoch:
     return Epoch.drawn(case.samples, case.augment, draw.turn)
 
 
-def plain(batch: tuple[Any, Any]) -> tuple[Any, Any]:
+def plain(batch: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns a batch. Raises TypeError for tensors of a class of their own, which may make their
     values when they are read."""
     tensor = sys.modules["torch"].Tensor

@@ -64,6 +64,8 @@ def wrong_with(
         )
     if frames.dtype != np.float32:
         return f"frames are {frames.dtype}: float32 is asked for"
+    if labels.dtype != np.int64:
+        return f"labels are {labels.dtype}: int64 is asked for"
     right = asked.frames(framing)
     if not np.array_equal(frames, right):
         return _named(framing, asked, frames, right)

@@ -45,6 +45,7 @@ class Delivery:
         self.strategy, self.device, self.network = strategy, device, network
         self.device_clock = "process" if device == "cpu" else "events"
         self.batches: Iterator[tuple[Any, Any]] = iter(())
+        self.handed_out: list[tuple[Any, Any]] = []
 
     def device_queue(self) -> CudaQueue | None:
         return CudaQueue(self.device) if self.device_clock == "events" else None
@@ -78,7 +79,12 @@ class Delivery:
     def next_batch(self) -> list[Any] | None:
         """Returns frames and labels of its next batch as arrays; None after the last."""
         batch = next(self.batches, None)
-        return batch and [each.detach().cpu().numpy() for each in plain(batch)]
+        self.handed_out = [(each, each.detach().clone()) for each in plain(batch or ())]
+        return batch and [copy.cpu().numpy() for _, copy in self.handed_out]
+
+    def is_unchanged(self) -> bool:
+        """Tells if the batch that was handed out last is still as it was."""
+        return all(bool((each == copy).all()) for each, copy in self.handed_out)
 
 
 class DataWorker(Measured):

@@ -26,27 +26,15 @@ def framing_of(case: Case) -> Framing:
 
 
 def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
-    """Returns events on an epoch of the worker's `delivery`, in a new random order."""
+    """Returns events on two epochs of the worker's `delivery`, each in a new random order. The
+    second is short, and its last batch incomplete: batches, shifts and an order that were kept of
+    the first show there."""
     wanted, name = batches_proved(case), stage_of(case)
-    epoch = epoch_of(case, Draw(0, getrandbits(62), 0, 0)).first(wanted * case.batch)
-    delivery.start(epoch.numbers, epoch.shifts)
-    reason, batches = None, 0
-    while reason is None and (batch := delivery.next_batch()) is not None:
-        if batches == wanted:
-            reason = (
-                f"more than {wanted} batches of {case.batch} were delivered "
-                f"for {len(epoch.numbers)} recordings"
-            )
-            break
-        reason = _wrong(
-            case, folder, epoch.part(batches, case.batch), batches, *map(np.asarray, batch)
-        )
-        batches += 1
-    if reason is None and batches < wanted:
-        reason = (
-            f"{batches} batches of {case.batch} were delivered "
-            f"for {len(epoch.numbers)} recordings, not {wanted}"
-        )
+    reason = _wrong_epoch(delivery, case, folder, wanted * case.batch)
+    if reason is None:
+        recordings = min(2 * case.batch - 1, case.samples)
+        reason = _wrong_epoch(delivery, case, folder, recordings)
+        reason = reason and f"in a later epoch, of {recordings} recordings: {reason}"
     findings = [] if reason is None else [reason]
     sizes = {"time_steps": case.time_steps, "batch": case.batch}
     unknown: dict[str, Any] = {
@@ -64,6 +52,31 @@ def prove_data(delivery: Any, case: Case, folder: Path) -> list[Event]:
     }
     status = {"status": "check_failed" if findings else "ok", "reason": proof["reason"]}
     return [{"part": "proof", **status, "proof": proof}]
+
+
+def _wrong_epoch(delivery: Any, case: Case, folder: Path, recordings: int) -> str | None:
+    """Returns the fault of an epoch of so many `recordings`, or None."""
+    epoch = epoch_of(case, Draw(0, getrandbits(62), 0, 0)).first(recordings)
+    delivery.start(epoch.numbers, epoch.shifts)
+    batches, wanted = 0, recordings // case.batch
+    while (batch := delivery.next_batch()) is not None:
+        if batches == wanted:
+            return (
+                f"more than {wanted} batches of {case.batch} were delivered "
+                f"for {recordings} recordings"
+            )
+        part = epoch.part(batches, case.batch)
+        batches += 1
+        if reason := _wrong(case, folder, part, batches - 1, *map(np.asarray, batch)):
+            return reason
+        if not delivery.is_unchanged():
+            return f"batch {batches} was written over before the next one was asked for"
+    if batches < wanted:
+        return (
+            f"{batches} batches of {case.batch} were delivered "
+            f"for {recordings} recordings, not {wanted}"
+        )
+    return None
 
 
 def recheck_data(result: dict[str, Any], case: Case, folder: Path, draw: Draw) -> list[Event]:

@@ -43,6 +43,7 @@ RESULT_STAYS = {
 }
 RESULT_JUDGED = {
     "next_batch",
+    "is_unchanged",
     "fixed_point",
     "spikes",
     "output",

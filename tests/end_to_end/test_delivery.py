@@ -153,6 +153,22 @@ def test_a_right_one_passes(wrong, name):
     assert wrong[name]["status"] == "ok" and timed(wrong[name]), wrong[name]["reason"]
 
 
+@pytest.mark.slow
+def test_a_thread_that_writes_into_the_batch_being_read_is_named(snnbench):
+    names = ["TwoInTurn", "ThreeInTurn"]
+    ended = snnbench.run(configured(snnbench, names, wrong_ones(names), batch=[3]))
+    wrong, right = (
+        next(each for each in ended.records if each["case"]["framework"] == name) for name in names
+    )
+    assert wrong["status"] == "check_failed" and not timed(wrong)
+    # Depending on when the thread runs, it is the copy or the batch that is wrong.
+    assert any(
+        words in wrong["reason"]
+        for words in ("was written over before the next one was asked for", "values are wrong")
+    )
+    assert right["status"] == "ok", right["reason"]
+
+
 @pytest.fixture(scope="module")
 def wrong_of_cameras(snnbench_module):
     names = [*TABLE["camera_deliveries"], "Right"]

@@ -140,6 +140,10 @@ OTHERS = {
         frames.astype(np.float64),
         labels,
     ),
+    "labels are int32: int64 is asked for": lambda frames, labels: (
+        frames,
+        labels.astype(np.int32),
+    ),
     "frames are of shape (6, 249, 100) and labels of shape (6,): (6, 250, 100) and (6,) are asked for": lambda frames, labels: (
         frames[:, 1:],
         labels,

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
+from threading import Thread
 
 import numpy as np
 import torch
@@ -48,9 +50,11 @@ LastBatchSilent = wrong(
     "LastBatchSilent", lambda frames, labels, epoch, batch: (frames * (batch < 1), labels)
 )
 OnlyProvedRight = wrong(
-    "OnlyProvedRight", lambda frames, labels, epoch, batch: (frames * (epoch < 3), labels)
+    "OnlyProvedRight", lambda frames, labels, epoch, batch: (frames * (epoch < 4), labels)
 )
-"""Its third epoch and those after it are silent: the first two are the first call and the proof."""
+"""Its fourth epoch and those after it are silent: the first three are the first call and the
+proof."""
+ShortLabels = wrong("ShortLabels", lambda frames, labels, epoch, batch: (frames, labels.int()))
 
 
 def batches(name: str, change: Callable) -> type[Loading]:
@@ -69,8 +73,56 @@ def batches(name: str, change: Callable) -> type[Loading]:
 TooFew = batches("TooFew", lambda batches, epoch: batches[:-1])
 TooMany = batches("TooMany", lambda batches, epoch: batches + batches[:1])
 FewerWhenTimed = batches(
-    "FewerWhenTimed", lambda batches, epoch: batches if epoch < 3 else batches[:-1]
+    "FewerWhenTimed", lambda batches, epoch: batches if epoch < 4 else batches[:-1]
 )
+
+
+class _IncompleteToo(frames_strategies.Uint8):
+    """Does not drop the incomplete last batch."""
+
+    def epoch(self, epoch):
+        for numbers in torch.tensor(epoch.numbers).split(self.case.batch):
+            yield self._batch(numbers, None)
+
+
+class _FetchedAhead(frames_strategies.Uint8):
+    """Begins an epoch with a batch that was fetched at the end of the last one, in its order."""
+
+    ahead = None
+
+    def epoch(self, epoch):
+        batches = super().epoch(epoch)
+        if self.ahead is not None:
+            next(batches)
+            yield self.ahead
+        yield from batches
+        self.ahead = next(super().epoch(epoch))
+
+
+class _InTurn(frames_strategies.Uint8):
+    """A thread fills buffers in turn, and one filled batch waits: two buffers are too few, because
+    the thread then writes into the one that is being read."""
+
+    count = 2
+
+    def epoch(self, epoch):
+        ready = Queue(maxsize=1)
+        buffers = [torch.zeros(self.case.batch, *self.shape) for _ in range(self.count)]
+
+        def fill():
+            for number, (frames, labels) in enumerate(super(_InTurn, self).epoch(epoch)):
+                ready.put((buffers[number % self.count].copy_(frames), labels))
+            ready.put(None)
+
+        Thread(target=fill, daemon=True).start()
+        while batch := ready.get():
+            yield batch
+
+
+class _ThreeInTurn(_InTurn):
+    """Right: one is read, one waits, one is filled."""
+
+    count = 3
 
 
 class _Buffered(frames_strategies.Uint8):
@@ -133,6 +185,10 @@ class _MadeWhenRead(frames_strategies.Uint8):
 
 OneBuffer = adapter_of("OneBuffer", _Buffered)
 DoubleBuffered = adapter_of("DoubleBuffered", _DoubleBuffered)
+IncompleteToo = adapter_of("IncompleteToo", _IncompleteToo)
+FetchedAhead = adapter_of("FetchedAhead", _FetchedAhead)
+TwoInTurn = adapter_of("TwoInTurn", _InTurn)
+ThreeInTurn = adapter_of("ThreeInTurn", _ThreeInTurn)
 FilledLate = adapter_of("FilledLate", _FilledLate)
 MadeWhenRead = adapter_of("MadeWhenRead", _MadeWhenRead)
 
