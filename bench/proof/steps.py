@@ -84,13 +84,15 @@ def judge_steps(
     program.wait(result)
     start, seen, ways = _exact(problem.parameters), list[By](), _limits_of_ways(problem, limits)
     right = Descent(problem.optimizer, _exact(problem.parameters), LEARNING_RATE)
-    upstream, drawn = program.put_upstream(problem.upstream, result), [*_inputs(problem)]
+    drawn = [*_inputs(problem)]
     before, verdict, calls = problem.parameters, CallVerdict(), list[tuple[Problem, JudgedCall]]()
     earlier: States | None = None
     program.roll_parameters(0)
     for index, x in enumerate(drawn[:steps]):
         given = replace(problem, parameters=right.parameters, input=x)
-        call, answer = _stepped(program, x, upstream)
+        if index and problem.loss:
+            given.upstream = _other_labels(problem, index - 1)
+        call, answer = _stepped(program, x, program.put_upstream(given.upstream, result))
         if index:  # a weight without a gradient may have moved, and with it a norm's mean
             call.statistics = None
         if problem.optimizer and not index:
@@ -126,6 +128,7 @@ def judge_steps(
     if verdict.passed and problem.optimizer:
         program.roll_parameters(0)
         given = replace(problem, input=drawn[-1])
+        upstream = program.put_upstream(given.upstream, result)
         call, answer = _stepped(program, given.input, upstream)
         verdict, run, _ = compare(given, call, limits)
         if verdict.passed and run is not None:
@@ -145,6 +148,13 @@ def _inputs(problem: Problem) -> Iterator[np.ndarray]:
     for index in range(STEPS):
         x = drawn[index % len(drawn)]
         yield half_silent(x) if index >= DRAWN else x
+
+
+def _other_labels(problem: Problem, number: int) -> np.ndarray:
+    """Returns the labels (B,) of step `number` behind the first: from the last class and class 0
+    on, one after the other, because a loss may leave out a class that the drawn labels lack."""
+    items, classes = len(problem.upstream), problem.network.shapes[problem.network.output.name][0]
+    return (np.arange(items) + number * items - 1) % classes
 
 
 def _stepped(program: Program, x: np.ndarray, upstream: Any) -> tuple[JudgedCall, Gradients]:

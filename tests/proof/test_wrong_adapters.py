@@ -143,6 +143,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *TIMED,
         *natives,
         *TABLE["right"],
+        *TABLE["right_steps"],
         *in_processes,
     ]
     assert {f"{path.name}:{name}" for name in here} == {

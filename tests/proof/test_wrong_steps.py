@@ -76,6 +76,13 @@ def test_a_wrong_step_is_named(fault, optimizer, words):
     assert words in proof.reason
 
 
+@pytest.mark.parametrize("right", TABLE["right_steps"])
+def test_a_right_step_in_disguise_passes(right):
+    adapter = registry.load(f"{WRONG / right}")
+    proof = proof_of(adapter, replace(STEP, framework=adapter.name))
+    assert proof.passed, proof.reason
+
+
 REFUSED = [
     (
         {"loss": "membrane", "workload": "linear-lif", "layers": 1, "bias": True},

@@ -105,6 +105,33 @@ class LossUnscaled(Stepping):
         trainer.loss = lambda output, labels: Told.apply(right(output, labels))
 
 
+class ClassLeftOut(Stepping):
+    """Takes class 0 for a padding, which has no loss."""
+
+    name = "wrong-class-left-out"
+
+    def change(self, trainer, program):
+        trainer.loss = lambda output, labels: torch.nn.functional.cross_entropy(
+            output.mean(0), labels, ignore_index=0
+        )
+
+
+class LossByHand(Stepping):
+    """Right: the loss in float64, of the logarithm of a sum, item by item."""
+
+    name = "right-loss-by-hand"
+
+    def change(self, trainer, program):
+        def loss(output, labels):
+            logits = output.double().mean(0)
+            own = torch.stack(
+                [each[label] for each, label in zip(logits, labels.tolist(), strict=True)]
+            )
+            return (logits.logsumexp(1) - own).mean().float()
+
+        trainer.loss = loss
+
+
 class StatesLost(Stepping):
     """Forgets the optimizer's states before every step."""
 
