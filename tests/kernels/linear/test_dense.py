@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnbench.kernels.build import cpp
 from snnbench.kernels.linear import dense
 
 sizes = st.integers(1, 90)
@@ -65,6 +66,43 @@ def test_results_do_not_depend_on_the_number_of_threads():
     finally:
         torch.set_num_threads(before)
     assert torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
+
+
+def forget():
+    for function in (cpp.library, dense._tile):
+        function.cache_clear()
+
+
+@pytest.fixture
+def compiled_anew():
+    forget()
+    yield
+    forget()
+
+
+def check_few_rows():
+    for rows in range(1, 31):
+        left, right = matrix(rows, 45, 1, False), matrix(45, 70, 2, False)
+        dense.WAYS["tile"](left, right, out := torch.empty(rows, 70))
+        torch.testing.assert_close(out, left @ right, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_few_rows_with_other_instruction_sets(compiled_anew, compile_for_other_processor):
+    compile_for_other_processor()
+    check_few_rows()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("if (rows <= 2)", "if (rows <= 3)"), ("packed ? TILE_COLUMNS : b_k", "TILE_COLUMNS")],
+    ids=["a last tile lacks a row", "rows in place are read as if packed"],
+)
+def test_planted_faults_are_seen(plant, compiled_anew, right, wrong):
+    plant(dense, right, wrong, "dense.cpp")
+    with pytest.raises(AssertionError):
+        check_few_rows()
 
 
 @pytest.fixture
