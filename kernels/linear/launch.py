@@ -103,7 +103,12 @@ def _plan(
     inputs, outputs = (last, other) if forwards else (other, last)
     threads = min(threads, 1 + steps * batch * inputs * outputs // dense.WORK_OF_A_THREAD)
     neuron = (1.0,) * 4 if spec is None else neuron_numbers(spec)
-    tables_from = record.TABLES_FROM if forwards else record.TABLES_FROM_BACKWARD
+    rows = steps * batch
+    tables_from = (
+        record.tables_from(record.TABLES_FROM, rows, inputs)
+        if forwards
+        else record.tables_from(record.TABLES_FROM_BACKWARD, inputs, rows)
+    )
     numbers = struct.pack(
         "=9qdq4f",
         threads,

@@ -6,11 +6,20 @@ from . import dense
 
 TABLES_FROM, TABLES_FROM_BACKWARD = 0.255, 0.34
 """Shares of ones from which on tables of partial sums are faster, forward and in the weight's
-gradient.
+gradient, of many rows.
 
 Measured with AVX-512 and AVX2 at N = 256 and 512, with equal results. Tables of the gradient serve
 fewer sums.
 """
+
+
+def tables_from(share: float, sums: int, rows: int) -> float:
+    """Returns the share of ones from which on tables are faster for so many `sums` of selected
+    `rows`, where `share` is that of many.
+
+    Four partial sums for each row are filled in, and whole words of 64 rows are added.
+    """
+    return (share + 4 / sums) * 64 * -(-rows // 64) / rows
 
 
 @dataclass
@@ -36,7 +45,10 @@ class Ran:
     @property
     def product(self) -> str:
         """Product of the forward pass: "dense", "table" or "event"."""
-        return "dense" if self.share is None else "table" if self.share > TABLES_FROM else "event"
+        if self.share is None:
+            return "dense"
+        by_table = self.share > tables_from(TABLES_FROM, self.rows, self.inputs)
+        return "table" if by_table else "event"
 
 
 _ran: dict[tuple[int, int], Ran] = {}

@@ -171,10 +171,17 @@ def _last(problem: Problem) -> record.Ran:
 
 
 @pytest.mark.parametrize(
-    ("rate", "product"), [(0.02, "event"), (0.15, "event"), (0.5, "table"), (1.0, "table")]
+    ("steps", "rate", "product"),
+    [
+        (37, 0.02, "event"),
+        (37, 0.15, "event"),
+        (37, 0.5, "table"),
+        (37, 1.0, "table"),
+        (1, 1.0, "event"),
+    ],
 )
-def test_the_record_names_the_product_and_the_firing_rate(rate, product):
-    problem = Problem(rate=rate, inputs=64, neurons=23)
+def test_the_record_names_the_product_and_the_firing_rate(steps, rate, product):
+    problem = Problem(steps=steps, rate=rate, inputs=64, neurons=22 + steps)
     x = problem.input()
     problem.layer()(x)
     assert (_last(problem).product, _last(problem).share) == (product, float(x.double().mean()))
@@ -184,13 +191,13 @@ def test_facts_name_all_products_and_the_mean_rate(monkeypatch):
     monkeypatch.setattr(record, "_ran", {})
     monkeypatch.setattr(dense, "choices", lru_cache(lambda: {"rows": "tile", "columns": "blas"}))
     assert record.facts() == {}
-    record.of((5, 2, 10), 7, 1).ones = 20
-    record.of((1, 2, 10), 7, 1).ones = 20
-    record.of((5, 2, 10), 8, 1).ones = 40
-    record.of((5, 2, 10), 9, 1)
+    record.of((50, 2, 64), 7, 1).ones = 1280
+    record.of((1, 2, 64), 7, 1).ones = 1280
+    record.of((50, 2, 64), 8, 1).ones = 2560
+    record.of((50, 2, 64), 9, 1)
     assert record.facts() == {"product": "event, table", "product_rate": pytest.approx(0.3)}
     dense.choices()
-    record.of((5, 2, 10), 7, 1).ones = -1
+    record.of((50, 2, 64), 7, 1).ones = -1
     assert record.facts() == {
         "product": "table, dense by tile, blas",
         "product_rate": pytest.approx(0.4),
