@@ -333,9 +333,9 @@ def _rank(groups: list[list[Row]]) -> None:
 
 
 def _contradicts(quotient: float, standing: Standing) -> bool:
-    """Returns whether the quotient of two times lies outside the interval of their ratio,
-    which is paired pass by pass."""
-    low, high = standing.low or standing.ratio, standing.high or standing.ratio
+    """Returns whether a time over the fastest's lies below 1, or outside the interval of their
+    ratio, which is paired pass by pass."""
+    low, high = max(standing.low or standing.ratio, 1.0), standing.high or standing.ratio
     return not (1 - SAME) * min(low, standing.ratio) <= quotient <= (1 + SAME) * high
 
 

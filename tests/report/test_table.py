@@ -186,3 +186,21 @@ def test_a_time_that_contradicts_its_ratio_is_shown_as_the_ratio_says():
     assert paired == f"≈ {units.seconds(1.5 * seconds)}"
     calm = table_of([each for name in ("jax", "torch") for each in blocks(name)])
     assert not any("≈" in metric.text(entry) for entry in calm.entries)
+
+
+def test_a_slower_case_has_no_smaller_time_than_the_fastest():
+    """The interval of two blocks holds both orders. torch's time has a third, slow block, too."""
+    made = []
+    for number, (slow, ratio) in enumerate(((1.0, 0.8), (1.0, 1.4), (9.0, 1.0))):
+        made += [
+            record(name, block=number, step=0.002 * slow * times)
+            for name, times in (("torch", 1.0), ("jax", ratio))
+        ]
+    for slot in made[-1].timing("step").slots:
+        slot.disturbed = "preempted"
+    fastest, slower = sorted(rows_of(made), key=lambda row: row.standing.place)
+    assert slower.case.framework == "jax" and slower.standing.low < 0.5 < 1 < slower.standing.ratio
+    assert slower.estimates["step"].seconds < fastest.estimates["step"].seconds
+    assert slower.paired_s == pytest.approx(
+        fastest.estimates["step"].seconds * slower.standing.ratio
+    )

@@ -80,12 +80,13 @@ def print_tables(table: Table, console: Console) -> None:
 
 
 def _print_heading(title: str, console: Console) -> None:
-    """Prints a title in lines of at most HEADING characters, which end between its conditions."""
-    conditions, *notes = title.split("; ")
-    parts = (part.replace(" ", NO_BREAK) for part in conditions.split(" · "))
-    text = "; ".join([f"{NO_BREAK}· ".join(parts), *notes])
-    for line in textwrap.wrap(text, min(HEADING, console.width)):
-        console.print(f"[bold]{escape(line.replace(NO_BREAK, ' '))}[/]")
+    """Prints conditions in lines of at most HEADING characters, which end between two of them, and
+    each remark behind `;` below them."""
+    for part in title.split("; "):
+        conditions = (each.replace(" ", NO_BREAK) for each in part.split(" · "))
+        text = f"{NO_BREAK}· ".join(conditions)
+        for line in textwrap.wrap(text, min(HEADING, console.width)):
+            console.print(f"[bold]{escape(line.replace(NO_BREAK, ' '))}[/]")
 
 
 def _remarks(group: list[Entry]) -> tuple[str, dict[int, str]]:
