@@ -1,5 +1,6 @@
 """No config, record, event or command line may end in a traceback or an exit code that is not
-documented, or change a record or anything outside the output folder.
+documented, take more than MOST_CPU_S or MOST_KIB, or change a record or anything outside the output
+folder.
 
 `make fuzz SEED=1 PART=1/4` tries a quarter of 10,000 of each, and of 200 command lines as real
 commands.
@@ -8,8 +9,10 @@ commands.
 import argparse
 import json
 import os
+import resource
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache
@@ -50,6 +53,8 @@ from .paths import FAULTY
 from .synthetic import record
 
 DOCUMENTED = {0, 2, 3, 4, 5, 6, 7, 130}
+MOST_CPU_S, MOST_KIB = 10.0, 2**20
+"""CPU seconds of one example in this process, and the most memory of all examples."""
 EVERY, REAL = 10_000, 200
 CONFIG = {
     "name": "fuzzed",
@@ -450,7 +455,11 @@ def tried(kind: str, count: int, number: int) -> None:
         @given(st.integers(0, 2**62))
         def check(example: int) -> None:
             arena.clear()
+            began = time.process_time()
             KINDS[kind](arena, Random(example))
+            seconds = time.process_time() - began
+            assert seconds < MOST_CPU_S, f"{seconds:.1f} s of CPU time"
+            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB
 
         check()
 
