@@ -37,6 +37,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
         " ".join(opening),
         *([" ".join(order)] if order else []),
         _certainty(best, tied, others),
+        *_of_the_input(best),
         *_too_few_calls(ranked),
         *_missing(rows),
     ]
@@ -231,6 +232,16 @@ def _certainty(best: Row, tied: Sequence[Row], others: Sequence[Row]) -> str:
         )
     how = how or ["most passes of one block show a factor of two or more"]
     return f"How sure: {'; '.join(how)}. {same}{caution}"
+
+
+def _of_the_input(best: Row) -> list[str]:
+    """Returns a sentence on the gradient of the input, which a step may include."""
+    if best.ranked != "step" or best.case.input_grad is None:
+        return []
+    if best.case.input_grad:
+        use = "as a layer inside a network does; input_grad = false leaves it out"
+        return [f"A step includes the gradient of the input, {use}."]
+    return ["A step includes no gradient of the input, which training a network does not need."]
 
 
 def _too_few_calls(ranked: Sequence[Row]) -> list[str]:

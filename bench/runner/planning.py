@@ -32,7 +32,7 @@ from ..proof.stages import too_large
 from ..records.identity import made_of
 from ..records.record import Record
 from ..records.store import ResultFolder
-from ..workloads import recipes, workload_of
+from ..workloads import WHOLE, recipes, workload_of
 from .networks import read_networks
 
 QUICK = {
@@ -243,7 +243,7 @@ def quick_plan(
     Raises ConfigError.
 
     By default a CPU computes on one core, where programs beside it disturb least, and a GPU has
-    all cores beside it.
+    all cores beside it; and a whole network computes no gradient of its input.
     """
     for setting in settings:
         axis = setting.key.removeprefix("grid.")
@@ -251,7 +251,10 @@ def quick_plan(
             named = setting.about(setting.key, setting.value)
             raise ConfigError(f"{named}: must be one value; snnbench run measures several")
     measure = {**QUICK, "phases": [phase], "blocks": blocks, "most_blocks": blocks}
-    plan = load_plan({"name": "quick", "measure": measure}, settings, "", references)
+    chosen = setting_of("grid.workload", settings)
+    is_whole = chosen is not None and any(name in WHOLE for name in listed(chosen.value))
+    grid = {"input_grad": [False]} if is_whole else {}
+    plan = load_plan({"name": "quick", "measure": measure, "grid": grid}, settings, "", references)
     case = plan.cases[0].case
     if setting_of("measure.threads", settings) is None and case.device_type == "cpu":
         plan.experiment.measure.threads = 1

@@ -32,10 +32,14 @@ WORKLOADS: dict[str, Workload] = {
     each.name: each for each in (*LAYERS, *NETWORKS, data, user_network)
 }
 """Every workload by its name."""
+PARTS = (*LAYERS, psn, masked_psn, sliding_psn, spikformer_block, sdt_block, sdt_v3_block)
+"""Workloads that stand inside a network, whose backward hands on the gradient of their input."""
+WHOLE = tuple(each.name for each in NETWORKS if each not in PARTS)
+"""Names of networks that begin at the data, which training asks for no gradient."""
 
 
 def workload_of(case: Case) -> Workload:
     return WORKLOADS[case.workload]
 
 
-__all__ = ["WORKLOADS", "Workload", "one_layer", "workload_of"]
+__all__ = ["WHOLE", "WORKLOADS", "Workload", "one_layer", "workload_of"]

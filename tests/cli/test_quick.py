@@ -14,6 +14,7 @@ from support.paths import FAULTY
 from snnbench.cli import quick as quick_module
 from snnbench.common.mistakes import ConfigError
 from snnbench.core.case import Case
+from snnbench.experiment.config import load_config
 from snnbench.experiment.setting import Option
 from snnbench.experiment.values import parse_neuron
 from snnbench.runner import execute, live_set, planning
@@ -140,6 +141,33 @@ def test_one_json_document_has_the_answer(quick):
     assert document["verdict"]["surely_slower"] == {"numpy": ["slow"], "slow": []}
 
 
+@pytest.mark.parametrize(
+    ("axes", "asked"),
+    [
+        ({}, True),
+        ({"workload": "recurrent-lif"}, True),
+        ({"workload": "spikformer-block"}, True),
+        ({"workload": "mnist-mlp"}, False),
+        ({"workload": "mnist-mlp", "input_grad": True}, True),
+        ({"input_grad": False}, False),
+    ],
+)
+def test_a_step_has_the_gradient_of_its_input_in_a_layer_and_not_in_a_network(
+    monkeypatch, axes, asked
+):
+    planned = []
+
+    def load_plan(config, settings, *_):
+        planned.extend(load_config(config, settings).grid.input_grad)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(planning, "load_plan", load_plan)
+    settings = [Option(f"grid.{axis}", [value], axis) for axis, value in axes.items()]
+    with pytest.raises(ConfigError, match="enough"):
+        quick_plan(settings, [], 2)
+    assert planned == [asked]
+
+
 def test_a_folder_is_named_for_the_network():
     settings = [
         Option("grid.neurons", [97], "--neurons"),
@@ -193,6 +221,7 @@ def test_layers_have_the_widths_that_are_asked_for(snnbench, monkeypatch, option
     monkeypatch.setattr(quick_module, "quick_plan", planned)
     assert snnbench("quick", "numpy", *NUMPY, "--neurons", 31, *options).exit_code == 2
     (case,) = [planned.case for planned in plans[0].cases]
+    assert not case.input_grad, "the data need none"
     assert (case.layers, case.inputs, case.neurons, case.outputs) == widths
     name = plans[0].experiment.name
     assert name.startswith("quick-soft-mlp-N31-T50-B16-L") and f"-in{case.inputs}-" in name

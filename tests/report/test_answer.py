@@ -29,7 +29,7 @@ def test_what_is_decided_is_three_lines():
         *blocks("norse", step=0.0031, noise=NOISE),
         left("rockpool", 0.05),
     ]
-    fastest, order, sure = answer(rows_of(records))
+    fastest, order, sure, _ = answer(rows_of(records))
     assert (
         fastest.startswith("The fastest is fused (ours): 1.0")
         and " ms a step (" in fastest
@@ -48,7 +48,7 @@ def test_what_is_decided_is_three_lines():
 def test_between_equals_nothing_is_decided_and_the_rest_is():
     steps = {"jax": 0.002, "spyx": 0.002, "torch": 0.004, "norse": 0.004}
     records = [each for name in steps for each in blocks(name, step=steps[name], noise=NOISE)]
-    opening, order, _ = answer(rows_of(records))
+    opening, order, *_ = answer(rows_of(records))
     assert opening.startswith("Not decided: ") and "is not shown to be faster than" in opening
     names = r"(jax|spyx)( \(1\.0 times\))? and (jax|spyx)( \(1\.0 times\))?"
     slower = r"(torch|norse) \(2\.0 times, surely \S+ or more\)"
@@ -61,12 +61,18 @@ def test_between_equals_nothing_is_decided_and_the_rest_is():
     assert found["proved"] == 4 and found["ours"] == []
 
 
+def test_a_step_is_told_apart_by_the_gradient_of_its_input():
+    asked, spared = (told(blocks("torch", input_grad=asked)) for asked in (True, False))
+    assert "A step includes the gradient of the input, as a layer inside a network does" in asked
+    assert "A step includes no gradient of the input, which training a network does not" in spared
+
+
 def test_a_pair_in_the_middle_is_decided_though_its_neighbours_are_not():
     """Only jax and norse are shown to differ: the others have one block."""
     steps = {"jax": 0.002, "torch": 0.0025, "norse": 0.003}
     records = [each for name in steps for each in blocks(name, step=steps[name], noise=NOISE)]
     records = [each for each in records if each.case["framework"] != "torch" or not each.block]
-    _, order, _ = answer(rows_of(records))
+    _, order, *_ = answer(rows_of(records))
     assert order.endswith(", with jax ahead of norse, and nothing else decided between them.")
 
 
