@@ -328,7 +328,10 @@ class Seen:
 
     @property
     def resets(self) -> str | None:
-        """The call that resets it, in words; None if it has none."""
+        """The call that resets it, in words; None if it has none. Sinabs' function passes over
+        neurons that hold a layer (3.1.3)."""
+        if self.framework == "Sinabs" and self.recurrent is not None:
+            return f"{self.name}.reset_states(), which sinabs.reset_states(net) does not call,"
         if self.framework in RESETS:
             return RESETS[self.framework]
         names = ("reset", "reset_state", "reset_states", "reset_mem", "reset_hidden")

@@ -56,13 +56,15 @@ def _squared(works: list[Work], steps: int) -> Iterator[Finding]:
         added = np.diff(done) / [steps - steps // 2, steps, 2 * steps]
         some, many = done[1:3]
         if steps > 3 and added[0] > 0 and (added[1:] >= STEEPER * added[:-1]).all():
-            in_words = "makes calls" if what == "calls" else "writes memory"
+            in_words = (
+                "makes {} times the calls" if what == "calls" else "writes {} times the memory"
+            )
             yield Finding(
                 COSTLY,
                 "a training step",
-                f"{in_words} {many / some:.1f} times as often at twice T: its work grows with T "
-                "squared; does every step go over all steps before it, or a tensor grow by "
-                "torch.cat?",
+                f"{in_words.format(f'{many / some:.1f}')} at twice T: its work grows with T "
+                "squared; does every step go over all steps before it, a tensor grow by torch.cat, "
+                "or a loop index x[:, t], whose backward fills all of x (x.unbind(1) does not)?",
             )
             return
 

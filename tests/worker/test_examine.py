@@ -118,6 +118,14 @@ def test_a_right_model_has_no_fault_and_its_neurons_are_proved(examined, name):
     assert [neuron["verdict"] for neuron in answer["neurons"]] == ["proved"] * len(equations)
 
 
+@pytest.mark.slow
+def test_a_reset_that_passes_over_a_recurrent_layer_is_told(examined):
+    """Sinabs 3.1.3 resets no module that holds another."""
+    answer = examined(RIGHT, "sinabs_recurrent_reset", "btf")
+    (said,) = sentences(answer, "to know")
+    assert "right only if 1.reset_states(), which sinabs.reset_states(net) does not call," in said
+
+
 IMAGES = ("snntorch_convolution", "norse_convolution", "spikingjelly_convolution")
 
 

@@ -1,5 +1,6 @@
 """How a training step grows: with time steps, with batch, and step after step."""
 
+import re
 import sys
 
 import pytest
@@ -66,14 +67,14 @@ def test_a_right_model_grows_with_time_and_batch_alone():
 @pytest.mark.parametrize(
     "model, steps, words",
     [
-        (Concatenates, 97, "writes memory "),
-        (LooksBack, 11, "makes calls "),
+        (Concatenates, 97, "writes # times the memory at twice T: "),
+        (LooksBack, 11, "makes # times the calls at twice T: "),
     ],
 )
 def test_work_that_grows_with_t_squared_is_told(model, steps, words):
     (finding,) = grown(model(), (steps, 3, 11))[1]
     assert (finding.severity, finding.module) == ("costly", "a training step")
-    assert finding.sentence.startswith(words)
+    assert re.sub(r"\d\.\d", "#", finding.sentence).startswith(words)
     assert "its work grows with T squared" in finding.sentence
 
 

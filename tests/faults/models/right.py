@@ -280,6 +280,15 @@ def sinabs_recurrent():
     return net
 
 
+def sinabs_recurrent_reset():
+    """The same with a forward that resets, as its author means."""
+    import sinabs
+
+    net = sinabs_recurrent()
+    net.register_forward_pre_hook(lambda net, x: sinabs.reset_states(net))
+    return net
+
+
 def snntorch_convolution():
     """Images (T, B, 2, 9, 9) in a Sequential of neurons that keep their states; forward resets."""
     import snntorch
