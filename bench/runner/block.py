@@ -222,6 +222,7 @@ class Block:
                 with suppress(ValueError):
                     member = Member.ready(*facts)
                     self.budget.note_start(self.budget.clock() - began)
+                    self._end_limit(worker)
                     return member
                 events.append(senseless("how it warmed up"))
         except BaseException:
@@ -243,6 +244,13 @@ class Block:
         worker.spend(begun)
         worker.timeout = worker.seconds_left = min(self.launcher.measure.timeout, limit)
         return worker
+
+    def _end_limit(self, worker: Launched) -> None:
+        """Gives a worker that has started the rest of its timeout: passes have limits of their
+        own."""
+        timeout = self.launcher.measure.timeout
+        worker.seconds_left += timeout - worker.timeout
+        worker.timeout = timeout
 
     def _begun(self, planned: PlannedCase) -> float:
         """Returns for how many seconds the worker of a case has been starting before its turn."""

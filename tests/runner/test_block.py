@@ -272,6 +272,19 @@ def test_what_a_worker_computed_before_its_turn_takes_no_time_from_its_proof(
     assert [one.folded["status"] for one in ended.values()] == ["ok", "ok"]
 
 
+def test_the_limit_of_a_start_ends_with_it(measure, monkeypatch):
+    def start(self, planned, number, material, limit=1e9):
+        worker = Worker(planned.id, timeout=limit, seconds_left=limit - 7.0)
+        self.started.append(worker)
+        return worker
+
+    monkeypatch.setattr(Launcher, "start", start)
+    launcher, ended = measure("a", "", budget=Budget(50.0, lambda: Clock.now), timeout=120.0)
+    (worker,) = launcher.started
+    assert (worker.timeout, worker.seconds_left) == (120.0, 113.0)
+    assert ended["a"].folded["status"] == "ok"
+
+
 def test_no_worker_starts_while_others_are_timed(measure, monkeypatch):
     own, starting = Worker.order, []
 
