@@ -109,7 +109,9 @@ def _write(path: Path, examined: Examined) -> bool:
     """Writes the code of a swap; False if there is none."""
     code = examined.swap["code"] if examined.swap else ""
     if not code:
-        say(f"{path}: not written: no fused neurons keep the model the same")
+        tried = examined.swap is not None or examined.status == "ok"
+        reason = "no fused neurons keep the model the same" if tried else "none were tried"
+        say(f"{path}: not written: {reason}")
         return False
     with naming(path):
         path.write_text(code)

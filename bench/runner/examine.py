@@ -14,7 +14,7 @@ from ..common import units
 from ..common.mistakes import ConfigError
 from ..executors.launch import Surroundings, launch, scratch_apart
 from ..executors.variables import worker_environment
-from ..schema import Bytes, Finite, Positive, Share, Text, Time, read_as
+from ..schema import Bytes, Finite, Positive, Seconds, Share, Text, Time, read_as, valid_parts
 from .outcome import verdict
 
 Severity = Literal["wrong", "costly", "to know"]
@@ -56,8 +56,8 @@ class Part(TypedDict):
     """What a module takes of a training step; see `adapters/base/torch_by_module.py`."""
 
     module: Text
-    forward_s: Time
-    backward_s: Time
+    forward_s: Seconds
+    backward_s: Seconds
     kept_bytes: Bytes
 
 
@@ -90,7 +90,7 @@ class Answer(TypedDict):
 @dataclass
 class Examined:
     """The end of an examination; true if nothing is wrong. If `status` is not ok, `reason` says
-    why it ended early, and `neurons` and `findings` are those until then."""
+    why it ended early, and the other fields are what was seen until then."""
 
     model: str
     status: str
@@ -114,14 +114,13 @@ class Examined:
             yield "", neuron_in_words(neuron)
         for finding in self.findings:
             yield finding["severity"], f"{finding['module']} {finding['sentence']}"
-        if self.status != "ok":
-            yield "", f"{self.model}: {self.status}: {self.reason}"
-            return
-        if not self.neurons:
+        if self.status == "ok" and not self.neurons:
             yield "", NO_NEURON
-        if not self.findings:
+        if self.status == "ok" and not self.findings:
             yield "", "no finding: nothing wrong, costly or to know was seen"
         yield from (("", line) for line in self.costs())
+        if self.status != "ok":
+            yield "", f"{self.model}: {self.status}: {self.reason}"
 
     def costs(self) -> Iterator[str]:
         """Yields where a training step goes, and what would help."""
@@ -283,24 +282,25 @@ def check_input(array: np.ndarray, name: str) -> None:
 def examine_model(file: Path, name: str, look: Look, timeout: float) -> Examined:
     """Examines the model `name` of a Python file within `timeout` seconds."""
     job = {**look.as_job(), **_named(file, name)}
-    status, reason, answer = _answer("examine", job, timeout, TypeAdapter(Answer))
-    return Examined(f"{file}:{name}", status, reason, **(answer or {}))
+    status, reason, answer = _answer("examine", job, timeout, Answer)
+    return Examined(f"{file}:{name}", status, reason, **answer)
 
 
 def compare_models(models: Sequence[tuple[Path, str]], look: Look, timeout: float) -> Same:
     """Compares two models, each the name in a Python file, within `timeout` seconds."""
     job = {**look.as_job(), "models": [_named(*model) for model in models]}
-    status, reason, answer = _answer("same", job, timeout, TypeAdapter(Compared))
+    status, reason, answer = _answer("same", job, timeout, Compared)
     names = [f"{file}:{name}" for file, name in models]
-    if status == "ok" and answer is None:
+    if status == "ok" and not answer:
         status, reason = "error", "its worker wrote no answer"
-    return Same(names[0], names[1], status, reason, **(answer or {}))
+    return Same(names[0], names[1], status, reason, **answer)
 
 
 def _answer(
-    verb: str, job: dict[str, Any], timeout: float, kind: TypeAdapter[Any]
-) -> tuple[str, str | None, Any]:
-    """Launches a worker; returns its status, the reason, and the last answer that it wrote."""
+    verb: str, job: dict[str, Any], timeout: float, kind: type
+) -> tuple[str, str | None, dict[str, Any]]:
+    """Launches a worker; returns its status, the reason, and what is valid of the last answer that
+    it wrote."""
     with scratch_apart() as scratch:
         path = scratch / "answer.json"
         surroundings = Surroundings(
@@ -308,8 +308,9 @@ def _answer(
         )
         ended = verdict(launch(verb, {**job, "answer": str(path)}, surroundings), "cpu")
         if not path.is_file():
-            return ended["status"], ended["reason"], None
+            return ended["status"], ended["reason"], {}
         try:
-            return ended["status"], ended["reason"], read_as(kind, path)
+            answer: dict[str, Any] = read_as(TypeAdapter(kind), path)
         except ValueError as error:
-            return "error", f"its worker wrote no answer: {error}", None
+            return "error", f"its worker wrote no valid answer: {error}", valid_parts(kind, path)
+        return ended["status"], ended["reason"], answer

@@ -7,8 +7,19 @@ writes them.
 
 import marshal
 import re
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import (
     BeforeValidator,
@@ -164,6 +175,27 @@ def fault(error: ValidationError) -> str:
     else:
         text = f"{place} = {shown(first['input'])}: {wanted(dict(first))}"
     return str(anonymous(clean(text)))[:300]
+
+
+def valid_parts(kind: type, path: Path) -> dict[str, Any]:
+    """Returns the valid fields of the JSON document in a file, of a TypedDict, and the valid items
+    of its lists; nothing of a file without an object."""
+    try:
+        values = from_json(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    parts: dict[str, Any] = {}
+    fields = get_type_hints(kind, include_extras=True) if isinstance(values, dict) else {}
+    for name, field in fields.items():
+        is_list = get_origin(field) is list and isinstance(values.get(name), list)
+        item = TypeAdapter(get_args(field)[0] if is_list else field)
+        valid = []
+        for value in values[name] if is_list else [values[name]] if name in values else []:
+            with suppress(ValueError):
+                valid.append(understood(item, value))
+        if valid:
+            parts[name] = valid if is_list else valid[0]
+    return parts
 
 
 def read_as(kind: TypeAdapter[Kind], path: Path) -> Kind:
