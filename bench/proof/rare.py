@@ -1,19 +1,23 @@
-"""Judges calls on inputs that no draw gives: silence, single spikes and ones everywhere, with small
-and large upstream gradients.
+"""Judges calls on inputs and parameters that no draw gives: silence, single spikes and ones
+everywhere, with small and large upstream gradients; learned decays far from their start, and counts
+at their bound.
 
 Shortcuts for few or for no events are right on every drawn input, because all its steps, items and
 features have some spikes and none has many. Gradients that are clipped or dropped are right where
 the upstream gradient is near 1.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..core.contract import Program, Statistics
+from snnbench.kernels.spec import NeuronSpec, parameter_of_decay
+
+from ..core.contract import Parameters, Program, Statistics
 from .diagnosis.diagnose import name_fault
-from .judge import CallVerdict, JudgedCall, judge
+from .judge import AT_REST, CallVerdict, JudgedCall, judge
 from .judgeable import unjudgeable_gradient
 from .limits import LimitsByNode
 from .native import ask_gradients
@@ -111,4 +115,74 @@ def judge_rare(
                 f"{words}: {each}" for each in [*([fault] if fault else []), *findings]
             ]
             break
+    return verdict
+
+
+MOST_COUNTED = 64
+"""Bound of counts up to which a potential beyond it is exact enough for every decision."""
+BEYOND, APART = 1.25, 7
+"""Factor on the bound of counts for a bias, and the number of neurons of which one has it."""
+
+
+def rare_parameters(problem: Problem) -> Iterator[tuple[str, Parameters]]:
+    """Yields parameters that the neurons of a problem have not at their start, with words for
+    them: learned decays half-way to 1 and to 0, and in a network of one neuron with bounded counts
+    biases beyond the bound."""
+    neurons = {
+        name: problem.network.node(name).options["neuron"] for name in problem.network.neurons
+    }
+    if any(spec.learned_decay for spec in neurons.values()):
+        for rise in (1, 0):
+            yield "with other learned decays", _with_decays(problem, neurons, rise)
+    (name, spec), *others = neurons.items()
+    bias = problem.parameters.get(problem.network.node(name).inputs[0], {}).get("bias")
+    if not others and bias is not None and 1 < spec.max_spikes <= MOST_COUNTED:
+        raised = bias.copy()
+        raised[::APART] += np.float32(BEYOND * spec.max_spikes * spec.threshold)
+        before = problem.network.node(name).inputs[0]
+        node = {**problem.parameters[before], "bias": raised}
+        yield "with potentials beyond the most spikes", {**problem.parameters, before: node}
+
+
+def _with_decays(problem: Problem, neurons: dict[str, NeuronSpec], rise: int) -> Parameters:
+    """Returns the parameters with every learned decay half-way to `rise`."""
+    return problem.parameters | {
+        name: {
+            **problem.parameters[name],
+            "decay": np.full_like(
+                problem.parameters[name]["decay"],
+                parameter_of_decay(replace(spec, decay=(spec.decay + rise) / 2)),
+            ),
+        }
+        for name, spec in neurons.items()
+        if spec.learned_decay
+    }
+
+
+def judge_rare_parameters(program: Program, problem: Problem, limits: LimitsByNode) -> CallVerdict:
+    """Judges a call with each of the rare parameters; `program` then has those of the problem
+    again."""
+    verdict = CallVerdict()
+    for words, parameters in rare_parameters(problem):
+        rare = replace(problem, parameters=parameters)
+        program.load(parameters)
+        result = program.forward(program.put_input(rare.input))
+        program.wait(result)
+        call = JudgedCall(
+            rare.input,
+            program.spikes(result),
+            program.output(result),
+            statistics=(AT_REST, program.statistics(result)),
+        )
+        upstream = program.put_upstream(rare.upstream, result)
+        program.release()
+        call.gradients, failed = ask_gradients(program, result, upstream)
+        findings = [failed] if failed else judge(rare, call, limits).findings
+        if findings and call.gradients and unjudgeable_gradient(rare):
+            call.gradients = None
+            findings = judge(rare, call, limits).findings
+        verdict.findings += [f"{words}: {each}" for each in findings]
+        if findings:
+            break
+    program.load(problem.parameters)
     return verdict

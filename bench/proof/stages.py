@@ -25,7 +25,7 @@ from .limits import LimitsByNode, limits_of
 from .native import ask_gradients, judge_native, with_firing_input
 from .problem import Gains, Problem, drawn, generate, half_silent, in_inference, is_chain
 from .ranks import against_one_rank
-from .rare import judge_rare
+from .rare import judge_rare, judge_rare_parameters
 from .steps import judge_plain_steps, judge_steps
 from .time_axis import time_axis
 
@@ -188,6 +188,8 @@ def _judge_stage(
             assert call.statistics is not None and call.gradients is not None
             rare = judge_rare(program, problem, limits, together, call.statistics[1])
             verdict.findings += rare.findings
+            if verdict.passed:
+                verdict.findings += judge_rare_parameters(program, problem, limits).findings
             plain = case.loss is None and case.optimizer is None and not case.ranks
             gradients = cast(Parameters, call.gradients.parameters)
             if verdict.passed and plain and gradients and adapter.fixed_point(case) is None:

@@ -56,6 +56,15 @@ def test_those_of_frameworks_are_proved(name, spec):
     proved(name, spec, **SIZES)
 
 
+@pytest.mark.slow
+def test_a_bound_that_no_count_reaches_by_chance_is_proved():
+    bounded = replace(INTEGER, max_spikes=24)
+    proved("torch", bounded, **SIZES)
+    adapter = registry.load(f"{WRONG / 'counts.py'}:Unbounded")
+    proof = proof_of(adapter, replace(case_of("torch", bounded, **SIZES), framework=adapter.name))
+    assert not proof.passed and "with potentials beyond the most spikes: " in proof.reason
+
+
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
     "name", without({"jax", "spikingjelly", "spikingjelly:layers"}, ["torch", "jax", *LAYERED])

@@ -53,6 +53,16 @@ class Halved(Learning):
         return decay.detach() * p + 0.5 * (decay - decay.detach()) * p
 
 
+class NeverSlower(Learning):
+    """Bounds the decay by its start, from which training takes it down alone."""
+
+    name = "wrong-never-slower"
+
+    @staticmethod
+    def kept(spec, parameter, p):
+        return decay_of(spec, parameter, torch).clamp(max=spec.decay) * p
+
+
 class Detached(Learning):
     """Learns the decay, and lets no gradient pass to the step before."""
 
