@@ -63,7 +63,7 @@ def error(value: float | None) -> str:
 def ratio(
     value: float, low: float | None = None, high: float | None = None, sign: str = "×"
 ) -> str:
-    """Formats a ratio with its interval or its lower bound.
+    """Formats a ratio with its interval, rounded, or its lower bound, rounded down.
 
     All have the same number of decimals: two, and more below one, for three digits.
 
@@ -75,7 +75,7 @@ def ratio(
     if low is None:
         return text
     return (
-        f"{text} (≥ {low:.{digits}f})"
+        f"{text} (≥ {_rounded_down(low, digits)})"
         if high is None
         else f"{text} ({low:.{digits}f}–{high:.{digits}f})"
     )
@@ -88,6 +88,20 @@ def plain_ratio(value: float) -> str:
     ('2.0', '24', '1,023')
     """
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def least_ratio(value: float) -> str:
+    """Formats the lower bound of a ratio in two digits, three below 1.1, rounded down.
+
+    >>> least_ratio(1.68), least_ratio(1.0999), least_ratio(24.9)
+    ('1.6', '1.09', '24')
+    """
+    return _rounded_down(value, 0 if value >= 10 else 1 if value >= 1.1 else 2)
+
+
+def _rounded_down(value: float, digits: int) -> str:
+    shift = 10**digits
+    return f"{floor(value * shift * (1 + 1e-12)) / shift:,.{digits}f}"
 
 
 def _scaled(value: float, units: dict[str, float]) -> str:

@@ -114,7 +114,7 @@ def _in_order(ranked: Sequence[Row]) -> list[str]:
 
 def _rank_text(rank: Sequence[Row]) -> str:
     """Returns `jax (2.0 times, surely 1.7 or more) and spyx (2.1 times, surely 1.9 or more), with
-    nothing decided between them`."""
+    nothing decided between them`. Bounds are rounded down."""
     names = _listed(map(_name_with_ratio, rank))
     if len(rank) == 1:
         return names
@@ -134,7 +134,8 @@ def _name_with_ratio(row: Row) -> str:
     assert standing is not None
     if standing.place == 1:
         return _marked_name(row)
-    sure = f", surely {standing.low:.2g} or more" if (standing.low or 0.0) >= 1.05 else ""
+    low = standing.low or 0.0
+    sure = f", surely {units.least_ratio(low)} or more" if low >= 1.05 else ""
     return f"{_marked_name(row)} ({units.plain_ratio(standing.ratio)} times{sure})"
 
 

@@ -25,7 +25,16 @@ def test_an_interval_names_its_unit_once_if_it_is_one(low, high, said):
         ((0.957, 0.918, 1.0021), "0.957× (0.918–1.002)"),
         ((0.0312, 0.03, 0.0324), "0.0312× (0.0300–0.0324)"),
         ((2.5, 2.0), "2.50× (≥ 2.00)"),
+        ((2.5, 1.999), "2.50× (≥ 1.99)"),
+        ((1.2, 1.09), "1.20× (≥ 1.09)"),
     ],
 )
 def test_a_ratio_and_its_bounds_have_the_same_decimals(of, said):
     assert units.ratio(*of) == said
+
+
+def test_a_bound_is_rounded_down():
+    bounds = (1.05, 1.06, 1.0999, 1.1, 1.68, 1.69, 1.7, 1.77, 2.0, 3.0999, 24.9, 1999.9)
+    assert [units.least_ratio(bound) for bound in bounds] == (
+        ["1.05", "1.06", "1.09", "1.1", "1.6", "1.6", "1.7", "1.7", "2.0", "3.0", "24", "1,999"]
+    )
