@@ -130,7 +130,7 @@ FLAGS = {
     "few_blocks": ("few blocks", "fewer than 3 blocks counted: their spread is hardly known"),
     "disturbed": (
         "disturbed",
-        "more than 20 % of the timed slots were disturbed; they do not count",
+        "more than 20 % of the timed slots were disturbed; the others count if they are enough",
     ),
     "preempted": ("preempted", "for more than 5 % of the time another process had the core"),
     "drift": (

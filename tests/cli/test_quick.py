@@ -64,7 +64,9 @@ def test_it_names_the_fastest_the_memory_and_how_sure_that_is(quick):
     _, first = quick
     sentences = first.stdout.split("results.csv\n")[1].splitlines()
     assert sentences[0].startswith("The fastest is numpy: ") and "of memory" in sentences[0]
-    assert re.fullmatch(r"In order: numpy; slow \(\S+ times, surely 2\.0 or more\)\..*", sentences[1])
+    assert re.fullmatch(
+        r"In order: numpy; slow \(\S+ times, surely 2\.0 or more\)\..*", sentences[1]
+    )
     assert "Both were proved to compute the same network." in sentences[2]
     assert any(
         line.startswith("How sure: slow was stopped in the first block, where most passes ")

@@ -1,5 +1,6 @@
 """On a busy machine pairs are decided by wall and CPU time together, where both show the same."""
 
+import re
 from math import exp
 from random import Random
 
@@ -8,6 +9,7 @@ from support.synthetic import record
 
 from snnbench.records.ranking import blocks_to_decide_ranks
 from snnbench.records.rows import rows_of
+from snnbench.report.answer import answer
 
 STEPS = {"fused": 0.010, "jax": 0.020, "spyx": 0.0203, "snntorch": 0.050}
 
@@ -47,6 +49,23 @@ def test_pairs_that_differ_by_both_clocks_are_decided():
     standing = rows["snntorch"].standing
     assert 1.5 < standing.low < standing.ratio < standing.high and standing.high > 4
     assert all(row.unclean for row in rows.values())
+
+
+def test_an_answer_promises_no_chance_of_error_for_disturbed_slots():
+    text = "\n".join(answer(rows_of(busy(STEPS, seed=3, count=3))))
+    assert "snntorch (" in text and "surely" not in text and "5 %" not in text
+    assert re.search(r"snntorch \(\S+ times, [1-9]\S* or more\)", text), text
+    assert "have too few clean slots in common, so all slots count" in text
+    assert "the chance of a wrong order is then not known" in text
+
+
+def test_a_row_that_most_passes_show_to_be_slower_is_named_as_such():
+    text = "\n".join(
+        answer(rows_of(busy({"jax": 0.01, "torch": 0.09}, seed=3, count=1, leave_beyond=2.0)))
+    )
+    assert (
+        "most passes of one block showed torch to take 2 times the fastest's time or more" in text
+    )
 
 
 def test_two_copies_of_one_framework_are_never_decided():

@@ -13,9 +13,9 @@ from .spec import APART, CROSS, SECONDS, Spec, calculated, dots, hint, layer, pl
 TEXT = (
     "A large dot is the median of a slot of the phase that ranks, the line its middle half; small "
     "dots are single calls, with outliers on the edge; by block, over the seconds since the "
-    "block's first slot. Disturbed slots are crossed out and do not count. Underneath, a "
-    "GPU's own clock shows the same slots: a wall time far above it was spent waiting for Python. "
-    "The last panel is the device's clock rate, if the system reports it."
+    "block's first slot. Disturbed slots are crossed out; they count only where a note says so. "
+    "Underneath, a GPU's own clock shows the same slots: a wall time far above it was spent "
+    "waiting for Python. The last panel is the device's clock rate, if the system reports it."
 )
 MOST_CALLS = 20_000
 """Calls in the whole report; of more, every k-th is drawn, and a note says so."""
@@ -45,8 +45,9 @@ def _panels(table: Table, entry: Entry, every: int) -> list[Panel]:
     where = entry.parts | {"phase": entry.row.ranked}
     title = table.title(where, entry.variant)
     thinned = [f"Of the calls that a record keeps, every {every}th is shown."] if every > 1 else []
+    unclean = [f"{each[0].upper()}{each[1:]}." for each in [entry.row.unclean] if each]
     kinds = [
-        ("wall time", _wall(entry, every), TIMES, thinned),
+        ("wall time", _wall(entry, every), TIMES, [*unclean, *thinned]),
         ("time on the device", _device(entry), TIMES, _meanwhile(entry)),
         ("clock of the device", _frequency(entry), FREQUENCY, []),
     ]

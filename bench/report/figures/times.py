@@ -23,10 +23,10 @@ from .spec import (
 
 TEXT = (
     "A dot is the geometric mean over blocks of each block's median, the line its 95 % interval in "
-    "this run. To the right: the time, and its ratio to the baseline. The ratio's interval is "
-    "mostly narrower, because what slows a whole pass cancels out. Grey ground: not shown to be "
-    "slower than the fastest at a step. If a chosen baseline was not measured, the fastest takes "
-    "its place."
+    "this run; a time of one block, or of disturbed slots, has no line. To the right: the time, "
+    "and its ratio to the baseline. The ratio's interval is mostly narrower, because what slows a "
+    "whole pass cancels out. Grey ground: not shown to be slower than the fastest at a step. If a "
+    "chosen baseline was not measured, the fastest takes its place."
 )
 KEY = "Line: 95 % interval. Grey ground: not shown to be slower than the fastest."
 

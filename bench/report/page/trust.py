@@ -90,8 +90,9 @@ def trust(table: Table, unreadable: Sequence[str], missing: Sequence[str]) -> li
     disturbed = grouped((row for row in ranked if row.unclean), lambda row: row.unclean)
     for why, unclean in disturbed.items():
         text = (
-            f"{counted(len(unclean), 'ranked row')} with {why}; such a time has no interval and "
-            "decides no rank."
+            f"{counted(len(unclean), 'ranked row')} with {why}; such a time has no interval, and "
+            "decides a rank only where the CPU times of several blocks, or most passes at a factor "
+            "of an early stop, agree with it."
         )
         say("doubt", text, map(names, unclean), why.partition(":")[0])
     if ranked and not flags and not disturbed:
@@ -185,7 +186,7 @@ def _blocks(
             f"{disturbed} of {counted(slots, 'slot')} of the {timed} were disturbed, by other "
             "programs or a slowed device"
         )
-        counting = " but where a row has no clean ones" if any(row.unclean for row in rows) else ""
+        counting = " but where a row has too few others" if any(row.unclean for row in rows) else ""
         yield "note", f"{text}; they do not count{counting}."
     if undecided := [row for row in rows if row.standing and row.standing.note]:
         notes = dict.fromkeys(row.standing.note for row in undecided if row.standing)

@@ -4,7 +4,7 @@ import re
 
 from support.paths import committed
 from support.recordings import data_case
-from support.synthetic import blocks, disturbed, record, table_of
+from support.synthetic import blocks, disturbed, figure, record, table_of
 
 from snnbench.report.answer import NATIVE, NOTHING, report_answer
 from snnbench.report.columns.metric import SUMMARY
@@ -124,6 +124,14 @@ def test_where_no_slot_was_clean_it_says_what_is_shown():
         for text in said
     )
     assert not any("they do not count" in text and "but where" not in text for text in said)
+    assert not any("decides no rank" in text for text in said), "both clocks may decide"
+    walls = [p for p in figure(busy, "slots").panels if p.title.endswith("wall time")]
+    for panel in walls:
+        assert panel.notes == ["No clean slot: shown from disturbed ones."]
+    calm = table_of(blocks("jax"))
+    assert not any(panel.notes for panel in figure(calm, "slots").panels)
+    assert "they count only where a note says so" in figure(calm, "slots").text
+    assert "of disturbed slots, has no line" in figure(busy, "times").text
     assert all(
         remarks_on(row).endswith("no clean slot: shown from disturbed ones") for row in busy.rows
     )

@@ -273,6 +273,7 @@ def test_the_trust_box_says_what_the_data_say():
         "Starting a process that does nothing takes 120 ms",
         "Left out: 1 file that could not be read.",
         "x.json is not a record",
+        "Warnings of the frameworks There were none. Reasons to doubt the figures are at the head.",
     ):
         assert sentence in text
     assert "refused because the proof failed" not in text
