@@ -17,7 +17,8 @@ from rich.progress import Progress as Bar
 from ..common import units
 from ..common.texts import SHOWN, brief, clean, cut
 from ..core.case import Case, full_name
-from ..records.rows import Row
+from ..records.pairing import counts
+from ..records.ranking import estimates
 from ..records.store import ResultFolder
 from .budget import Budget
 from .execute import CaseReport, execute
@@ -224,8 +225,10 @@ def ending_of(report: CaseReport) -> str:
     record = report.record
     case = record.typed_case
     what = f"{full_name(case)} block {record.block + 1}"
-    seconds = Row(case, [record]).median(record.ranked, "wall")
-    outcome = record.status + (f", {record.ranked} {units.seconds(seconds)}" if seconds else "")
+    (time,) = estimates([[record]], record.ranked)  # as in the table
+    noisy = "" if counts(record, record.ranked) else " from disturbed slots"
+    timed = f", {record.ranked} {units.seconds(time.seconds)}{noisy}" if time else ""
+    outcome = record.status + timed
     reason = f": {record.reason}" if record.reason else ""
     return f"{what}: {'kept, ' if report.resumed else ''}{outcome}{reason}"
 

@@ -3,11 +3,13 @@
 import io
 
 from rich.console import Console
-from support.synthetic import record
+from support.synthetic import blocks, record
 
+from snnbench.common import units
 from snnbench.core.case import Case, full_name
+from snnbench.records.rows import rows_of
 from snnbench.runner.execute import CaseReport, Tally
-from snnbench.runner.progress import Progress
+from snnbench.runner.progress import Progress, ending_of
 
 
 class Shown:
@@ -111,6 +113,18 @@ def test_a_limit_is_said_first_and_a_single_start_needs_no_estimate():
     assert run.stream.getvalue() == (
         "2 measurements, 5 min at most; the first start shows how long they take here\n"
     )
+
+
+def test_the_time_of_a_block_is_the_one_that_a_table_of_it_shows():
+    (one,) = blocks("torch", count=1)
+    for slot in one.timing("step").slots[1:]:
+        slot.disturbed, slot.wall = "preempted", 3 * slot.wall
+    for clean in (False, True):
+        seconds = rows_of([one])[0].estimates["step"].seconds
+        line = ending_of(CaseReport(one, False, 1, 1, 0))
+        assert f"ok, step {units.seconds(seconds)}" in line
+        assert line.endswith(" from disturbed slots") is not clean
+        one.timing("step").slots = one.timing("step").slots[:1]
 
 
 def test_what_all_cases_have_in_common_is_shown_once():
