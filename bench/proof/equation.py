@@ -90,8 +90,10 @@ class Equation:
         spec = self.spec
         if spec is None:
             return "not one of the equations here"
-        detach = "detached" if spec.detach_reset else "attached"
-        parts = [f"{spec.reset}, {detach}" if spec.reset != "none" else "no reset"]
+        has_surrogate = self.differs not in (NO_GRADIENT, NO_SURROGATE)
+        parts = [spec.reset if spec.reset != "none" else "no reset"]
+        if spec.reset != "none" and has_surrogate:
+            parts.append("detached" if spec.detach_reset else "attached")
         parts.append(f"decay {self._span('decay')}")
         if spec.current_decay is not None:
             parts.append(f"synapse {spec.current_decay:g}")
@@ -104,7 +106,7 @@ class Equation:
         slope = f" of slope {spec.slope:g}" if spec.surrogate != "straight-through" else ""
         if spec.rounding is not None:
             parts.append("surrogate a window")
-        elif self.differs not in (NO_GRADIENT, NO_SURROGATE):
+        elif has_surrogate:
             parts.append(f"surrogate {times}{spec.surrogate}{slope}")
         if self.gain != 1:
             parts.append(f"currents times {self.gain:.5g}")

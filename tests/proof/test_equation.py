@@ -159,3 +159,7 @@ def test_another_neuron_is_not_proved(neuron, words):
     equation = equation_of(neuron, neuron.spec.threshold)
     assert equation.verdict != "proved"
     assert equation.differs and words in equation.differs
+
+
+def test_nothing_is_said_of_a_reset_in_backward_that_was_not_seen():
+    assert "tached" not in equation_of(Stepped(spec()), 1.0).words()
