@@ -40,6 +40,9 @@ def rolled(source: Any, turn: int, buffer: Any = None) -> Any:
         return source.again(moved) if buffer is None else buffer.changed(moved)
     by = shifts(turn, tuple(source.shape))
     if jax and isinstance(source, jax.Array):
+        if buffer is None and {device.platform for device in source.devices()} == {"cpu"}:
+            moved = rolled(np.asarray(source), turn)  # nothing is compiled
+            return jax.device_put(moved, source.sharding).block_until_ready()
         moved = _roll_of_jax()(
             jax.numpy.empty_like(source) if buffer is None else buffer, source, by
         )

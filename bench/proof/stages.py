@@ -117,34 +117,39 @@ def prove(
     sleep: Sleep = time.sleep,
     backward: bool = True,
     seeded: bool = False,
+    timed: Program | None = None,
 ) -> Proof:
     """Proves `case` with its `gains`, and stops at the first stage that fails.
 
     Weights that come with the network are used at its own size only, and not at all if weights are
-    `seeded`. Without `backward`, for lack of memory, gradients are proved at the small size only. A
-    native neuron has no oracle: it must spike, have the right time axis and repeat its gradients.
-    Raises Unsupported if it is silent.
+    `seeded`. At that size the program that is `timed` is proved itself, if there is one: no other
+    is built and compiled. Without `backward`, for lack of memory, gradients are proved at the small
+    size only. A native neuron has no oracle: it must spike, have the right time axis and repeat its
+    gradients. Raises Unsupported if it is silent.
     """
     looser_rules = {
         "fixed point": adapter.fixed_point(case) is not None,
         "no gradients at its own size": not backward,
     }
     proof = Proof(loosened=[rule for rule, applies in looser_rules.items() if applies])
-    built: tuple[Case, Program] | None = None
+    built: tuple[Case, Program, Problem] | None = None
     for stage in stages_of(case, workload, adapter.fixed_point(case)):
         adapter.prepare(stage.case, len(usable_cores()))
-        is_own_size, fixed = stage.kind is StageKind.OWN_SIZE, adapter.fixed_point(stage.case)
-        if is_own_size:
-            network = stage.network.bare() if seeded else stage.network
-            problem = generate(stage.case, network, gains)
-        else:
-            problem = small_problem(stage.case, stage.network.bare())
-        problem = in_fixed_point(problem, fixed)
+        is_own_size = stage.kind is StageKind.OWN_SIZE
         if is_own_size or built is None or built[0] != stage.case:
             built = None  # frees its memory
-            built = stage.case, adapter.program(stage.case, problem.network)
+            if is_own_size:
+                network = stage.network.bare() if seeded else stage.network
+                problem = generate(stage.case, network, gains)
+            else:
+                problem = small_problem(stage.case, stage.network.bare())
+            problem = in_fixed_point(problem, adapter.fixed_point(stage.case))
+            if timed is not None and is_own_size and stage.case == case:
+                built = case, timed, problem
+            else:
+                built = stage.case, adapter.program(stage.case, problem.network), problem
         with_backward = backward or not is_own_size
-        verdict = _judge_stage(adapter, built[1], stage, problem, sleep, with_backward)
+        verdict = _judge_stage(adapter, *built[1:], stage, sleep, with_backward)
         proof.stages.append(ProofStage(stage.name, stage.case, verdict))
         if not verdict.passed:
             break
@@ -155,8 +160,8 @@ def prove(
 def _judge_stage(
     adapter: Adapter,
     program: Program,
-    stage: PlannedStage,
     problem: Problem,
+    stage: PlannedStage,
     sleep: Sleep,
     backward: bool,
 ) -> CallVerdict:

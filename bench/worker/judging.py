@@ -140,9 +140,14 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     free = _free_run(order["free_run"], case)
     if free.unsuitable:
         raise Unsupported(free.unsuitable)
-    backward = bool(order["prove"]["backward"])
     proof = prove(
-        RemoteAdapter(link), case, workload, free.gains, backward=backward, seeded=free.seeded
+        RemoteAdapter(link),
+        case,
+        workload,
+        free.gains,
+        backward=bool(order["prove"]["backward"]),
+        seeded=free.seeded,
+        timed=cast(Program, Remote(link, "program")) if order["prove"].get("timed") else None,
     )
     status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
     stages = {**proof.as_dict(), **free.facts(workload.network(case))}

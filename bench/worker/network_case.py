@@ -70,7 +70,8 @@ class Worker(Measured):
             phases = Phases(program, inputs, upstream, getrandbits(62), problem.statistics)
             if self.first_block:
                 faults = self._weigh(program, phases, problem)
-                self._prove(adapter)  # first, because it names what is wrong in every call
+                self._prove(adapter, program)  # first: it names what is wrong in every call
+                program.release()
                 if faults:
                     self._end("memory", "check_failed", "; ".join(faults))
             if self.task.timed:
@@ -255,11 +256,14 @@ class Worker(Measured):
             for fault in unlike_unweighed(problem, weighed, unweighed, limits)
         ]
 
-    def _prove(self, adapter: Adapter) -> None:
-        """Serves the judge's calls; ends the case unless it computes the same network."""
+    def _prove(self, adapter: Adapter, program: Program | None = None) -> None:
+        """Serves the judge's calls, at the case's own size with `program`; ends the case unless it
+        computes the same network."""
         self.emit({"part": "proof"})
-        request = {"prove": {"backward": self.backward_fits}}
-        if not self.serving.until_judged(request, adapter=ProvedAdapter(adapter, self.threads)):
+        request = {"prove": {"backward": self.backward_fits, "timed": program is not None}}
+        objects: dict[str, Any] = {"adapter": ProvedAdapter(adapter, self.threads)}
+        objects |= {} if program is None else {"program": program}
+        if not self.serving.until_judged(request, **objects):
             self.emit({"part": "proof", "traceback": self.serving.traceback})
             raise CaseEnded
 

@@ -6,6 +6,7 @@ import pytest
 from snnbench.core.rolling import rolled, shifts
 
 torch, jnp = pytest.importorskip("torch"), pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
 GIVEN = np.random.default_rng(3).normal(size=(37, 3, 97)).astype(np.float32)
 TURN = 8191
 
@@ -19,6 +20,14 @@ def test_every_framework_rolls_as_numpy_does_and_leaves_what_it_was_given(make):
     assert np.array_equal(np.asarray(first), wanted) and np.array_equal(np.asarray(given), GIVEN)
     again = rolled(given, 0, first)
     assert np.array_equal(np.asarray(again), GIVEN)
+
+
+def test_jax_compiles_nothing_for_new_memory_on_a_cpu():
+    given = jax.device_put(jnp.array(GIVEN[:5, :2, :11]), jax.devices("cpu")[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("snnbench.core.rolling._roll_of_jax", lambda: pytest.fail("compiled"))
+        moved = rolled(given, TURN)
+    assert moved.sharding == given.sharding and moved.dtype == given.dtype
 
 
 @pytest.mark.parametrize("make", [np.array, torch.tensor], ids=["numpy", "torch"])

@@ -8,6 +8,7 @@ from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
+from support.networks import network_of
 from support.paths import FAULTY, WRONG
 from support.proofs import gains_of, loaded, proof_of
 
@@ -79,6 +80,25 @@ def test_a_proof_from_afar_is_the_same_proof(tmp_path, reference):
     assert event["proof"]["gains"] == list(gains_of(CASE).factors.values())
     assert worker.most <= 10, "results of earlier stages are dropped"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["right", "silent"])
+def test_the_program_that_is_timed_is_proved_at_its_own_size(tmp_path, silent):
+    adapter = registry.load(f"{FAULTY / 'numpy_network.py'}:NumpyNetwork")
+
+    class Timed(adapter.program_class):
+        forwards = 0
+
+        def forward(self, x):
+            self.forwards += 1
+            return super().forward(0 * x if silent else x)
+
+    timed = Timed(CASE, network_of(CASE))
+    order = {"prove": {"backward": True, "timed": True}}
+    ((event,), _) = judged(tmp_path, order, adapter, program=timed)
+    assert timed.forwards >= 2
+    assert event["status"] == ("check_failed" if silent else "ok")
+    assert not silent or event["reason"].startswith("own size, fp32")
 
 
 @pytest.mark.parametrize("phase", PHASES)
