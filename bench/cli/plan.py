@@ -68,8 +68,10 @@ def plan(
     fewest = ", for the fewest" if measure.may_have_further_blocks else ""
     estimated = f"about {units.duration(seconds)} (an estimate{fewest})"
     console.print(f"{units.counted(len(cases), 'case')}, {blocks}, {estimated}, into {folder}")
-    for sentence in busy_warning(load_average(), len(usable_cores())):
-        say(f"{sentence}; the estimate is for a quiet one")
+    load, cores = load_average(), len(usable_cores())
+    for sentence in busy_warning(load, cores):
+        longer = units.duration(seconds * load / cores)
+        say(f"{sentence}; the estimate is for a quiet one, and at this load it may be {longer}")
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from ..common import __version__
 from ..common.files import node_folder, own_folder
 from ..common.texts import unplaced
+from ..common.units import counted
 from ..core.case import Case, full_name
 from ..data.files import Shelf
 from ..executors.events import SENSELESS
@@ -98,7 +99,7 @@ def execute(
     with folder.begin(set_plan) as inside, own_folder(node_folder(inside)) as scratch:
         interrupted = False
         try:
-            runner = Runner(plan, folder, scratch, fresh, on_progress, budget)
+            runner = Runner(plan, folder, scratch, fresh, on_progress, budget, on_warning)
             busy = busy_warning(load_average(), len(usable_cores()))
             for sentence in [*busy, *reasons(runner.remaining)]:
                 on_warning(sentence)
@@ -117,7 +118,8 @@ class Runner:
     """Runs the cases of a plan's shard into `folder`, which the caller must have locked.
 
     Temporary files are in `scratch`. With `fresh`, finished cases are measured again. `budget`, if
-    it is limited, has the fastest cases started first.
+    it is limited, has the fastest cases started first. `on_warning` receives a sentence on blocks
+    that are added.
     """
 
     def __init__(
@@ -128,8 +130,10 @@ class Runner:
         fresh: bool,
         on_progress: OnProgress,
         budget: Budget | None = None,
+        on_warning: Callable[[str], None] = lambda sentence: None,
     ):
         self.plan, self.folder, self.fresh, self.on_progress = plan, folder, fresh, on_progress
+        self.on_warning = on_warning
         self.budget = budget or Budget()
         self.measure, self.seed = plan.experiment.measure, plan.experiment.seed
         self.machine = machine_facts()
@@ -165,6 +169,7 @@ class Runner:
 
     def _further_blocks(self, groups: list[list[PlannedCase]]) -> Iterator[CaseReport]:
         needed = [(group, self._blocks_to_decide(group)) for group in groups]
+        added = 0
         for group, blocks in needed:
             further = range(self.planned_blocks, blocks)
             for planned in self._without_ended(group):
@@ -172,6 +177,10 @@ class Runner:
                     self.fresh or self.completed.result(planned, block) is None for block in further
                 )
                 self.tally.add(planned.id, len(further), missing)
+                added += missing
+        if added:
+            more = counted(added, "more measurement")
+            self.on_warning(f"{more}: ranks are not decided after {self.planned_blocks} blocks")
         most = max((blocks for _, blocks in needed), default=0)
         for block in range(self.planned_blocks, most):
             undecided = [group for group, blocks in needed if block < blocks]

@@ -17,6 +17,8 @@ from rich.progress import Progress as Bar
 from ..common import units
 from ..common.texts import SHOWN, brief, clean, cut
 from ..core.case import Case, full_name
+from ..machine.cores import usable_cores
+from ..machine.monitor import load_average
 from ..records.pairing import counts
 from ..records.ranking import estimates
 from ..records.store import ResultFolder
@@ -29,6 +31,8 @@ UNMEASURED = ("unsupported", "env_error", "pruned", "interrupted")
 HEARTBEAT_S = 30.0
 START_S = 4.0
 """Seconds of a start on a quiet machine."""
+RISE = 1.25
+"""Factor from which on a longer remaining time is told with its reason."""
 STARTS = re.compile(r"block \d+: (proving|starting) ")
 """Pattern of what runs while a case starts."""
 
@@ -37,9 +41,11 @@ class Progress:
     """Redraws only between cases and passes: a refreshing display would compute on the measured
     cores.
 
-    `total`: the cases of all blocks. `timed_s`: the seconds that a case is timed. The remaining
-    time is that of the cases measured so far, before that of their starts, and at most `limit`.
-    `common` is the end of all cases' names, which is shown only once. Without a terminal a
+    `total`: the cases of all blocks. `timed_s`: the seconds that a case is timed on a quiet
+    machine; where `crowd` programs, more than one, run or wait for each core, its slots are
+    repeated and wait. The remaining time is that of the cases measured so far, before that of their
+    starts, and at most `limit`; further blocks may come if it `may_grow`. `common` is the end of
+    all cases' names, which is shown only once. Without a terminal a
     heartbeat reports what runs.
     """
 
@@ -51,8 +57,12 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         limit: Callable[[], float] = lambda: inf,
         common: str = "",
+        crowd: float = 0.0,
+        may_grow: bool = False,
     ):
-        self.console, self.timed_s, self.limit, self.common = console, timed_s, limit, common
+        self.console, self.limit, self.common, self.may_grow = console, limit, common, may_grow
+        self.timed_s = timed_s * (1 + crowd if crowd > 1 else 1)
+        self.start_s, self.expected_s = START_S * max(crowd, 1.0), inf
         self.heartbeat, self.starts = Heartbeat(self.say, clock), list[float]()
         self.seconds, self.tracebacks = list[float](), set[str]()
         self.ended, self.to_measure = 0, 0
@@ -86,13 +96,15 @@ class Progress:
         self.to_measure = to_measure
         if to_measure > 1:
             longest = f", {units.duration(left)} at most" if (left := self.limit()) < inf else ""
+            more = ", and more while ranks are open" if self.may_grow else ""
             shows = "the first start shows how long they take here"
-            self.say(f"{to_measure} measurements{longest}; {shows}")
+            self.say(f"{to_measure} measurements{longest}{more}; {shows}")
 
     def show(self, report: CaseReport) -> None:
         """Shows how a case ended."""
         self.heartbeat.note_line()
-        self.to_measure = report.to_measure
+        grows, self.to_measure = report.to_measure > self.to_measure, report.to_measure
+        self.expected_s = inf if grows else self.expected_s
         if not report.resumed and report.record.status not in UNMEASURED:
             self.seconds.append(report.record.duration_s)
         remaining = self._remaining()
@@ -136,14 +148,20 @@ class Progress:
             return
         self.bar.update(self.task, left=remaining)
         if not self.console.is_terminal:
-            self.say(f"the first start took {units.duration(self.starts[0])}: {remaining}")
+            like_it = f"{units.duration(self.starts[0])}: {remaining} if the others take as long"
+            self.say(f"the first start took {like_it}")
 
     def _remaining(self) -> str:
-        """The remaining time as a text, empty if there is nothing to measure."""
-        started = mean(self.starts) if self.starts else START_S
+        """The remaining time as a text, empty if there is nothing to measure. If it rises without
+        more measurements, the text has the reason."""
+        if not self.to_measure:
+            return ""
+        started = mean(self.starts) if self.starts else self.start_s
         one = mean(self.seconds) if self.seconds else self.timed_s + started
-        seconds = min(self.to_measure * one, self.limit())
-        return f"about {units.duration(max(seconds, 1.0))} left" if self.to_measure else ""
+        seconds = max(min(self.to_measure * one, self.limit()), 1.0)
+        rises, self.expected_s = seconds > RISE * self.expected_s, seconds
+        reason = f", for one takes {units.duration(one)} on average so far" if rises else ""
+        return f"about {units.duration(seconds)} left{reason}"
 
 
 class Heartbeat:
@@ -254,6 +272,8 @@ def execute_shown(
             measure.seconds_of_slots,
             limit=lambda: limited.left,
             common=ends.pop() if len(ends) == 1 < len(plan.mine) else "",
+            crowd=load_average() / len(usable_cores()),
+            may_grow=measure.may_have_further_blocks,
         ) as progress:
             on = progress.show, progress.tell, progress.say, progress.begin
             interrupted, changed = execute(plan, folder, fresh, *on, limited)

@@ -1,6 +1,7 @@
 """What a run shows while it goes: how much has ended, what is left, and what runs."""
 
 import io
+from types import SimpleNamespace
 
 from rich.console import Console
 from support.synthetic import blocks, record
@@ -8,7 +9,7 @@ from support.synthetic import blocks, record
 from snnbench.common import units
 from snnbench.core.case import Case, full_name
 from snnbench.records.rows import rows_of
-from snnbench.runner.execute import CaseReport, Tally
+from snnbench.runner.execute import CaseReport, Runner, Tally
 from snnbench.runner.progress import Progress, ending_of
 
 
@@ -45,7 +46,8 @@ def test_a_case_that_is_not_measured_is_in_no_estimate():
     assert run.ends("lava", "unsupported", leaves=True) == ("[2/10]", guessed)
     assert run.ends("missing", "env_error", leaves=True) == ("[4/10]", guessed)
     assert run.ends("pruned", "pruned", leaves=True) == ("[6/10]", guessed)
-    assert run.ends("torch", seconds=40.0) == ("[7/10]", "about 2 min left")
+    longer = "about 2 min left, for one takes 40 s on average so far"
+    assert run.ends("torch", seconds=40.0) == ("[7/10]", longer)
     assert run.ends("jax", seconds=20.0) == ("[8/10]", "about 60 s left")
 
 
@@ -100,8 +102,47 @@ def test_before_the_first_start_it_is_not_known_and_after_it_said_how_long_all_t
     run.progress.tell("pass 1 of 5, 2 cases")
     assert run.stream.getvalue().splitlines() == [
         "4 measurements; the first start shows how long they take here",
-        "the first start took 39 s: about 3 min left",
+        "the first start took 39 s: about 3 min left if the others take as long",
     ]
+
+
+def test_a_longer_time_left_has_its_reason():
+    run = Shown(dict.fromkeys(["torch", "jax", "norse"], 2), 2)
+    assert run.ends("torch", seconds=10.0)[1] == "about 50 s left"
+    assert run.ends("jax", seconds=10.0)[1] == "about 40 s left"
+    longer = "about 3 min left, for one takes 53 s on average so far"
+    assert run.ends("norse", seconds=140.0)[1] == longer
+    run.tally.add("norse", 6, 6)
+    assert run.ends("torch", seconds=53.0)[1] == "about 7 min left", "more is to be measured"
+
+
+def test_on_a_busy_machine_the_first_guess_is_longer():
+    quiet, busy = (
+        Progress(Console(file=io.StringIO()), 1, 1.0, crowd=crowd) for crowd in (0.5, 3.0)
+    )
+    for progress in (quiet, busy):
+        progress.to_measure = 2
+    assert (quiet._remaining(), busy._remaining()) == ("about 10 s left", "about 32 s left")
+
+
+def test_it_says_first_that_more_may_be_measured():
+    run = Shown({"torch": 3}, 3)
+    run.progress.may_grow = True
+    run.progress.begin(3)
+    assert run.stream.getvalue().startswith("3 measurements, and more while ranks are open; the")
+
+
+def test_blocks_that_are_added_are_announced_before_the_first_of_them(monkeypatch):
+    said, runner = [], object.__new__(Runner)
+    runner.plan, runner.planned_blocks, runner.on_warning = None, 2, said.append
+    runner.fresh, runner.seed, runner.tally = True, 0, Tally({"torch": 0, "jax": 0}, 2)
+    monkeypatch.setattr(Runner, "_without_ended", lambda _, group: group)
+    monkeypatch.setattr(Runner, "_blocks_to_decide", lambda _, group: 4)
+    monkeypatch.setattr(Runner, "_block", lambda _, group, block: iter([len(said)]))
+    group = [SimpleNamespace(id=name) for name in ("torch", "jax")]
+    assert [*runner._further_blocks([group])] == [1, 1]
+    assert said == ["4 more measurements: ranks are not decided after 2 blocks"]
+    assert runner.tally.to_measure == 4
 
 
 def test_a_limit_is_said_first_and_a_single_start_needs_no_estimate():
