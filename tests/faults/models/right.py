@@ -27,6 +27,27 @@ class SnnTorchLoop(nn.Module):
         return torch.stack(spikes), torch.stack(membranes)
 
 
+class Sparse(nn.Module):
+    """Its readout seldom fires: neither zeros nor ones late in the input change a spike."""
+
+    def __init__(self):
+        import snntorch
+
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc1, self.lif1 = nn.Linear(FEATURES, HIDDEN), snntorch.Leaky(0.9, threshold=20.0)
+        with torch.no_grad():
+            self.fc1.weight.abs_()
+
+    def forward(self, x):
+        membrane, spikes = self.lif1.init_leaky(), []
+        for place, step in enumerate(x):
+            current = self.fc1(step) * (40.0 if place == 2 else 1.0)
+            spike, membrane = self.lif1(current, membrane)
+            spikes.append(spike)
+        return torch.stack(spikes)
+
+
 class SnnTorchHidden(nn.Module):
     """Neurons keep their membranes, and forward resets them."""
 
