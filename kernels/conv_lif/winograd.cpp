@@ -215,8 +215,8 @@ static int64_t by_images(const Sizes& n, const float* gradient, const float* wei
         for (int64_t panel = 0; panel < panels; ++panel) {
           const float* b = right + factor * of_weight + panel * n.outputs * TILE_COLUMNS;
           for (int64_t i = 0; i < count; i += TILE_ROWS)
-            tile(n.outputs, left + product * of_left + i * rows, rows, 1, b,
-                 sums + product * of_sums + i * columns + panel * TILE_COLUMNS, columns, true);
+            tile<TILE_ROWS>(n.outputs, left + product * of_left + i * rows, rows, 1, b, TILE_COLUMNS,
+                            sums + product * of_sums + i * columns + panel * TILE_COLUMNS, columns, true);
         }
       }
       for (int64_t i = 0; i < count; ++i) {
