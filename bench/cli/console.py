@@ -1,6 +1,7 @@
 """Where and how a verb prints: results on stdout, everything else on stderr."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -12,27 +13,28 @@ from rich.table import Table
 
 from ..common.texts import SHOWN, clean, cut
 
-WIDTH_WITHOUT_TERMINAL = 180
+TABLES, LINES = 100, 180
+"""Characters of a line without a terminal and without COLUMNS: of tables, and of the text after
+which a reason is cut."""
 RARER = "For rarer cases"
 """Heading of the verbs and options that few people need: the last part of a help text."""
 
 
 def output() -> Console:
-    return _console(sys.stdout)
+    return _console(sys.stdout, TABLES)
 
 
 def messages() -> Console:
-    return _console(sys.stderr)
+    return _console(sys.stderr, LINES)
 
 
-def _console(stream: TextIO) -> Console:
-    """Returns a console as wide as the terminal, or wide enough for whole tables without one."""
+def _console(stream: TextIO, width: int) -> Console:
+    """Returns a console as wide as COLUMNS says, or the terminal, or `width`."""
     console = Console(file=stream, highlight=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(file=stream, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
-    )
+    columns = os.environ.get("COLUMNS", "")
+    if console.is_terminal or (columns.isdecimal() and int(columns)):
+        return console
+    return Console(file=stream, highlight=False, width=width)
 
 
 def say(sentence: str) -> None:

@@ -153,6 +153,16 @@ def test_several_folders_are_one_report(report, folder, tmp_path):
     assert "To measure it again: one" in page and "To measure it again: two" in page
 
 
+@pytest.mark.parametrize(("columns", "widest"), [("", 100), ("80", 80), ("0", 100), ("140", 140)])
+def test_a_table_in_a_file_is_100_characters_wide_or_as_columns_says(
+    report, snnbench, folder, columns, widest
+):
+    snnbench.environment["COLUMNS"] = columns
+    lines = report(folder).stdout.splitlines()
+    long = [line for line in lines if len(line) > widest and str(folder) not in line]
+    assert long == [], long
+
+
 def test_the_terminal_has_bars_as_long_as_the_times(report, folder):
     lines = report(folder, "--out", folder / "out").stdout.splitlines()
     bars = {

@@ -124,6 +124,7 @@ class Snnbench:
         own = {
             "SNNBENCH_TEST_NOTES": str(self.notes),
             "SNNBENCH_ENVIRONMENTS": str(folder / "environments"),
+            "COLUMNS": "180",  # room for every column of a table
         }
         ours = {
             name: value for name, value in os.environ.items() if name not in INDEX_VARIABLES
