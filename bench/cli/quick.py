@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from string import ascii_letters
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from ..records.rows import Row
 from ..report.answer import answer, verdict
 from ..report.table import Table
 from ..runner.nearest import nearest_in_words
-from ..runner.planning import adapter_files, quick_plan
+from ..runner.planning import QUICK, adapter_files, quick_plan
 from ..runner.progress import execute_shown
 from ..runner.quick import (
     BLOCKS,
@@ -43,6 +44,9 @@ from .options import (
     tell_neurons,
 )
 from .results import finished, print_results
+
+HOPEFUL = "1m"
+"""The least value of `--within` that a command names after one in which nothing was measured."""
 
 
 def quick(
@@ -151,9 +155,8 @@ def quick(
         )
         if not_measured:
             sentences.append(f"Left out for lack of time ({within}): {', '.join(not_measured)}.")
-        sentences += hints
-        seconds = plan.experiment.measure.timeout
-        sentences += _what_next(mine, not_measured, words, blocks, seconds, timeout, within)
+        sentences += hints * as_json  # a text begins with them
+        sentences += _what_next(mine, not_measured, words, blocks, timeout, within)
     print_results(
         Table(mine),
         results,
@@ -179,14 +182,12 @@ def _what_next(
     not_measured: list[str],
     words: list[str],
     blocks: int,
-    seconds: float,
     timeout: str,
     within: str,
 ) -> Iterator[str]:
     """Yields sentences with commands that show more.
 
-    `words` are the arguments of this command without blocks, timeout and `within`. Every framework
-    had `seconds`, the value of `timeout` if that is set.
+    `words` are the arguments of this command without blocks, timeout and `within`.
     """
 
     def command(blocks: int, timeout: str, within: str) -> str:
@@ -197,8 +198,14 @@ def _what_next(
 
     late = [row.case.framework_variant for row in rows if row.status == "timeout"]
     if late or not_measured:
-        longer = f"{2 * seconds:g}s" if late else timeout
-        limit = f"{2 * parse_seconds('--within', within):g}s" if within else ""
+        longer = _twice(timeout or str(QUICK["timeout"])) if late else timeout
+        limit = _twice(within) if within else ""
+        if (
+            limit
+            and not rows
+            and parse_seconds("--within", limit) < parse_seconds("--within", HOPEFUL)
+        ):
+            limit = HOPEFUL
         yield (
             f"To give {', '.join([*late, *not_measured])} more time: "
             f"{command(blocks, longer, limit)}"
@@ -209,6 +216,12 @@ def _what_next(
         why = "more certainty" if wanted else "narrower intervals"
         next_command = command(wanted or 2 * blocks, timeout, within)
         yield f"For {why}, also on a machine that is less busy: {next_command}"
+
+
+def _twice(duration: str) -> str:
+    """Returns twice a duration in its own unit: `6m` of `3m`."""
+    number = duration.strip().rstrip(ascii_letters)
+    return f"{2 * float(number):g}{duration.strip().removeprefix(number)}"
 
 
 def _options(chosen: dict[str, Any]) -> list[str]:

@@ -28,7 +28,8 @@ def answer(rows: Sequence[Row]) -> list[str]:
     reasons."""
     ranked = _by_place(rows)
     if not ranked:
-        return ["Nothing could be ranked; the table has the reasons.", *_missing(rows)]
+        why = "the table has the reasons" if rows else "no framework was measured"
+        return [f"Nothing could be ranked; {why}.", *_missing(rows)]
     best, *others = ranked
     tied = [row for row in others if may_be_fastest(row)]
     opening = [fastest(best, tied, _marked_name, MOST_NAMES), *_of_the_others(ranked)]

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.paths import FAULTY
@@ -355,6 +356,24 @@ def test_within_a_budget_it_measures_some_and_says_what_it_left_out(snnbench, mo
     assert snnbench("quick", *given, "--within", "5").message.startswith(
         "snnbench: --within 5: must be a duration such as"
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "timeout", "within", "more"),
+    [
+        (["late"], "3m", "", "--timeout 6m"),
+        (["late"], "", "", "--timeout 4m"),
+        (["late"], "0.5s", "90s", "--timeout 1s --within 180s"),
+        ([], "", "2s", "--within 1m"),
+        ([], "", "1.5m", "--within 3m"),
+    ],
+)
+def test_more_time_is_twice_that_in_the_same_unit_and_some_hope(rows, timeout, within, more):
+    late = [SimpleNamespace(case=Case(name), status="timeout", standing=None) for name in rows]
+    left_out = [] if rows else ["torch"]
+    (told,) = quick_module._what_next(late, left_out, ["torch"], 2, timeout, within)
+    named = "late" if rows else "torch"
+    assert told == f"To give {named} more time: snnbench quick torch {more}"
 
 
 @pytest.mark.parametrize("load", [0.0, 99.0])
