@@ -55,6 +55,7 @@ THRESHOLDS = ("threshold", "v_threshold", "v_th", "spike_threshold", "thresh", "
 MOST_SPIKES = 1 << 16
 RUNNING = {"_parameters", "_modules", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks"}
 RUNNING |= {"_forward_hooks_with_kwargs", "_forward_hooks_always_called", "training"}
+RUNNING |= {"_forward_pre_hooks_with_kwargs"}
 RUNNING |= {"_initialize_hook", "_load_hook"}  # of lazy modules, gone after the first call
 """Attributes of a module that are no state of a call."""
 
@@ -231,9 +232,9 @@ def is_count(values: Tensor, signed: bool = False) -> bool:
 @dataclass
 class Seen:
     """One module in one forward. `spikes`: its first output by call, None once one was no count;
-    `first`: arguments of the first call; `passed_on`: positions of arguments that were outputs of
-    the call before, with their positions there; `sources`: modules of which every input was the
-    first output; `last`: output of the last call; `layout` and `batch`: see `_layout`."""
+    `first`: arguments of the first call; `passed_on`: see `_passed_on`; `sources`: modules of which
+    every input was the first output; `last`: output of the last call; `layout` and `batch`: see
+    `_layout`."""
 
     name: str
     module: nn.Module
@@ -634,10 +635,13 @@ def currents_shape(seen: Seen) -> tuple[int, ...]:
 
 
 def over_time(seen: Seen, steps: int, batch: int) -> np.ndarray:
-    """Returns the spikes (T, B, N) of a neuron in the watched forward."""
+    """Returns the spikes (T, B, N) of a neuron in the watched forward; of one that several layers
+    share, those of all its calls in a step."""
     assert seen.spikes
     if seen.layout == "step":
-        whole = torch.stack(seen.spikes)
+        times = len(seen.spikes) // steps if len(seen.spikes) % steps == 0 else 1
+        parts = [torch.stack(seen.spikes[start::times]) for start in range(times)]
+        whole = torch.cat([one.reshape(*one.shape[:2], -1) for one in parts], dim=2)
     elif seen.layout == "tb":
         whole = seen.spikes[0]
     elif seen.layout == "bt":
@@ -710,15 +714,12 @@ def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
         if one.calls == 0:
             one.first = detached(args), detached(kwargs)
             one.types = str(given[0].dtype)[6:], str(handed_out[0].dtype)[6:]
-        elif one.calls == 1:
+        elif not one.passed_on:
             before = one.last if isinstance(one.last, tuple) else (one.last,)
-            places = {**dict(enumerate(args)), **kwargs}
-            one.passed_on = {
-                place: source
-                for place, value in places.items()
-                for source, earlier in enumerate(before)
-                if value is earlier and value is not None
-            }
+            places, first = (
+                {**dict(enumerate(each[0])), **each[1]} for each in ((args, kwargs), one.first)
+            )
+            one.passed_on = _passed_on(places, before, first)
         sources = {key for key, other in seen.items() if _first(other.last) is given[0]}
         one.sources = one.sources & sources if one.calls else sources
         one.calls, one.last = one.calls + 1, output
@@ -729,6 +730,39 @@ def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
             one.spikes = [*one.spikes, handed_out[0].detach().clone()] if is_spiking else None
 
     return hook
+
+
+def _passed_on(
+    given: dict[int | str, Any], before: tuple[Any, ...], first: dict[int | str, Any]
+) -> dict[int | str, int]:
+    """Returns which arguments are outputs of the call before, by their places: these themselves or
+    copies, such as detached ones; else those that forward changed: of the same sizes, in the same
+    place, and not what the first call got."""
+    states = {
+        place: value
+        for place, value in given.items()
+        if place != 0 and any(one.any() for one in tensors(value))
+    }
+    same = {
+        place: source
+        for place, value in given.items()
+        for source, earlier in enumerate(before)
+        if value is earlier and value is not None
+    }
+    copies = {
+        place: source
+        for place, value in states.items()
+        for source, earlier in enumerate(before)
+        if _equal(earlier, value)
+    }
+    return {**copies, **same} or {
+        place: place
+        for place, value in states.items()
+        if isinstance(place, int)
+        and [one.shape for one in tensors(before[place : place + 1])]
+        == [one.shape for one in tensors(value)]
+        and not _equal(first.get(place), value)
+    }
 
 
 def _layout(seen: Seen, steps: int, batch: int) -> str:
@@ -781,5 +815,6 @@ def _equal(before: Any, after: Any) -> bool:
     if len(first) != len(second):
         return False
     return all(
-        a.shape == b.shape and bool(torch.equal(a, b)) for a, b in zip(first, second, strict=True)
+        (a.shape, a.dtype) == (b.shape, b.dtype) and bool(torch.equal(a, b))
+        for a, b in zip(first, second, strict=True)
     )

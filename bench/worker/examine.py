@@ -16,16 +16,18 @@ from snnbench.adapters.base import torch_by_module, torch_model
 from snnbench.adapters.base.jax_model import JaxModel
 from snnbench.adapters.base.torch_by_module import Part
 from snnbench.adapters.base.torch_model import Seen, TorchModel
+from snnbench.adapters.base.torch_states import arrivals
 
 from ..common import units
 from ..common.units import counted, share
 from ..core.case import NATIVE
 from ..core.network import INPUT, Network, Node
 from ..core.status import in_words, memory_status
-from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
+from ..proof.equation import NO_GRADIENT, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
 from .growth import growth, left
+from .loop import state_findings
 from .models import (
     COSTLY,
     TO_KNOW,
@@ -38,6 +40,7 @@ from .models import (
     load_model,
     raised,
     reporting,
+    verb_of,
     write_answer,
 )
 from .swap import Swapped, swapped
@@ -104,6 +107,7 @@ class Examination:
         self.answer = Examined()
         self.equations: dict[str, Equation] = {}
         self.resets = self.unsteady = self.misread = self.keeps = self.is_cut = False
+        self.detached: list[str] = []
 
     def run(self) -> None:
         self.emit({"part": "first_call"})
@@ -115,6 +119,7 @@ class Examination:
             ("excitation", self._of_formats(seen)),
             ("recheck", self._of_repeats(neurons)),
             ("memory", self._of_memory()),
+            ("memory", self._of_states(neurons)),
             ("inference", self._of_axes(neurons)),
             ("backward", self._of_gradients(seen, neurons)),
             ("learning", self._of_steps()),
@@ -348,7 +353,7 @@ class Examination:
             by_advice.setdefault((severity, todo), []).append(owner or name or "the model")
         for (severity, todo), names in by_advice.items():
             shown = list(dict.fromkeys(names))
-            verb = _verb(shown, "keeps its", "keep their")
+            verb = verb_of(shown, "keeps its", "keep their")
             yield Finding(
                 severity,
                 ", ".join(shown),
@@ -373,6 +378,12 @@ class Examination:
                     "behind them; empty it at the start of forward, or keep .detach()ed copies",
                 )
 
+    def _of_states(self, neurons: list[Seen]) -> Iterator[Finding]:
+        """Yields neurons in a loop over time that do not find their state as they left it."""
+        found = {} if isinstance(self.model, JaxModel) else arrivals(self.model, self.x, neurons)
+        self.detached = [name for name, one in found.items() if one.is_detached]
+        yield from state_findings(found)
+
     def _of_axes(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields outputs that depend on other items of the batch or on the future."""
         if self.unsteady:
@@ -384,7 +395,10 @@ class Examination:
             return
         problem = self._problem()
         steps, batch = self.shape[:2]
-        firing = [one for one in neurons if torch_model.over_time(one, steps, batch).mean() > 0]
+        spikes = {one.name: torch_model.over_time(one, steps, batch) for one in neurons}
+        firing = [
+            one for one in neurons if spikes[one.name].any() and len(spikes[one.name]) == steps
+        ]
         said = ""
         if firing and steps > 1:
             verdict = time_axis(_Forward(self, firing[-1]), problem)  # type: ignore[arg-type]
@@ -568,21 +582,21 @@ class Examination:
             yield Finding(
                 WRONG,
                 ", ".join(missing[True]),
-                f"{_verb(missing[True], 'gets', 'get')} no gradient although the module is called: "
-                "a comparison as a spike, .detach(), .data, torch.no_grad() or stop_gradient "
-                "behind it cuts the graph; use a surrogate",
+                f"{verb_of(missing[True], 'gets', 'get')} no gradient although the module is "
+                "called: a comparison as a spike, .detach(), .data, torch.no_grad() or "
+                "stop_gradient behind it cuts the graph; use a surrogate",
             )
         if missing[False]:
-            sentence = f"{_verb(missing[False], 'is', 'are')} never used in forward"
+            sentence = f"{verb_of(missing[False], 'is', 'are')} never used in forward"
             yield Finding(TO_KNOW, ", ".join(missing[False]), sentence)
         if infinite:
-            sentence = f"{_verb(infinite, 'has', 'have')} a gradient that holds NaN or infinity"
+            sentence = f"{verb_of(infinite, 'has', 'have')} a gradient that holds NaN or infinity"
             yield Finding(WRONG, ", ".join(infinite), sentence)
         if zero:
             yield Finding(
                 COSTLY,
                 ", ".join(zero),
-                f"{_verb(zero, 'has', 'have')} a gradient of exactly zero on this input: what "
+                f"{verb_of(zero, 'has', 'have')} a gradient of exactly zero on this input: what "
                 "follows is silent beyond the reach of its surrogate, or has none",
             )
 
@@ -612,8 +626,8 @@ class Examination:
             yield Finding(
                 WRONG,
                 ", ".join(stayed),
-                f"{_verb(stayed, 'is', 'are')} not changed by {name}: the optimizer does not have "
-                f"{_verb(stayed, 'it', 'them')}, or the gradient is zero",
+                f"{verb_of(stayed, 'is', 'are')} not changed by {name}: the optimizer does not "
+                f"have {verb_of(stayed, 'it', 'them')}, or the gradient is zero",
             )
         model.restore_parameters()
         try:
@@ -646,13 +660,15 @@ class Examination:
         early[-1] = self.x[-1]
         y, changed = self._call(self.x), self._call(early)
         for place, one in enumerate(y):
-            if one.ndim < 2 or one.shape[time] != steps or steps < 3:
+            if one.ndim == 0 or steps < 3 or self.detached:
                 continue
-            last = [np.moveaxis(each[place], time, 0)[-1] for each in (y, changed)]
+            is_over_time = one.ndim > 1 and one.shape[time] == steps
+            axis, part = (time, slice(-1, None)) if is_over_time else (0, slice(None))
+            last = [np.moveaxis(each[place], axis, 0)[part] for each in (y, changed)]
             if _same([last[0]], [last[1]]):
                 continue
             self.model.restore()
-            gradient = self.model.gradient_of(self.x, place, time, slice(-1, None))
+            gradient = self.model.gradient_of(self.x, place, axis, part)
             if gradient is not None and gradient[-1].any() and not gradient[:-1].any():
                 self.is_cut = True
                 yield Finding(
@@ -699,13 +715,6 @@ class Examination:
                     one.name,
                     "spikes without a surrogate: no gradient passes through it; replace the "
                     "derivative of its step by a surrogate",
-                )
-            elif equation.differs == NO_MEMORY:
-                yield Finding(
-                    WRONG,
-                    one.name,
-                    "has no memory between steps: the state that it returns is not passed to its "
-                    "next call, or it is reset in every step",
                 )
             elif "gradient is cut" in equation.differs and not self.is_cut:
                 severity, todo = WRONG, "keep the graph"
@@ -761,10 +770,6 @@ class _Forward:
 
     def spikes(self, result: np.ndarray) -> dict[str, np.ndarray]:
         return {"spikes": result}
-
-
-def _verb(subjects: list[str], singular: str, plural: str) -> str:
-    return singular if len(subjects) == 1 else plural
 
 
 def _same(first: list[np.ndarray], second: list[np.ndarray]) -> bool:

@@ -105,6 +105,10 @@ def changed(x: np.ndarray) -> np.ndarray:
     return other if (other != x).any() else inputs(x.shape)[1] * x.max()
 
 
+def verb_of(subjects: Sequence[str], singular: str, plural: str) -> str:
+    return singular if len(subjects) == 1 else plural
+
+
 def write_answer(path: Path, answer: Any) -> None:
     """Writes a dataclass as JSON; a process that dies leaves the answer before it."""
     with harness_writing():

@@ -137,6 +137,7 @@ IMAGES = ("snntorch_convolution", "norse_convolution", "spikingjelly_convolution
         ("spikingjelly_learned_decay", "tbf", SHAPE),
         *((name, "tbf", SHAPE) for name in ("norse_recurrent", "norse_recurrent_cell")),
         *((name, "tbf", SHAPE) for name in ("SnnTorchLearned", "spikingjelly_loop", "Sparse")),
+        *((name, "tbf", SHAPE) for name in ("SnnTorchShared", "ByHand")),
         *((name, "tbf", (17, 3, 2, 9, 9)) for name in IMAGES),
         ("rockpool_synapses", "btf", SHAPE),
         ("sinabs_convolution", "btf", (17, 3, 2, 5, 7)),

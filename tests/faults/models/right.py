@@ -363,6 +363,58 @@ class SnnTorchLearned(nn.Module):
         return torch.stack(membranes)
 
 
+class SnnTorchShared(nn.Module):
+    """Two layers of different sizes share a neuron; forward clamps its membranes."""
+
+    def __init__(self):
+        import snntorch
+
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc1, self.fc2 = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, CLASSES)
+        self.lif = snntorch.Leaky(beta=0.9)
+        with torch.no_grad():
+            self.fc1.weight *= 4
+            self.fc2.weight *= 4
+
+    def forward(self, x):
+        first = second = None
+        outputs = []
+        for step in x:
+            spikes, first = self.lif(self.fc1(step), first)
+            spikes, second = self.lif(self.fc2(spikes), second)
+            first, second = first.clamp(-2, 2), second.clamp(-2, 2)
+            outputs.append(spikes)
+        return torch.stack(outputs)
+
+
+class ByHand(nn.Module):
+    """The spike is a module, the membrane a variable of forward."""
+
+    class Spike(nn.Module):
+        def forward(self, potential):
+            return (
+                torch.sigmoid(4 * (potential - 1))
+                + ((potential > 1).float() - torch.sigmoid(4 * (potential - 1))).detach()
+            )
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.fc, self.spike = nn.Linear(FEATURES, HIDDEN), self.Spike()
+        with torch.no_grad():
+            self.fc.weight *= 4
+
+    def forward(self, x):
+        membrane, rate = 0.0, 0.0
+        for step in x:
+            membrane = 0.9 * membrane + self.fc(step)
+            spikes = self.spike(membrane)
+            membrane = membrane - spikes.detach()
+            rate = rate + spikes
+        return rate / len(x)
+
+
 def norse_convolution():
     """Images (T, B, 2, 9, 9): states are passed on in a loop, and the largest potential is the
     score."""

@@ -1,0 +1,44 @@
+"""What neurons find as their state in a loop over time, in sentences."""
+
+from collections.abc import Iterator
+
+from snnbench.adapters.base.torch_states import Arrivals
+
+from ..common.units import counted
+from .models import TO_KNOW, WRONG, Finding, verb_of
+
+MOST_STEPS = 3
+"""Steps that are named."""
+LOST = {
+    True: "it is reset before every step",
+    False: "the state that it returns is not passed to its next call, or it is reset in every step",
+}
+"""Why a neuron has no memory, by whether it holds its state itself."""
+
+
+def state_findings(arrived: dict[str, Arrivals]) -> Iterator[Finding]:
+    """Yields neurons, by name, that find their state detached, or lost."""
+    if detached := [name for name, one in arrived.items() if one.is_detached]:
+        yield Finding(
+            WRONG,
+            ", ".join(detached),
+            f"{verb_of(detached, 'finds its', 'find their')} state detached in every step of the "
+            "loop over time: no gradient goes back through it to earlier steps; pass it on with "
+            "its graph",
+        )
+    for name, one in arrived.items():
+        if one.detached and not one.is_detached:
+            steps = ", ".join(map(str, one.detached[:MOST_STEPS]))
+            steps += ", …" * (len(one.detached) > MOST_STEPS)
+            yield Finding(
+                TO_KNOW,
+                name,
+                f"finds its state detached in {len(one.detached)} of {counted(one.calls, 'step')} "
+                f"({steps}): no gradient goes further back through it; right for truncated "
+                "backpropagation through time",
+            )
+    for is_held, how in LOST.items():
+        lost = [n for n, one in arrived.items() if one.is_renewed and one.is_held == is_held]
+        if lost:
+            has = verb_of(lost, "has", "have")
+            yield Finding(WRONG, ", ".join(lost), f"{has} no memory between steps: {how}")
