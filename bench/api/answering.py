@@ -41,7 +41,8 @@ def quick(
     all that can run here. `device` is by default the GPU if there is one. `threads` are the cores
     of every framework, one on a CPU, 0 for all. `within`, such as "5m", keeps to that time.
     `inference` times it in place of training steps. Further keywords are axes of the network, each
-    with one value; `inputs` or `outputs` make it an `mlp`. The same call with more `blocks` goes
+    with one value; `inputs` or `outputs` make it an `mlp`. A step of a whole network has no
+    gradient of its input, unless `input_grad` asks for it. The same call with more `blocks` goes
     on. Raises ConfigError for a mistake, in one sentence.
 
     Example:

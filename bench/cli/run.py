@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..common import units
 from ..common.mistakes import ConfigError
 from ..environments.environment import NotMade
 from ..environments.versions import version_environment, versions_among
@@ -82,6 +83,8 @@ def run(
         interrupted=interrupted,
         left_out=plan.left_out,
     )
+    if interrupted and (not_begun := len(asked - {row.first.case_id for row in mine})):
+        say(f"{units.counted(not_begun, 'case')} not begun, and so in no table")
     if interrupted:  # typer turns a KeyboardInterrupt into a silent exit
         say("interrupted; what is finished is kept, and the same command goes on from there")
         raise typer.Exit(exit_codes.INTERRUPTED)

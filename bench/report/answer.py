@@ -418,11 +418,13 @@ def _notes(groups: list[Group]) -> str:
 
 
 def _margins(decided: list[Group]) -> str:
-    """Returns a sentence with the range of the second case's ratios in decided groups, after a
-    space; empty without such groups."""
+    """Returns a sentence with the least and the largest ratio of the second case in decided
+    groups, after a space; empty without such groups."""
     ratios = sorted(
         {units.ratio(group[1].values["ratio"], sign="") for group in decided}, key=float
     )
-    if ratios:
-        return f" The next takes {' to '.join([ratios[0], *ratios[1:][-1:]])} times as long."
-    return ""
+    if not ratios:
+        return ""
+    least, *_, most = ratios * 2
+    where = f", in one condition, to {most}, in another" if least != most else ""
+    return f" The next takes {'from ' * (least != most)}{least} times as long{where}."

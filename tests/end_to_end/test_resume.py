@@ -142,6 +142,7 @@ def test_interrupted_a_run_reports_what_it_has(snnbench, held, sent):
         "snnbench: interrupted; what is finished is kept"
     )
     assert "Traceback" not in ended.stderr
+    assert "snnbench: 1 case not begun, and so in no table" in ended.stderr.splitlines()
     assert psutil.wait_procs(workers, timeout=10)[1] == []
     (record,) = ended.records
     assert (record["status"], record["reason"]) == ("interrupted", "the run was interrupted")

@@ -23,7 +23,7 @@ TEXT = (
     "Seconds from an empty process and an empty compiler cache to the first result. “Compile” is "
     "all tracing and compiling of the case's own network, including warm-up. To the right: the "
     "sum, and the number of steps, or epochs of delivered data, after which a framework has caught "
-    "up with the quickest starter."
+    "up with the quickest starter. It may not catch up: which step takes longer is not decided."
 )
 FIELDS = {"import": "import_s", "build": "build_s", "compile": "compile_s"}
 PARTS = ("import", "build", "compile", "first call besides")
@@ -69,7 +69,7 @@ def _point(entry: Entry, total: float, pays: str) -> dict[str, Any]:
 
 def _in_words(calls: float | None) -> str:
     if calls is None:
-        return "ahead: not decided"
+        return "may not catch up"
     return "never ahead" if calls == inf else f"ahead after {ceil(calls):,}"
 
 

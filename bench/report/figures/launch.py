@@ -13,7 +13,8 @@ from .spec import Spec, by_variant, calculated, hint, layer, rows_of_dots
 TEXT = (
     "Does a call's time go into issuing work rather than into the work? Issuing does not depend on "
     "the number of neurons, so it takes at most (≤) the time with the fewest. The least (≥) "
-    "assumes that the work grows no slower than N. Yes: 80 % of the time or more; no: under 50 %. "
+    "assumes that the work grows no slower than N. Yes: 80 % of the time or more; partly: 50 % or "
+    "more; no: under 50 %; unclear: the bounds allow less than 50 % and more. "
     "A question mark: the deciding interval includes that limit. On a GPU the time until the call "
     "returned (“back”) decides: from 90 % on, the device waits for Python."
 )

@@ -53,6 +53,19 @@ def test_ours_is_marked_and_what_others_made_has_a_sentence_where_there_are_many
     assert second == "jax has the fastest step of the others in both conditions."
 
 
+def test_how_far_the_next_is_behind_is_no_interval():
+    sizes = [
+        one
+        for n, jax in ((97, 0.002), (193, 0.003))
+        for one in measured({"fused": 0.001, "jax": jax}, neurons=n)
+    ]
+    (first, _) = report_answer(table_of(sizes))
+    assert re.search(
+        r"The next takes from (1\.9|2\.0)\d times as long, in one condition, to (2\.9|3\.0)\d, in another\.$",
+        first,
+    ), first
+
+
 def test_a_tie_is_no_victory():
     (sentence,) = report_answer(
         table_of(measured({"jax": 0.002, "torch": 0.002004, "norse": 0.003}))
