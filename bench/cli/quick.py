@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from ..experiment.measure import Measure
 from ..experiment.setting import Option
+from ..experiment.values import parse_duration
 from ..records.ranking import blocks_to_decide_ranks
 from ..records.rows import Row
 from ..report.answer import answer, verdict
@@ -200,11 +201,8 @@ def _what_next(
     if late or not_measured:
         longer = _twice(timeout or str(QUICK["timeout"])) if late else timeout
         limit = _twice(within) if within else ""
-        if (
-            limit
-            and not rows
-            and parse_seconds("--within", limit) < parse_seconds("--within", HOPEFUL)
-        ):
+        hopeless = not any(row.standing for row in rows)
+        if limit and hopeless and parse_duration(limit) < parse_duration(HOPEFUL):
             limit = HOPEFUL
         yield (
             f"To give {', '.join([*late, *not_measured])} more time: "

@@ -1,6 +1,8 @@
 """Numbers as texts."""
 
-from math import floor, log10
+from math import ceil, floor, log10
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 
 def counted(number: int, noun: str) -> str:
@@ -10,7 +12,12 @@ def counted(number: int, noun: str) -> str:
 
 def seconds(value: float | None) -> str:
     """Formats a time with three significant digits: `1.23 ms`."""
-    return "" if value is None else _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9})
+    return "" if value is None else _scaled(value, SECONDS)
+
+
+def most_seconds(value: float) -> str:
+    """Formats an upper bound of a time like `seconds`, rounded up."""
+    return _scaled(value, SECONDS, up=True)
 
 
 def seconds_between(low: float, high: float) -> str:
@@ -25,6 +32,11 @@ def size(value: float | None) -> str:
     if value is None or value < 2**10:
         return "" if value is None else f"{value:.0f} B"
     return _scaled(value, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10})
+
+
+def most_duration(value: float) -> str:
+    """Formats an upper bound of a span of time like `duration`, rounded up."""
+    return duration(ceil(value) if value < 90 else 60 * ceil(value / 60))
 
 
 def duration(value: float) -> str:
@@ -104,9 +116,12 @@ def _rounded_down(value: float, digits: int) -> str:
     return f"{floor(value * shift * (1 + 1e-12)) / shift:,.{digits}f}"
 
 
-def _scaled(value: float, units: dict[str, float]) -> str:
-    """Formats `value` in the largest of `units` that it reaches; otherwise in the smallest."""
+def _scaled(value: float, units: dict[str, float], up: bool = False) -> str:
+    """Formats `value` in the largest of `units` that it reaches; otherwise in the smallest.
+    `up`: it is rounded up."""
     unit = next((name for name, factor in units.items() if value >= factor), [*units][-1])
     number = value / units[unit]
     digits = 0 if number >= 100 else 1 if number >= 10 else 2
+    if up:
+        number = ceil(number * 10**digits * (1 - 1e-12)) / 10**digits
     return f"{number:.{digits}f} {unit}"

@@ -60,6 +60,8 @@ class Standing:
     """
     slower: tuple[int, ...] = ()
     """Indices of cases in the group that are surely slower."""
+    by_clocks: bool = False
+    """True if the interval is of disturbed slots, too, by wall and CPU time (`by_both_clocks`)."""
     note: str = ""
     """The reason why no rank of the group is decided; empty otherwise."""
 
@@ -208,6 +210,7 @@ def _standings(
             float(np.exp(log_ratios[case, fastest])),
             *_interval(comparisons.get(case), exceeded.get(case)),
             slower=tuple(other for other in order if (other, case) in slower),
+            by_clocks=(case, fastest) in by_clocks,
             note=note,
         )
         for case in range(len(cases))

@@ -134,15 +134,9 @@ class Row:
         return disturbed_share(self.records)
 
     @cached_property
-    def clean_blocks(self) -> frozenset[tuple[str, int]]:
-        """The sets and numbers of blocks with enough undisturbed slots of the ranked phase."""
-        clean = (each for each in self.records if counts(each, self.ranked))
-        return frozenset((each.set, each.block) for each in clean)
-
-    @cached_property
     def unclean(self) -> str:
         """Why its time is one of disturbed slots, in short; empty if enough slots were clean."""
-        if self.disturbed_share is None or self.clean_blocks:
+        if self.disturbed_share is None or any(counts(each, self.ranked) for each in self.records):
             return ""
         few = "no clean slot" if self.disturbed_share == 1 else "too few clean slots"
         return f"{few}: shown from disturbed ones"

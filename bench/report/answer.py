@@ -33,7 +33,7 @@ def answer(rows: Sequence[Row]) -> list[str]:
     best, *others = ranked
     tied = [row for row in others if may_be_fastest(row)]
     opening = [fastest(best, tied, _marked_name, MOST_NAMES), *_of_the_others(ranked)]
-    order = [*_in_order(ranked, best), *_leanest(best, others)]
+    order = [*_in_order(ranked), *_leanest(best, others)]
     return [
         " ".join(opening),
         *([" ".join(order)] if order else []),
@@ -104,19 +104,19 @@ def _ranks(ranked: Sequence[Row]) -> list[list[Row]]:
     return ranks
 
 
-def _in_order(ranked: Sequence[Row], best: Row) -> list[str]:
+def _in_order(ranked: Sequence[Row]) -> list[str]:
     """Returns a sentence on the order behind the fastest, with ratios to it; nothing if no pair is
     decided."""
     if not any(row.surely_slower for row in ranked):
         return []
-    texts = [_rank_text(rank, best) for rank in _ranks(ranked)]
+    texts = [_rank_text(rank) for rank in _ranks(ranked)]
     return [f"In order: {'; '.join(texts)}."]
 
 
-def _rank_text(rank: Sequence[Row], best: Row) -> str:
+def _rank_text(rank: Sequence[Row]) -> str:
     """Returns `jax (2.0 times, surely 1.7 or more) and spyx (2.1 times, surely 1.9 or more), with
     nothing decided between them`. Bounds are rounded down."""
-    names = _listed(_name_with_ratio(row, best) for row in rank)
+    names = _listed(map(_name_with_ratio, rank))
     if len(rank) == 1:
         return names
     inside = {_name(row) for row in rank}
@@ -130,20 +130,15 @@ def _rank_text(rank: Sequence[Row], best: Row) -> str:
     return f"{names}, with {', '.join(decided)}, and nothing else decided between them"
 
 
-def _name_with_ratio(row: Row, best: Row) -> str:
+def _name_with_ratio(row: Row) -> str:
     standing = row.standing
     assert standing is not None
     if standing.place == 1:
         return _marked_name(row)
     low = standing.low or 0.0
-    sure = "surely " * (standing.high is None or _is_clean(row, best))
-    sure = f", {sure}{units.least_ratio(low)} or more" if low >= 1.05 else ""
+    surely = "" if standing.by_clocks else "surely "
+    sure = f", {surely}{units.least_ratio(low)} or more" if low >= 1.05 else ""
     return f"{_marked_name(row)} ({units.plain_ratio(standing.ratio)} times{sure})"
-
-
-def _is_clean(row: Row, best: Row) -> bool:
-    """Returns whether the ratio of two rows is one of two or more blocks of undisturbed slots."""
-    return len(row.clean_blocks & best.clean_blocks) > 1
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -228,10 +223,9 @@ def _certainty(best: Row, tied: Sequence[Row], others: Sequence[Row]) -> str:
     beyond = [row for row in others if row not in tested and row.standing and row.standing.low]
     stopped = [row for row in beyond if row.stopped_beyond]
     by_passes = [row for row in beyond if not row.stopped_beyond]
-    clean = [row for row in tested if _is_clean(row, best)]
-    unclean = [row for row in tested if row not in clean]
+    unclean = [row for row in tested if row.standing and row.standing.by_clocks]
     how = []
-    if clean:
+    if len(tested) > len(unclean):
         how.append(
             f"95 % intervals over {count} blocks of fresh processes; with a fixed number of blocks "
             "the chance of a wrong order is at most 5 %"
@@ -249,10 +243,11 @@ def _certainty(best: Row, tied: Sequence[Row], others: Sequence[Row]) -> str:
             "fastest's time or more"
         )
     if unclean:
+        have = "has" if len(unclean) == 1 else "have"
         how.append(
-            f"{_listed(map(_name, unclean))} and the fastest have too few clean slots in common, "
-            "so all slots count, by wall and CPU times that must agree; the chance of a wrong "
-            "order is then not known"
+            f"{_listed(map(_name, unclean))} {have} too few clean slots in common with the "
+            "fastest, so all slots count, by wall and CPU times that must agree; the chance of a "
+            "wrong order is then not known"
         )
     how = how or ["most passes of one block show a factor of two or more"]
     return f"How sure: {'; '.join(how)}. {same}{caution}"

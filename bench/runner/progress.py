@@ -95,7 +95,9 @@ class Progress:
         """Says that the first start will show how long `to_measure` measurements take."""
         self.to_measure = to_measure
         if to_measure > 1:
-            longest = f", {units.duration(left)} at most" if (left := self.limit()) < inf else ""
+            longest = (
+                f", {units.most_duration(left)} at most" if (left := self.limit()) < inf else ""
+            )
             more = ", and more while ranks are open" if self.may_grow else ""
             shows = "the first start shows how long they take here"
             self.say(f"{to_measure} measurements{longest}{more}; {shows}")

@@ -15,7 +15,7 @@ from support.paths import ROOT, committed
 from typer.main import get_command
 
 from snnbench import __version__
-from snnbench.cli import doctor, exit_codes
+from snnbench.cli import doctor, exit_codes, plan
 from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
 from snnbench.cli.console import RARER
@@ -117,6 +117,14 @@ def test_plan_says_once_what_all_cases_have_in_common(snnbench):
     assert [row.split()[:2] for row in rows[:2]] == [["numpy", "N=31"], ["numpy", "N=97"]]
     one = snnbench("plan", "--config", config, "--only", "neurons=31").stdout
     assert "all:" not in one and "N=31 T=37 B=3 L=1" in one
+
+
+def test_plan_says_what_the_present_load_makes_of_its_estimate(snnbench, monkeypatch):
+    monkeypatch.setattr(plan, "load_average", lambda: 99.0)
+    monkeypatch.setattr(plan, "usable_cores", lambda: [0, 1])
+    ended = snnbench("plan", "--config", snnbench.config(["numpy"], [NUMPY]))
+    assert re.search(r"about \d s \(an estimate\)", ended.stdout)
+    assert re.search(r"for a quiet one, and at this load it may be \d min$", ended.message)
 
 
 def test_plan_keeps_the_state_on_a_narrow_terminal():

@@ -33,6 +33,17 @@ def test_a_ratio_and_its_bounds_have_the_same_decimals(of, said):
     assert units.ratio(*of) == said
 
 
+def test_an_upper_bound_of_a_time_is_rounded_up():
+    times = (0.7501, 0.75, 1.001e-3, 12.34e-6, 3.0)
+    assert [units.most_seconds(time) for time in times] == (
+        ["751 ms", "750 ms", "1.01 ms", "12.4 µs", "3.00 s"]
+    )
+    spans = (4.2, 40.0, 89.5, 300.0, 310.0)
+    assert [units.most_duration(span) for span in spans] == (
+        ["5 s", "40 s", "2 min", "5 min", "6 min"]
+    )
+
+
 def test_a_bound_is_rounded_down():
     bounds = (1.05, 1.06, 1.0999, 1.1, 1.68, 1.69, 1.7, 1.77, 2.0, 3.0999, 24.9, 1999.9)
     assert [units.least_ratio(bound) for bound in bounds] == (

@@ -117,8 +117,10 @@ def verdict(most: float | None, returned: float | None, least: float | None) -> 
 
 def _spec() -> Spec:
     transform = calculated(
-        at_least="isValid(datum.least) ? '≥ ' + format(min(datum.least, 1), '.0%') : ''",
-        at_most="isValid(datum.most) ? '≤ ' + format(min(datum.most, 1), '.0%') : ''",
+        per_cent_least="floor(100 * min(datum.least, 1) + 1e-9)",
+        per_cent_most="ceil(100 * min(datum.most, 1) - 1e-9)",
+        at_least="isValid(datum.least) ? '≥ ' + datum.per_cent_least + '%' : ''",
+        at_most="isValid(datum.most) ? '≤ ' + datum.per_cent_most + '%' : ''",
         until_return="isValid(datum.returned) ? 'back ' + format(datum.returned, '.0%') : ''",
         filled=f"{FILLED}[datum.verdict]",
         word="datum.verdict + (datum.unsure ? '?' : '')",

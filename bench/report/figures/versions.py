@@ -28,9 +28,9 @@ from .spec import (
 
 TEXT = (
     "One line for each version, the newest first: the outcome of the proof and, if the step was "
-    "timed, its ratio to a plain loop in the same run, with its 95 % interval. A ratio depends "
-    "less on the machine than a time does; the dashed line is the loop itself. Small numbers lead "
-    "to the reasons."
+    "timed, its ratio to a plain loop in the same run, with its 95 % interval where more than one "
+    "block has undisturbed slots. A ratio depends less on the machine than a time does; the dashed "
+    "line is the loop itself. Small numbers lead to the reasons."
 )
 CONTROLS = ("torch", "jax")
 """Plain loops. A version is compared with the one of its own library if that was measured."""

@@ -201,9 +201,8 @@ def _overhead(rows: list[Row]) -> tuple[Any, ...] | None:
     empty = [null_s for record in records if (null_s := record.monitor.get("null_s")) is not None]
     parts, promise_held = [], max(spent, default=0.0) < PROMISED_OVERHEAD_S
     if spent:
-        middle, most, promised = map(
-            units.seconds, (median(spent), max(spent), PROMISED_OVERHEAD_S)
-        )
+        middle, promised = units.seconds(median(spent)), units.seconds(PROMISED_OVERHEAD_S)
+        most = units.most_seconds(max(spent))
         parts.append(
             f"Outside import, build, proof and measurement snnbench itself took {middle} (median) "
             f"and at most {most} per case and block, {'less' if promise_held else 'more'} than "
