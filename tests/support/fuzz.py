@@ -439,6 +439,11 @@ KINDS: dict[str, Callable[[Arena, Random], None]] = {
 }
 
 
+def peak_kib() -> int:
+    """The most memory that this process has had, also before the example."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 def tried(kind: str, count: int, number: int) -> None:
     """So many examples of a kind; `number` seeds them."""
     with tempfile.TemporaryDirectory() as folder:
@@ -455,11 +460,11 @@ def tried(kind: str, count: int, number: int) -> None:
         @given(st.integers(0, 2**62))
         def check(example: int) -> None:
             arena.clear()
-            began = time.process_time()
+            began, before = time.process_time(), peak_kib()
             KINDS[kind](arena, Random(example))
             seconds = time.process_time() - began
             assert seconds < MOST_CPU_S, f"{seconds:.1f} s of CPU time"
-            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB
+            assert peak_kib() <= max(before, MOST_KIB), "too much memory"
 
         check()
 
