@@ -50,12 +50,14 @@ def test_a_class_is_proved_by_its_file(snnbench):
     assert verdict and verdict.checked[0].case.framework == "torch"
 
 
+@pytest.mark.slow
 def test_a_wrong_network_is_false_and_its_fault_is_named():
     verdict = own.check(f"{WRONG / 'time_axis.py'}:Late", neuron="soft", **SMALL)
     (sentence,) = verdict.faults.values()
     assert not verdict and "check_failed" in repr(verdict) and sentence in repr(verdict)
 
 
+@pytest.mark.slow
 def test_a_framework_that_is_not_installed_is_a_fault_if_it_is_named_and_nothing_proved_is_no_proof():
     missing = own.check(f"{FAULTY / 'raising.py'}:NotInstalled", neuron="soft", **SMALL)
     assert not missing and "not installed" in repr(missing)

@@ -50,6 +50,7 @@ def test_values_and_a_file_are_one_experiment_and_the_command_line_goes_on_from_
     assert {row["git_commit"] for row in again.rows} == {git_commit() or ""}
 
 
+@pytest.mark.slow
 def test_only_what_was_asked_for_is_returned_and_the_folder_keeps_the_rest(here, capsys):
     first = own.run(EXPERIMENT, here / "out", neurons=31)
     second = own.run(EXPERIMENT, here / "out", neurons=range(61, 62), framework="numpy")

@@ -49,6 +49,7 @@ def test_the_canary_is_heard_in_every_pass(ended):
     assert {len(record["monitor"]["canary"]) for record in ended[1].records} == {3}
 
 
+@pytest.mark.slow
 def test_an_added_case_is_measured_together_with_the_group(snnbench):
     config = snnbench.config(["numpy"], ADAPTERS)
     assert snnbench.run(config).exit_code == 0

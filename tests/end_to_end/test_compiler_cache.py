@@ -25,6 +25,7 @@ def ended(snnbench_module):
     return snnbench_module.run(config)
 
 
+@pytest.mark.slow
 def test_the_first_block_is_cold_and_the_next_is_warm(snnbench_module, ended):
     assert ended.exit_code == 0, ended.stderr
     for variant in ("caching", "caching:compile"):
@@ -37,6 +38,7 @@ def test_the_first_block_is_cold_and_the_next_is_warm(snnbench_module, ended):
     assert not list(ended.folder.rglob("compiled"))
 
 
+@pytest.mark.slow
 def test_what_compiling_cost_is_in_the_record_and_in_the_table(snnbench_module, ended):
     columns = {
         row["framework"] + row["mode"]: (row["compile_s"], row["graph_breaks"], row["recompiles"])

@@ -23,6 +23,7 @@ def run(snnbench_module):
     return snnbench_module.run(snnbench_module.config([*GREEDY, RIGHT, LATE], ADAPTERS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
 def test_cores_that_were_not_given_are_seen(run, name):
     record = run.record(name)
@@ -30,10 +31,12 @@ def test_cores_that_were_not_given_are_seen(run, name):
     assert "may run on core" in record["reason"] and "was given others" in record["reason"]
 
 
+@pytest.mark.slow
 def test_threads_on_the_given_cores_are_no_fault(run):
     assert run.record(RIGHT)["status"] == "ok", run.record(RIGHT)["reason"]
 
 
+@pytest.mark.slow
 def test_memory_that_is_taken_in_a_timed_call_is_a_warning(run):
     (warning,) = run.record(LATE)["warnings"]
     assert run.record(LATE)["status"] == "ok" and "W-MEMORY: keeps" in warning

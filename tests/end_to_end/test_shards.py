@@ -67,6 +67,7 @@ def endings(records):
     return {(r["case_id"], r["block"]): (r["status"], r["reason"]) for r in records}
 
 
+@pytest.mark.slow
 def test_parts_merged_are_the_whole(runs):
     snnbench, whole, parts = runs
     assert all(part.records for part in parts)
@@ -95,6 +96,7 @@ def test_parts_merged_are_the_whole(runs):
     assert compared.exit_code == 0, compared.stdout
 
 
+@pytest.mark.slow
 def test_run_and_merge_are_one_json_document(runs):
     snnbench, whole, parts = runs
     resumed = snnbench.run(snnbench.folder / "odd.toml", "--json", out="whole")
@@ -113,6 +115,7 @@ def test_run_and_merge_are_one_json_document(runs):
     assert json.loads(merged.stdout)["missing"] == []
 
 
+@pytest.mark.slow
 def test_a_merge_is_made_anew_when_more_is_there(runs):
     snnbench, whole, parts = runs
     first = snnbench("merge", parts[0].folder, "--out", "grows", out="grows").records
@@ -127,6 +130,7 @@ def test_a_merge_is_made_anew_when_more_is_there(runs):
     )
 
 
+@pytest.mark.slow
 def test_a_part_that_is_not_there_is_missed(runs):
     snnbench, whole, parts = runs
     merged = snnbench("merge", parts[0].folder, "--out", "two", out="two")
@@ -146,6 +150,7 @@ def test_a_part_that_is_not_there_is_missed(runs):
     assert "two/planned.json cannot be read" in (spoilt.folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_of_some_cases_keeps_the_plan_of_all(runs):
     snnbench, whole, _ = runs
     some = snnbench.folder / "some"
@@ -159,6 +164,7 @@ def test_a_run_of_some_cases_keeps_the_plan_of_all(runs):
     assert 0 < len(json.loads((some / "planned.json").read_text())) < len(json.loads(whole_plan))
 
 
+@pytest.mark.slow
 def test_the_report_is_the_whole_ones(runs, tmp_path):
     """The same records, dealt out to two folders as shards do and merged: the same bytes."""
     snnbench, whole, parts = runs
@@ -177,6 +183,7 @@ def test_the_report_is_the_whole_ones(runs, tmp_path):
         assert (tmp_path / "whole" / name).read_bytes() == (whole.folder / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
     snnbench, _, parts = runs
     again = snnbench(
@@ -194,6 +201,7 @@ def test_a_part_resumes_and_has_a_folder_of_its_own(runs):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments, sentence",
     [

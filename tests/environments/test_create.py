@@ -38,6 +38,7 @@ def made(snnbench_module):
     return folder, snnbench_module("env", "create", "tiny")
 
 
+@pytest.mark.slow
 def test_it_is_made_with_progress(made, snnbench_module):
     folder, ended = made
     assert ended.exit_code == 0, ended.stderr
@@ -58,6 +59,7 @@ def test_it_is_made_with_progress(made, snnbench_module):
         assert {key: entry.get(key) for key in expected} == expected
 
 
+@pytest.mark.slow
 def test_workers_run_there_with_nothing_of_the_harness(made, snnbench_module):
     """The environment lacks pydantic, rich and typer, and its records list its packages."""
     config = config_of(snnbench_module, ["tiny", "numpy"], ["numpy_network.py:NumpyNetwork"])

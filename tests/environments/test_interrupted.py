@@ -3,6 +3,7 @@
 import signal
 
 import psutil
+import pytest
 from support.environments import (
     ADAPTER,
     STOPPABLE,
@@ -15,6 +16,7 @@ from support.environments import (
 )
 
 
+@pytest.mark.slow
 def test_interrupted_killed_and_resumed(snnbench):
     slow = package_with(STOPPABLE, snnbench.folder / "slow")
     folder = write_recipe(

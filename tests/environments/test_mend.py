@@ -36,6 +36,7 @@ def ready(made, snnbench_module):
         (made / name).write_bytes(content)
 
 
+@pytest.mark.slow
 def test_a_changed_list_of_packages_makes_it_stale_and_create_updates_it(made, ready):
     recipes = made.parent / "environments.toml"
     text = recipes.read_text()
@@ -57,6 +58,7 @@ def test_a_changed_list_of_packages_makes_it_stale_and_create_updates_it(made, r
         recipes.write_text(text)
 
 
+@pytest.mark.slow
 def test_another_place_of_snnbench_makes_it_stale(made, ready):
     marker = json.loads((made / "snnbench.json").read_text())
     marker["source"]["snnbench"] = "/somewhere/else"
@@ -68,6 +70,7 @@ def test_another_place_of_snnbench_makes_it_stale(made, ready):
     assert states(ready)["tiny"] == "ready"
 
 
+@pytest.mark.slow
 def test_create_mends_damage(made, ready):
     (lost,) = made.glob("lib/*/site-packages/tinyframework/neurons.py")
     lost.unlink()
@@ -86,6 +89,7 @@ def test_create_mends_damage(made, ready):
     assert "kept" not in mended.stderr
 
 
+@pytest.mark.slow
 def test_a_package_of_another_version_is_reported(made, ready):
     (metadata,) = made.glob("lib/*/site-packages/pinned_stuff-1.0.dist-info/METADATA")
     before = metadata.read_text()
@@ -94,6 +98,7 @@ def test_a_package_of_another_version_is_reported(made, ready):
     metadata.write_text(before)
 
 
+@pytest.mark.slow
 def test_damage_is_reported_and_fails_only_its_own_cases(made, ready):
     (lost,) = made.glob("lib/*/site-packages/tinyframework/neurons.py")
     python, aside = made / "bin" / "python", made / "bin" / "python-aside"

@@ -81,6 +81,7 @@ def measured(there, config):
     return there.run(config, "--create")
 
 
+@pytest.mark.slow
 def test_each_is_proved_in_its_own_environment_and_what_it_lacks_is_a_sentence(there, measured):
     assert measured.exit_code == 0, measured.stderr
     ends = {
@@ -104,6 +105,7 @@ def test_each_is_proved_in_its_own_environment_and_what_it_lacks_is_a_sentence(t
         assert not version or one["adapter"]["version"] == version
 
 
+@pytest.mark.slow
 def test_it_holds_its_own_package_and_no_other(there, measured):
     (own,) = (there.folder / "environments" / "tiny@1.0").glob("lib/python3.*/site-packages")
     assert {path.name for path in own.iterdir()} == {
@@ -116,6 +118,7 @@ def test_it_holds_its_own_package_and_no_other(there, measured):
     } | ({"__pycache__"} if (own / "__pycache__").exists() else set())
 
 
+@pytest.mark.slow
 def test_what_is_done_stays_done_and_none_is_made_again(there, config, measured):
     again = there.run(config, "--create")
     assert again.exit_code == 0 and "ready in" not in again.stderr
@@ -151,11 +154,13 @@ def test_check_and_adapters_take_versions(there, measured):
     )
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_history_and_how_to_measure_it_again(measured):
     page = (measured.folder / "report.html").read_text()
     assert 'id="versions"' in page and "tiny 1.0 has no Hard" in page
 
 
+@pytest.mark.slow
 def test_packages_beneath_that_moved_make_it_stale(there, measured, monkeypatch):
     monkeypatch.setattr(versions, "own_packages", lambda: ("/elsewhere/site-packages",))
     listed = json.loads(there("env", "list", "--json").stdout)

@@ -96,6 +96,7 @@ def test_a_model_that_keeps_its_state_is_measured_too():
     assert grown(complaints.NoReset())[1] == []
 
 
+@pytest.mark.slow
 def test_a_workspace_of_larger_sizes_is_no_growth():
     class Jumps(complaints.Net):
         def forward(self, x):

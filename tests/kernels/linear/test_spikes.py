@@ -75,17 +75,17 @@ def test_chunks_begin_within_a_step():
     check(problem.layer(), problem.input(), problem.upstream())
 
 
-@pytest.mark.parametrize(
-    "given_type", representatives([torch.bfloat16, torch.float16, torch.uint8], [2])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("given_type", [torch.bfloat16, torch.float16, torch.uint8])
 def test_short_spikes_and_float32_weights(given_type):
     problem = Problem()
     layer, x = problem.layer(), problem.input()
     assert torch.equal(layer(x.to(given_type)), layer(x))
 
 
-@pytest.mark.parametrize("dtype", representatives([torch.bfloat16, torch.float16], [1]))
-@pytest.mark.parametrize("recompute", representatives([False, True], [1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("recompute", [False, True])
 def test_short_weights(dtype, recompute):
     """Sums are float32 and rounded once, as the library's; gradients are rounded to the type."""
     problem = Problem(dtype=dtype, counts=2)

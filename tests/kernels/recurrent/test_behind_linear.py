@@ -81,6 +81,7 @@ def test_recomputing_gives_the_same_and_keeps_little(spec, dense):
     assert kept[1] == of_input + of_states < kept[0]
 
 
+@pytest.mark.slow
 def test_short_types_under_autocast_and_in_the_layer():
     layer, x = layer_of(45, 33), spikes_in(37, 3, 45)
     with torch.autocast("cpu", torch.bfloat16):

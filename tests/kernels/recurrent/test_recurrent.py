@@ -152,6 +152,7 @@ def test_gradients_of_the_state_are_those_of_the_reference(spec):
     assert all(relative(a, b) <= 2e-6 for a, b in zip(*found, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_short_types_are_computed_in_float32(dtype):
     currents, weight, upstream = problem(37, 3, 97)
