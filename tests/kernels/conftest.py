@@ -1,19 +1,31 @@
 """For tests of C++ kernels: processors with other instruction sets, and planted faults."""
 
 import pytest
+from support.compiled import forget
 from support.slow import marked_slow
 
 from snnbench.kernels.build import cpp
 
 
+@pytest.fixture
+def compiled_anew():
+    forget()
+    yield
+    forget()
+
+
 @pytest.fixture(params=[marked_slow("haswell"), marked_slow("x86-64-v2")])
-def compile_for_other_processor(request, monkeypatch):
-    """Returns a function from which on kernels are compiled for another x86 processor; what is
-    compiled already must be forgotten apart."""
+def compile_for_other_processor(request, monkeypatch, compiled_anew):
+    """Returns a function from which on kernels are compiled for another x86 processor."""
     if "-march=native" not in cpp.FLAGS or "avx2" not in cpp.identity()[1]:
         pytest.skip("no x86 processor that computes with AVX2: it runs neither instruction set")
     flags = tuple(flag.replace("native", request.param) for flag in cpp.FLAGS)
-    return lambda: monkeypatch.setattr(cpp, "FLAGS", flags)
+
+    def compile_so():
+        monkeypatch.setattr(cpp, "FLAGS", flags)
+        forget()
+
+    return compile_so
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.compiled import forget
 from support.neurons import relative, saved_bytes
 from support.slow import representatives
 from torch.nn.functional import conv2d
@@ -241,19 +242,7 @@ def test_the_reference_multiplies_zeros(monkeypatch):
 # -- other processors, planted faults --------------------------------------------------------------
 
 
-def forget():
-    for function in (spikes._call, spikes._library, cpp.library):
-        function.cache_clear()
-
-
-@pytest.fixture
-def compiled_anew():
-    forget()
-    yield
-    forget()
-
-
-def test_other_instruction_sets_give_the_same_bits(compiled_anew, compile_for_other_processor):
+def test_other_instruction_sets_give_the_same_bits(compile_for_other_processor):
     several = [
         Problem(outputs=outputs, rate=rate, counts=counts)
         for outputs in (10, 30, 70)
@@ -261,7 +250,6 @@ def test_other_instruction_sets_give_the_same_bits(compiled_anew, compile_for_ot
     ]
     native = [check(problem) for problem in several]
     compile_for_other_processor()
-    forget()
     for problem, right in zip(several, native, strict=True):
         assert all(torch.equal(a, b) for a, b in zip(check(problem), right, strict=True))
 

@@ -6,7 +6,6 @@ from support.neurons import relative
 from support.slow import representatives
 from torch.nn.functional import conv_transpose2d
 
-from snnbench.kernels.build import cpp
 from snnbench.kernels.conv_lif import taps
 
 WINDOWS = [
@@ -50,14 +49,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     assert torch.equal(*results)
 
 
-@pytest.fixture
-def compiled_anew():
-    yield
-    taps._function.cache_clear()
-    cpp.library.cache_clear()
-
-
-def test_other_instruction_sets(compiled_anew, compile_for_other_processor):
+def test_other_instruction_sets(compile_for_other_processor):
     compile_for_other_processor()
     taps._function.cache_clear()
     check(*WINDOWS[0])

@@ -9,7 +9,6 @@ from support.slow import representatives
 from torch.nn.functional import conv_transpose2d
 
 from snnbench.kernels import ConvLIF
-from snnbench.kernels.build import cpp
 from snnbench.kernels.conv_lif import spikes, winograd
 from snnbench.kernels.conv_lif.alone import Conv2d
 
@@ -111,14 +110,7 @@ def test_modules_use_it(monkeypatch, alone, recompute):
     assert relative(found, direct) <= LIMIT
 
 
-@pytest.fixture
-def compiled_anew():
-    yield
-    winograd._function.cache_clear()
-    cpp.library.cache_clear()
-
-
-def test_other_instruction_sets(compiled_anew, compile_for_other_processor):
+def test_other_instruction_sets(compile_for_other_processor):
     compile_for_other_processor()
     winograd._function.cache_clear()
     check(5, 3, 37, 21, (13, 11), (1, 1))

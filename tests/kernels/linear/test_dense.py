@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnbench.kernels.build import cpp
 from snnbench.kernels.linear import dense
 
 sizes = st.integers(1, 90)
@@ -68,18 +67,6 @@ def test_results_do_not_depend_on_the_number_of_threads():
     assert torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
 
 
-def forget():
-    for function in (cpp.library, dense._tile):
-        function.cache_clear()
-
-
-@pytest.fixture
-def compiled_anew():
-    forget()
-    yield
-    forget()
-
-
 def check_few_rows():
     for rows in range(1, 31):
         left, right = matrix(rows, 45, 1, False), matrix(45, 70, 2, False)
@@ -88,7 +75,7 @@ def check_few_rows():
 
 
 @pytest.mark.slow
-def test_few_rows_with_other_instruction_sets(compiled_anew, compile_for_other_processor):
+def test_few_rows_with_other_instruction_sets(compile_for_other_processor):
     compile_for_other_processor()
     check_few_rows()
 

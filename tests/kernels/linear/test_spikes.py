@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.compiled import forget
 from support.linear_products import Problem, check, results
 from support.neurons import KINDS, RESETS, label, relative, saved_bytes
 from support.slow import representatives
@@ -15,8 +16,7 @@ from support.slow import representatives
 from snnbench.kernels import LinearLIF, NeuronSpec, SpikesLinear
 from snnbench.kernels.build import cpp
 from snnbench.kernels.lif import lif
-from snnbench.kernels.linear import dense, launch, record
-from snnbench.kernels.linear_lif import fused
+from snnbench.kernels.linear import dense, record
 
 problems = st.builds(
     Problem,
@@ -217,28 +217,13 @@ def test_an_infinite_weight_is_left_out_where_it_is_not_selected():
 # -- other processors, planted faults --------------------------------------------------------------
 
 
-def forget():
-    """What was compiled in this process, and plans with it."""
-    fused._plans.clear()
-    for function in (launch._plan, cpp.library, dense._tile):
-        function.cache_clear()
-
-
-@pytest.fixture
-def compiled_anew():
-    forget()
-    yield
-    forget()
-
-
-def test_other_instruction_sets_give_the_same_bits(compiled_anew, compile_for_other_processor):
+def test_other_instruction_sets_give_the_same_bits(compile_for_other_processor):
     problems = [
         Problem(inputs=261, neurons=131, rate=rate, counts=counts)
         for rate, counts in ((0.1, 1), (0.6, 1), (0.2, 3))
     ]
     native = [results(p.layer(), p.input(), p.upstream()) for p in problems]
     compile_for_other_processor()
-    forget()
     for problem, right in zip(problems, native, strict=True):
         actual = check(problem.layer(), problem.input(), problem.upstream())
         assert all(torch.equal(actual[name], right[name]) for name in ("spikes", "weight", "bias"))

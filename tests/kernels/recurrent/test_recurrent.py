@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.compiled import forget
 from support.neurons import RESETS, SURROGATE_SPECS, currents_of, label, relative
 from support.slow import representatives
 
@@ -273,24 +274,10 @@ def test_a_second_derivative_is_refused():
 # -- other processors, planted faults --------------------------------------------------------------
 
 
-def forget():
-    """What was compiled in this process, and plans with it."""
-    for function in (launch._plan, linear_launch._plan, cpp.library):
-        function.cache_clear()
-
-
-@pytest.fixture
-def compiled_anew():
-    forget()
-    yield
-    forget()
-
-
-def test_other_instruction_sets_give_the_same_spikes(compiled_anew, compile_for_other_processor):
+def test_other_instruction_sets_give_the_same_spikes(compile_for_other_processor):
     arrays = problem(37, 5, 261)
     native = results(*arrays)
     compile_for_other_processor()
-    forget()
     assert torch.equal(check(*arrays)[0], native[0])
 
 
