@@ -153,23 +153,38 @@ def gradients_over_time(
     model: TorchModel, x: np.ndarray, neurons: list[Seen]
 ) -> dict[str, np.ndarray]:
     """Returns the norm of the gradient by each neuron's spikes in each time step, by its name."""
-    outputs: dict[str, list[Tensor]] = {one.name: [] for one in neurons}
+    gradients = _by_outputs(model, x, [one.name for one in neurons])
+    found = {}
+    for one in neurons:
+        gradient = over_time(replace(one, spikes=gradients[one.name]), *x.shape[:2])
+        found[one.name] = np.sqrt(np.square(gradient, dtype=np.float64).sum(axis=(1, 2)))
+    return found
+
+
+def reached(model: TorchModel, x: np.ndarray, names: Iterable[str]) -> set[str]:
+    """Returns the modules of which a first output gets a gradient that is not 0."""
+    gradients = _by_outputs(model, x, names)
+    return {name for name, each in gradients.items() if any(one.any() for one in each)}
+
+
+def _by_outputs(model: TorchModel, x: np.ndarray, names: Iterable[str]) -> dict[str, list[Tensor]]:
+    """Returns, by module, the gradients of a backward by the first output of each call; zeros where
+    there is none."""
+    modules = {name: model.module.get_submodule(name) for name in names}
+    outputs: dict[str, list[Tensor]] = {name: [] for name in modules}
 
     def keep(name: str, output: Any) -> Any:
-        spikes = tensors(output)[0]
-        if spikes.requires_grad:
-            spikes.retain_grad()
-        outputs[name].append(spikes)
+        for first in tensors(output)[:1]:
+            if first.requires_grad:
+                first.retain_grad()
+            outputs[name].append(first)
         return output
 
     model.module.train()
     model.restore()
-    modules = {one.name: one.module for one in neurons}
     with _hooked(modules, lambda name: None, keep):
         model.backward(x)
-    found = {}
-    for one in neurons:
-        grads = [torch.zeros_like(y) if y.grad is None else y.grad for y in outputs[one.name]]
-        gradient = over_time(replace(one, spikes=grads), *x.shape[:2])
-        found[one.name] = np.sqrt(np.square(gradient, dtype=np.float64).sum(axis=(1, 2)))
-    return found
+    return {
+        name: [torch.zeros_like(y) if y.grad is None else y.grad for y in each]
+        for name, each in outputs.items()
+    }

@@ -233,8 +233,8 @@ def is_count(values: Tensor, signed: bool = False) -> bool:
 class Seen:
     """One module in one forward. `spikes`: its first output by call, None once one was no count;
     `first`: arguments of the first call; `passed_on`: see `_passed_on`; `sources`: modules of which
-    every input was the first output; `last`: output of the last call; `layout` and `batch`: see
-    `_layout`."""
+    every input was the first output; `last`: output of the last call; `gets_zeros`: every
+    input was 0; `layout` and `batch`: see `_layout`."""
 
     name: str
     module: nn.Module
@@ -242,6 +242,7 @@ class Seen:
     first: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
     spikes: list[Tensor] | None = field(default_factory=list)
     counts_in: bool = True
+    gets_zeros: bool = True
     same_shape: bool = True
     passed_on: dict[int | str, int] = field(default_factory=dict)
     types: tuple[str, str] = ("", "")
@@ -724,6 +725,7 @@ def _watching(seen: dict[str, Seen], name: str) -> Callable[..., None]:
         one.sources = one.sources & sources if one.calls else sources
         one.calls, one.last = one.calls + 1, output
         one.counts_in = one.counts_in and is_count(given[0])
+        one.gets_zeros = one.gets_zeros and not given[0].any()
         one.same_shape = one.same_shape and given[0].shape == handed_out[0].shape
         if one.spikes is not None:
             is_spiking = is_count(handed_out[0], signed=one.framework is not None)

@@ -26,6 +26,7 @@ from ..core.status import in_words, memory_status
 from ..proof.equation import NO_GRADIENT, Equation, equation_of
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
+from .gradients import gradient_findings
 from .growth import growth, left
 from .loop import state_findings
 from .models import (
@@ -540,7 +541,7 @@ class Examination:
                 "integer between weights and output cuts it",
             )
             return
-        yield from self._gradient_faults({name for name, one in seen.items() if one.calls})
+        yield from gradient_findings(model, self.x, seen, neurons)
         self._over_time(neurons)
         if not self.keeps and self._backward():
             keepers = [one for one in neurons if one.resets]
@@ -565,40 +566,6 @@ class Examination:
             norms = gradients[described["module"]]
             if np.isfinite(norms).all():
                 described["gradients"] = norms.tolist()
-
-    def _gradient_faults(self, used: set[str]) -> Iterator[Finding]:
-        """Yields gradients that are missing, zero or not finite; `used` are the called modules."""
-        missing: dict[bool, list[str]] = {True: [], False: []}
-        zero, infinite = [], []
-        for name, gradient in self.model.gradients().items():
-            owner = name.rpartition(".")[0]
-            if gradient is None:
-                missing[owner in used or not owner].append(name)
-            elif not np.isfinite(gradient).all():
-                infinite.append(name)
-            elif not gradient.any():
-                zero.append(name)
-        if missing[True]:
-            yield Finding(
-                WRONG,
-                ", ".join(missing[True]),
-                f"{verb_of(missing[True], 'gets', 'get')} no gradient although the module is "
-                "called: a comparison as a spike, .detach(), .data, torch.no_grad() or "
-                "stop_gradient behind it cuts the graph; use a surrogate",
-            )
-        if missing[False]:
-            sentence = f"{verb_of(missing[False], 'is', 'are')} never used in forward"
-            yield Finding(TO_KNOW, ", ".join(missing[False]), sentence)
-        if infinite:
-            sentence = f"{verb_of(infinite, 'has', 'have')} a gradient that holds NaN or infinity"
-            yield Finding(WRONG, ", ".join(infinite), sentence)
-        if zero:
-            yield Finding(
-                COSTLY,
-                ", ".join(zero),
-                f"{verb_of(zero, 'has', 'have')} a gradient of exactly zero on this input: what "
-                "follows is silent beyond the reach of its surrogate, or has none",
-            )
 
     def _of_steps(self) -> Iterator[Finding]:
         """Yields faults of the user's own training step: parameters that stay, state that survives
