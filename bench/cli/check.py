@@ -41,7 +41,8 @@ def check(
     anything.
 
     No oracle has a framework's native neuron: the proof shows that it spikes and that its time axis
-    is right.
+    is right. A soft reset is proved with its gradient; name the other one, as --neuron
+    '{ reset = "soft", detach_reset = true }'.
     """
     seconds = options.parse_seconds("--timeout", timeout)
     settings = options.axis_settings(

@@ -17,6 +17,8 @@ from .adapter_info import AdapterInfo
 from .config import Experiment, Grid, listed
 from .values import parse_neuron
 
+MOST_NAMES, LISTING = 8, "snnbench adapters lists them"
+"""Most adapters that a message names, and its words in place of more."""
 AXES = [axis for axis in Grid.model_fields if axis != "framework"]
 
 
@@ -107,10 +109,11 @@ def resolve_variants(
 
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
     """Returns the end of a message on an unknown name: the most similar name, else those of
-    networks, and the adapters that gave none."""
+    networks or of many the command that lists them, and the adapters that gave none."""
     failed = "".join(f"; {adapter.error}" for adapter in adapters.values() if adapter.error)
     known = [key for key, adapter in adapters.items() if not adapter.loads_data]
-    return (nearest(name, adapters) or f" (there are {', '.join(known)})") + failed
+    listed = f"there are {', '.join(known)}" if len(known) <= MOST_NAMES else LISTING
+    return (nearest(name, adapters) or f" ({listed})") + failed
 
 
 def excludes(entry: dict[str, Any], case: Case) -> bool:

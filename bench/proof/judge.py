@@ -55,8 +55,8 @@ class JudgedCall:
 class CallVerdict:
     """Findings are reasons to reject, in words; none means the same network. `errors` are the
     largest of gradients over all nodes, by parameter. `wrong_decisions`, a share, and their
-    `distance` from a threshold are None without an oracle. `allowed` are limits of all these where
-    rounding widens them."""
+    `distance` from a threshold are None without an oracle, and of values that cannot be judged.
+    `allowed` are limits of all these where rounding widens them."""
 
     findings: list[str] = field(default_factory=list)
     wrong_decisions: float | None = 0.0
@@ -96,6 +96,7 @@ def compare(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> Compare
     )
     verdict.findings += form_findings(problem, call)
     if verdict.findings:
+        verdict.wrong_decisions = verdict.distance = None
         return Compared(verdict)
     network, expected = problem.network, None
 

@@ -256,6 +256,12 @@ def test_all_means_what_can_run_and_a_name_means_that_name():
         assert _resolved(name, more) == [Variant(name)]
 
 
+def test_many_frameworks_are_not_all_listed_for_an_unknown_name():
+    many = {f"name{i}": AdapterInfo("a:A", f"name{i}") for i in range(9)}
+    with pytest.raises(ConfigError, match=r"unknown framework \(snnbench adapters lists them\)$"):
+        _resolved("xyz", many)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -119,6 +119,7 @@ def test_what_is_no_spike_train_is_a_finding(spoil, words):
     with np.errstate(invalid="ignore"):
         call.spikes["neuron1"] = spoil(call.spikes["neuron1"]).astype(np.float32)
     assert words in call.finding()
+    assert call.verdict(gradients=False).wrong_decisions is None  # not 0: none was judged
 
 
 def test_one_silent_neuron_of_2100_is_found():
