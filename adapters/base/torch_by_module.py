@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .torch_breakdown import Mark
-from .torch_model import Seen, TorchModel, over_time, tensors
+from .torch_model import Seen, TorchModel, over_time, tensors, with_first
 
 REPEATS = 3
 """Steps that are taken apart."""
@@ -141,12 +141,7 @@ def _hooked(
 
 def _marked(output: Any, enter: Callable[[], None]) -> Any:
     """Returns an output with a mark on its first tensor, if that gets a gradient."""
-    if isinstance(output, Tensor):
-        return Mark.apply(output, enter) if output.requires_grad else output
-    if isinstance(output, tuple) and output:
-        values = (_marked(output[0], enter), *output[1:])
-        return type(output)(*values) if hasattr(output, "_fields") else values
-    return output
+    return with_first(output, lambda y: Mark.apply(y, enter) if y.requires_grad else y)
 
 
 def gradients_over_time(
@@ -165,6 +160,27 @@ def reached(model: TorchModel, x: np.ndarray, names: Iterable[str]) -> set[str]:
     """Returns the modules of which a first output gets a gradient that is not 0."""
     gradients = _by_outputs(model, x, names)
     return {name for name, each in gradients.items() if any(one.any() for one in each)}
+
+
+def last_call(model: TorchModel, name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Returns the first output of a module's last call in a forward on x (T, B, *features), and the
+    gradient of its sum by x; None without one."""
+    outputs: list[Tensor] = []
+
+    def keep(name: str, output: Any) -> Any:
+        outputs.extend(tensors(output)[:1])
+        return output
+
+    model.module.train()
+    model.restore()
+    given = model.put(x).requires_grad_()
+    with _hooked({name: model.module.get_submodule(name)}, lambda name: None, keep):
+        model(given)
+    last = outputs[-1]
+    if last.requires_grad:
+        last.sum().backward()
+    gradient = None if given.grad is None else given.grad.float().numpy()
+    return last.detach().float().numpy(), gradient
 
 
 def _by_outputs(model: TorchModel, x: np.ndarray, names: Iterable[str]) -> dict[str, list[Tensor]]:

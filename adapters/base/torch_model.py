@@ -219,6 +219,17 @@ def detached(value: Any) -> Any:
     return {key: detached(one) for key, one in value.items()} if type(value) is dict else value
 
 
+def with_first(output: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Returns a module's output, a tensor or a tuple, with its first tensor changed; others as they
+    are."""
+    if isinstance(output, Tensor):
+        return change(output)
+    if isinstance(output, tuple) and output:
+        values = (with_first(output[0], change), *output[1:])
+        return type(output)(*values) if hasattr(output, "_fields") else values
+    return output
+
+
 def is_count(values: Tensor, signed: bool = False) -> bool:
     """Tells if values can be spikes: whole numbers from 0 on, not too many, or negative ones."""
     v = values.detach()
@@ -431,6 +442,14 @@ class TorchModel:
         with torch.no_grad():
             return [_array(y) for y in self(self.put(x))]
 
+    def twice(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Returns the outputs of two calls in a row with the same random numbers, in eval mode."""
+        self.module.eval()
+        self.restore()
+        first = self.inference(x)
+        torch.manual_seed(1)
+        return first, self.inference(x)
+
     def backward(self, x: np.ndarray) -> None:
         """Calls and differentiates. Raises NoGradient, NoLoss, and what the model raises."""
         self.differentiate(self(self.put(x)))
@@ -510,6 +529,28 @@ class TorchModel:
         if output.requires_grad:
             torch.autograd.backward(output.sum())
         return None if given.grad is None else _array(given.grad)
+
+    def is_used(self, seen: Seen, x: np.ndarray) -> bool:
+        """Tells if other spikes of a neuron change an output, or what another module gives."""
+
+        def changed(module: nn.Module, args: Any, output: Any) -> Any:
+            return with_first(output, lambda spikes: 1 - spikes)
+
+        def given() -> list[np.ndarray]:
+            self.restore()
+            with self.watched(*x.shape[:2]) as others:
+                outputs = self.inference(x)
+            apart = [
+                one for name, one in others.items() if not f"{seen.name}.".startswith(f"{name}.")
+            ]
+            return outputs + [_array(y) for one in apart for y in tensors(one.last)]
+
+        before = given()
+        handle = seen.module.register_forward_hook(changed)
+        try:
+            return not all(map(np.array_equal, before, given()))
+        finally:
+            handle.remove()
 
     def step(self, x: np.ndarray) -> "Step":
         """Returns what a training step from the first state computes."""

@@ -3,13 +3,14 @@ the call before, with or without its graph, or always that of the first call."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .torch_model import RUNNING, Seen, TorchModel, is_count, tensors
+from .torch_model import RUNNING, Seen, TorchModel, is_count, neurons_of, tensors
 
 Values = dict[Any, Tensor]
 
@@ -59,6 +60,41 @@ def arrivals(model: TorchModel, x: np.ndarray, neurons: Iterable[Seen]) -> dict[
         for handle in handles:
             handle.remove()
     return {name: watch.arrived for name, watch in watches.items()}
+
+
+def detached_of(model: TorchModel, x: np.ndarray) -> list[str]:
+    """Returns the neurons that do not always find their state with its graph."""
+    model.restore()
+    with model.watched(*x.shape[:2]) as seen:
+        model.inference(x)
+    found = arrivals(model, x, neurons_of(model, seen))
+    return [name for name, one in found.items() if one.detached]
+
+
+def keeping(model: TorchModel, x: np.ndarray, neurons: Iterable[Seen]) -> list[str]:
+    """Returns the neurons that hold another state where a second equal call begins than where the
+    first did; those that get it as an argument hold none."""
+    begun: list[dict[str, Values]] = []
+    holders = [one for one in neurons if len(tensors(one.first)) == 1]
+
+    def before(name: str, module: nn.Module, args: Any) -> None:
+        begun[-1].setdefault(name, _copies(_held(module)))
+
+    handles = [one.module.register_forward_pre_hook(partial(before, one.name)) for one in holders]
+    model.restore()
+    try:
+        for _ in range(2):
+            begun.append({})
+            model.inference(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    first, second = begun
+    return [
+        name
+        for name in first
+        if any(not _alike(first[name], second[name], key) for key in {*first[name], *second[name]})
+    ]
 
 
 class _Watch:

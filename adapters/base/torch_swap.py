@@ -112,7 +112,7 @@ IMPORTS = {
 }
 """Lines of Python by the words that need them."""
 HELPERS = (SCALE, RECURRENT, ROWS, BATCH_FIRST, STATELESS, PLAYED, PER_STEP)
-RESULTS = ("{}", "{}.sum(0)", "{}.mean(0)")
+RESULTS = ("{}", "{}.sum(0)", "{}.mean(0)", "{}[-1]")
 """What a loop over time may return of its last spikes (T, B, …)."""
 BATCH_FIRST_RESULT = "{}.transpose(0, 1)"
 SIZES = {"tbf": "(T, B, …)", "bf": "(T, B, …)", "btf": "(B, T, …)"}

@@ -1,11 +1,20 @@
 """`snnbench same`: whether two models of users compute the same."""
 
+from typing import Annotated
+
 import typer
 
 from ..runner.examine import compare_models
 from . import exit_codes, options
 from .console import output, print_json
-from .examine import Axes, Input, Layout, Model, Timeout, parse_look, parse_model
+from .examine import Axes, Input, Layout, Timeout, parse_look, parse_model
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE.py:NAME", help="A torch.nn.Module, or a function that returns one."
+    ),
+]
 
 
 def same(

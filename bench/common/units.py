@@ -93,6 +93,16 @@ def ratio(
     )
 
 
+def ratio_within(value: float, low: float, high: float) -> str:
+    """Formats a ratio of a range with the decimals that the range leaves, two at most.
+
+    >>> ratio_within(32.1, 3.91, 37.6), ratio_within(3.21, 2.1, 3.9), ratio_within(1.618, 1.6, 1.7)
+    ('32', '3.2', '1.62')
+    """
+    digits = 1 - floor(log10(max(high - low, 1e-2)))
+    return f"{value:,.{min(max(digits, 0), 2)}f}"
+
+
 def plain_ratio(value: float) -> str:
     """Formats a ratio without an interval in two digits.
 

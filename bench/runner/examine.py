@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from typing_extensions import TypedDict
 
 from ..common import units
-from ..common.mistakes import ConfigError
+from ..common.mistakes import ConfigError, in_words
 from ..executors.launch import Surroundings, launch, scratch_apart
 from ..executors.variables import worker_environment
 from ..schema import Bytes, Finite, Positive, Seconds, Share, Text, Time, read_as, valid_parts
@@ -169,14 +169,16 @@ def swap_in_words(swap: Swapped) -> Iterator[str]:
     if swap["difference"] or measured is None:
         yield f"{what} do not give the same model: {swap['difference']}"
         return
-    low, middle, high = np.quantile(measured["ratios"], [0, 0.5, 1])
-    rounds = f"{low:.2f} to {high:.2f} in {len(measured['ratios'])} rounds"
+    low, high = min(measured["ratios"]), max(measured["ratios"])
+    before, after = measured["seconds"]
     speed = "in no clear ratio of times"
     if low > 1:
-        speed = f"{middle:.2f} times as fast"
+        speed = f"{units.ratio_within(before / after, low, high)} times as fast"
     elif high < 1:
-        speed = f"{1 / middle:.2f} times as slow"
-        rounds = f"{1 / high:.2f} to {1 / low:.2f} in {len(measured['ratios'])} rounds"
+        low, high = 1 / high, 1 / low
+        speed = f"{units.ratio_within(after / before, low, high)} times as slow"
+    ends = [units.ratio_within(end, low, high) for end in (low, high)]
+    rounds = f"{' to '.join(ends)} in {len(measured['ratios'])} rounds"
     times = " → ".join(map(units.seconds, measured["seconds"]))
     sizes = " → ".join(map(units.size, measured["bytes"]))
     share = measured["bytes"][1] / max(measured["bytes"][0], 1)
@@ -193,7 +195,9 @@ def neuron_in_words(neuron: ExaminedNeuron) -> str:
         "proved": "proved",
         "nearest": f"the nearest equation; {neuron['differs']}",
         "none": neuron["differs"],
-        "unproved": "not held against the oracle",
+        "unproved": ", because ".join(
+            filter(None, ["not held against the oracle", neuron["differs"]])
+        ),
     }[neuron["verdict"]]
     words = [neuron["module"], neuron["kind"], neuron["equation"] + learned, verdict]
     return ": ".join(filter(None, words))
@@ -260,8 +264,11 @@ def read_input(path: Path) -> np.ndarray:
     """Returns the array of a `.npy` file. Raises ConfigError."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
     except (OSError, ValueError, EOFError) as error:
-        raise ConfigError(f"{path}: must be an array as numpy.save writes it: {error}") from None
+        reason = in_words(error)
+        raise ConfigError(f"{path}: must be an array as numpy.save writes it: {reason}") from None
     check_input(array, str(path))
     return array
 
@@ -307,6 +314,9 @@ def _answer(
             scratch, timeout, variables=worker_environment("cpu", 0), shared=[scratch]
         )
         ended = verdict(launch(verb, {**job, "answer": str(path)}, surroundings), "cpu")
+        if ended["status"] == "timeout":
+            less = " or --quick" if verb == "examine" and not job["quick"] else ""
+            ended["reason"] += f"; give it a longer --timeout{less}"
         if not path.is_file():
             return ended["status"], ended["reason"], {}
         try:

@@ -1,6 +1,7 @@
 """Compares two models: do they compute the same spikes and gradients from the same parameters?"""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ import numpy as np
 
 from snnbench.adapters.base import torch_model
 from snnbench.adapters.base.torch_model import Step, TorchModel
+from snnbench.adapters.base.torch_states import detached_of
 
 from ..common.units import counted, share
-from .models import Emit, Unfit, inputs_of, load, raised, reporting, write_answer
+from .models import Emit, Unfit, inputs_of, load, raised, reporting, verb_of, write_answer
 
 TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """Largest relative L2 error of outputs and gradients that are called equal, by their format."""
+OTHER_SIZES = "has the sizes"
 
 
 @dataclass
@@ -57,20 +60,25 @@ def compare(
 ) -> Compared:
     """Compares a training step of two models on x (T, B, *features). `pairs` are names of equal
     parameters; without them the second one's are overwritten by the first one's. Raises Unfit."""
+    is_swap = pairs is not None
     pairs = torch_model.share_parameters(first.module, second.module) if pairs is None else pairs
     one, other = (TorchModel(each.module, each.axes) for each in (first, second))
     steps = _step(first, one, x), _step(second, other, x)
+    names = first.name, second.name
     if again := _difference(steps[0], _step(first, one, x), [(n, n) for n, _ in pairs]):
         raise Unfit(f"{first.name} does not repeat itself: {again}")
     neurons = _paired(steps[0], steps[1])
     compared = Compared(extent=_extent(steps[0], x, len(neurons), len(pairs)))
     compared.notes += _uncompared(first, second, steps, neurons)
+    compared.notes += [] if is_swap else _later_calls(names, (one, other), x)
     compared.difference = _learned_apart(first, second, pairs)
     if compared.difference:
         return compared
-    compared.difference = _difference(steps[0], steps[1], pairs)
+    compared.difference = _difference(steps[0], steps[1], pairs, names)
     if not compared.difference:
         return compared
+    if not is_swap:
+        compared.notes += _detached(names, (one, other), x)
     try:
         exact = [model.step_in_double(x) for model in (one, other)]
     except Exception as error:
@@ -79,7 +87,7 @@ def compare(
             f"rounding was not ruled out: in float64 {raised('one of them', error, second.file)}"
         )
     if exact and all(y.dtype == np.float64 for step in exact for y in step.outputs):
-        difference = _difference(exact[0], exact[1], pairs)
+        difference = _difference(exact[0], exact[1], pairs, names)
         if not difference:
             compared.notes.append(f"only rounding differs: {compared.difference} in float32")
         compared.difference = difference
@@ -122,11 +130,51 @@ def _uncompared(
         compared = {pair[place] for pair in neurons}
         if apart := [name for name in steps[place].spikes if name not in compared]:
             yield f"spikes of {', '.join(apart)} in {model.name} have no counterpart"
-    silent = [name for name, _ in neurons if not steps[0].spikes[name].any()]
-    if silent:
-        yield f"{', '.join(silent)} never fires on this input, which proves little of it"
+    silent: dict[str, list[str]] = {}
+    for pair in neurons:
+        places = [place for place in (0, 1) if not steps[place].spikes[pair[place]].any()]
+        where = (
+            "" if len(places) == 2 else "".join(f" in {(first, second)[p].name}" for p in places)
+        )
+        if places:
+            silent.setdefault(where, []).append(pair[places[0]])
+    for where, names in silent.items():
+        fires = verb_of(names, "fires", "fire")
+        proves = "" if where else f", which proves little of {verb_of(names, 'it', 'them')}"
+        yield f"{', '.join(names)} never {fires} on this input{where}{proves}"
     if all(gradient is None for step in steps for gradient in step.gradients.values()):
         yield "no output of either has a gradient"
+
+
+def _later_calls(
+    names: tuple[str, str], models: tuple[TorchModel, TorchModel], x: np.ndarray
+) -> Iterator[str]:
+    """Yields that a second call begins from a state of the first, which one call does not show."""
+    keep = []
+    for name, model in zip(names, models, strict=True):
+        with suppress(Exception):  # a call on top of another may be one that the model forbids
+            first, again = model.twice(x)
+            if any(_error(y, z) for y, z in zip(first, again, strict=True)):
+                keep.append(name)
+    if keep:
+        yield (
+            f"{' and '.join(keep)} {verb_of(keep, 'keeps its', 'keep their')} state from one call "
+            "to the next: without a reset a second call gives something else; the first calls were "
+            "compared"
+        )
+
+
+def _detached(
+    names: tuple[str, str], models: tuple[TorchModel, TorchModel], x: np.ndarray
+) -> Iterator[str]:
+    """Yields neurons of which one model detaches the state in its loop over time."""
+    try:
+        found = [detached_of(model, x) for model in models]
+    except Exception:
+        return
+    for name, one in zip(names, found, strict=True):
+        if one and found[0] != found[1]:
+            yield f"in {name} the state of {', '.join(one)} is detached in the loop over time"
 
 
 def _learned_apart(first: Model, second: Model, pairs: list[tuple[str, str]]) -> str:
@@ -139,7 +187,12 @@ def _learned_apart(first: Model, second: Model, pairs: list[tuple[str, str]]) ->
     return ""
 
 
-def _difference(first: Step, second: Step, parameters: list[tuple[str, str]]) -> str:
+def _difference(
+    first: Step,
+    second: Step,
+    parameters: list[tuple[str, str]],
+    models: tuple[str, str] = ("the first call", "the second"),
+) -> str:
     """Returns the first difference of two steps: in spikes by time, in outputs, in gradients from
     the last parameter back. Empty if there is none."""
     found = []
@@ -160,7 +213,7 @@ def _difference(first: Step, second: Step, parameters: list[tuple[str, str]]) ->
         return f"forward returns {numbers[0]} and {numbers[1]}"
     for place, (y, z) in enumerate(zip(first.outputs, second.outputs, strict=True)):
         if y.shape != z.shape:
-            return f"output {place} has the sizes {y.shape} and {z.shape}"
+            return f"output {place} {OTHER_SIZES} {y.shape} and {z.shape}"
         if error := _error(y, z):
             return f"output {place} differs by {error}"
     wrong = [
@@ -171,9 +224,12 @@ def _difference(first: Step, second: Step, parameters: list[tuple[str, str]]) ->
     if not wrong:
         return ""
     name, other, error = wrong[0]
+    gradients = first.gradients.get(name), second.gradients.get(other)
+    missing = [model for model, one in zip(models, gradients, strict=True) if one is None]
+    how = f"is missing in {missing[0]}" if missing else f"differs by {error}"
     return (
-        f"the gradient of {_named(name, other)} differs by {error}; {len(wrong)} of "
-        f"{len(parameters)} gradients differ, spikes and outputs do not"
+        f"the gradient of {_named(name, other)} {how}; {len(wrong)} of {len(parameters)} gradients "
+        "differ, spikes and outputs do not"
     )
 
 
@@ -184,7 +240,7 @@ def _named(name: str, other: str) -> str:
 def _error(first: np.ndarray | None, second: np.ndarray | None) -> str:
     """Returns the relative L2 error in words; nothing if it is within rounding."""
     if first is None or second is None:
-        return "" if first is second else "all: one of them has none"
+        return "" if first is second else "all of it"
     a, b = first.astype(np.float64), second.astype(np.float64)
     if np.array_equal(a, b, equal_nan=True):
         return ""

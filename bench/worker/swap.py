@@ -13,7 +13,7 @@ from snnbench.adapters.base.torch_swap import Fused, NoSwap, Swap, fused_neuron,
 
 from ..proof.equation import Equation
 from .models import Unfit
-from .same import Compared, Model, compare
+from .same import OTHER_SIZES, Compared, Model, compare
 
 ROUNDS, LEAST_ROUNDS, MOST_S = 7, 3, 20.0
 """Rounds in which both models take turns; the least of them, once they have taken so many
@@ -25,8 +25,8 @@ they take so many seconds."""
 
 @dataclass
 class Measured:
-    """Seconds of a training step and the most bytes of its tensors, of the model as it was and as
-    it is changed, and the ratio of their times in each round."""
+    """Seconds of a training step in the median round and the most bytes of its tensors, of the
+    model as it was and as it is changed, and the ratio of their times in each round."""
 
     seconds: tuple[float, float]
     bytes: tuple[int, int]
@@ -100,8 +100,8 @@ def _fused(seen: Seen, equation: Equation) -> Fused:
 
 
 def _same_of(model: TorchModel, changes: list[Swap], x: np.ndarray) -> tuple[Swap, Compared, str]:
-    """Returns the first change that keeps the model the same, else the first, and the difference of
-    the one tried before it."""
+    """Returns the first change that keeps the model the same, else the first of which outputs have
+    the right sizes, and the difference of that one."""
     tried: list[tuple[Swap, Compared]] = []
     for change in changes:
         model.restore()
@@ -112,10 +112,13 @@ def _same_of(model: TorchModel, changes: list[Swap], x: np.ndarray) -> tuple[Swa
             compared = compare(first, second, x, pairs)
         except Unfit as error:
             compared = Compared(difference=str(error))
-        if not compared.difference:
-            return change, compared, tried[-1][1].difference if tried else ""
         tried.append((change, compared))
-    return (*tried[0], tried[0][1].difference)
+        if not compared.difference:
+            break
+    failed = [each for each in tried if each[1].difference]
+    failed.sort(key=lambda each: OTHER_SIZES in each[1].difference)
+    chosen = tried[-1] if len(failed) < len(tried) else failed[0]
+    return (*chosen, failed[0][1].difference if failed else "")
 
 
 def _measure(old: TorchModel, new: TorchModel, x: np.ndarray) -> Measured:
@@ -130,7 +133,8 @@ def _measure(old: TorchModel, new: TorchModel, x: np.ndarray) -> Measured:
         else:
             after = _slot(new, x)
             times.append([_slot(old, x), after])
-    before, after = (float(each) for each in np.median(times, axis=0))
+    times.sort(key=lambda each: each[0] / each[1])
+    before, after = times[len(times) // 2]
     ratios = [first / second for first, second in times]
     return Measured((before, after), (_peak_bytes(old, x), _peak_bytes(new, x)), ratios)
 

@@ -100,7 +100,7 @@ DIFFERENT = {
     "surrogate": (other(slope=1.01), "the gradient of fc2.bias and second.bias differs by "),
     "cut": (
         complaints.Cut,
-        "the gradient of fc1.bias differs by all: one of them has none; 2 of 4",
+        "the gradient of fc1.bias is missing in new; 2 of 4",
     ),
     "learns": (Wider, "new learns gain, which old has not"),
     "outputs": (Twice, "forward returns 1 tensor and 2 tensors"),
@@ -163,6 +163,44 @@ def test_what_proves_little_is_said():
     assert note == "lif2 never fires on this input, which proves little of it"
     answer = compared(nn.Sequential(nn.Linear(11, 5)), nn.Sequential(nn.Linear(11, 5)))
     assert "spikes of 0 layers" in answer.extent
+
+
+def test_the_model_of_which_a_layer_is_silent_is_said():
+    answer = compared(complaints.Silent())
+    assert answer.difference.startswith("spikes of lif2 differ from step ")
+    assert answer.notes == ["lif2 never fires on this input in new"]
+
+
+@pytest.mark.parametrize(
+    ("second", "keepers"),
+    [(complaints.Net, ""), (complaints.NoReset, "new keeps its")],
+)
+def test_a_reset_that_one_call_does_not_show_is_a_note(second, keepers):
+    answer = compared(second())
+    assert answer.difference == ""
+    sentence = (
+        f"{keepers} state from one call to the next: without a reset a second call gives something "
+        "else; the first calls were compared"
+    )
+    assert answer.notes == [sentence] * bool(keepers)
+    assert (
+        compared(complaints.NoReset(), complaints.NoReset())
+        .notes[0]
+        .startswith("old and new keep their state from one call to the next")
+    )
+
+
+def test_gradients_that_differ_because_a_state_is_detached_have_that_reason():
+    class Short(complaints.Net):
+        def step(self, x):
+            for lif in (self.lif1, self.lif2):
+                if lif.membrane is not None:
+                    lif.membrane.detach_()
+            return super().step(x)
+
+    answer = compared(Short())
+    assert answer.difference.startswith("the gradient of fc2.bias differs by ")
+    assert answer.notes[0] == "in new the state of lif1, lif2 is detached in the loop over time"
 
 
 def test_a_model_that_does_not_repeat_itself_is_not_compared():

@@ -120,6 +120,11 @@ class Higher(complaints.Net):
         return Neuron()
 
 
+class Last(complaints.Net):
+    def forward(self, x):
+        return super().forward(x)[-1]
+
+
 class BatchFirst(complaints.Net):
     def forward(self, x):
         return super().forward(x.transpose(0, 1)).transpose(0, 1)
@@ -130,6 +135,7 @@ SAME = {
     # model: (equations of its neurons, layout, sizes of features, code of the swap)
     "loop": (complaints.Net, [SPEC, SPEC], {}, "return y\n"),
     "batch first": (BatchFirst, [SPEC, SPEC], {"axes": "btf"}, "return y.transpose(0, 1)\n"),
+    "the last step": (Last, [SPEC, SPEC], {}, "return y[-1]\n"),
     "images": (ConvolutionByStep, [SPEC] * 2, {"features": (2, 5, 7)}, "return y.sum(0)\n"),
     "a step a call": (right.spikingjelly_step, [], {"axes": "bf"}, "class AllSteps"),
     "higher surrogate": (Higher, [Equation("proved", SPEC, height=2.0)] * 2, {}, "Scale(2.0)"),
@@ -171,6 +177,30 @@ def test_a_swap_that_changes_the_model_is_neither_written_nor_measured(swapped):
     answer = swapped(complaints.Net(), wrong, SPEC)
     assert answer.difference.startswith("spikes of lif1 differ from step ")
     assert (answer.measured, answer.code) == (None, "")
+
+
+class Cut(ConvolutionByStep):
+    """Sums its spikes, and detaches the states in every step."""
+
+    def step(self, x):
+        for lif in (self.lif1, self.lif2):
+            if lif.membrane is not None:
+                lif.membrane.detach_()
+        return super().step(x)
+
+
+def test_of_ways_to_swap_the_one_with_the_right_sizes_is_said_to_differ(swapped):
+    answer = swapped(loud(Cut()), SPEC, SPEC, features=(2, 5, 7))
+    assert answer.difference.startswith("the gradient of "), answer.difference
+
+
+def test_times_and_ratio_are_those_of_the_median_round(monkeypatch):
+    seconds = iter([1.0, 60.0, 30.0, 2.0, 3.0, 12.0])  # the new model is first in every other round
+    monkeypatch.setattr(swap, "_slot", lambda model, x: next(seconds))
+    monkeypatch.setattr(swap, "_peak_bytes", lambda model, x: 1)
+    monkeypatch.setattr(swap, "ROUNDS", 3)
+    measured = swap._measure(None, None, None)
+    assert (measured.seconds, measured.ratios) == ((30.0, 2.0), [4.0, 15.0, 60.0])
 
 
 class Between(complaints.Net):
