@@ -16,16 +16,13 @@ from snnbench.adapters.base import torch_by_module, torch_model
 from snnbench.adapters.base.jax_model import JaxModel
 from snnbench.adapters.base.torch_by_module import Part
 from snnbench.adapters.base.torch_model import Seen, TorchModel
-from snnbench.adapters.base.torch_states import arrivals
+from snnbench.adapters.base.torch_states import arrivals, keeping
 
 from ..common import units
 from ..common.units import counted, share
-from ..core.case import NATIVE
-from ..core.network import INPUT, Network, Node
 from ..core.status import in_words, memory_status
 from ..proof.equation import NO_GRADIENT, Equation, equation_of
-from ..proof.problem import Problem
-from ..proof.time_axis import time_axis
+from .axes import Axes
 from .gradients import gradient_findings
 from .growth import growth, left
 from .loop import state_findings
@@ -36,11 +33,14 @@ from .models import (
     Emit,
     Finding,
     Unfit,
+    alike,
     inputs,
     inputs_of,
+    is_own,
     load_model,
     raised,
     reporting,
+    spikes_of,
     verb_of,
     write_answer,
 )
@@ -48,15 +48,13 @@ from .swap import Swapped, swapped
 
 SATURATED = 0.95
 """Share of steps with a spike from which on a layer tells nothing."""
-LOUD = 16
-"""Times the largest input that a layer must react to which is silent on others."""
-SAME = 1e-5
-"""Largest difference, relative to the largest value, of outputs that are called equal."""
-ITEMS, LATER = "other items of the batch", "later inputs"
-DEPENDS = {"batch items": ITEMS, "looks ahead": LATER}
-"""What spikes depend on, by the beginning of a finding of `time_axis`."""
 KEEPS, GOES_BACK = "state from one call to the next", "fails in the backward of a second call"
 RESET_WORDS = (KEEPS, GOES_BACK)
+CUT = (
+    "has no gradient by earlier steps, although these change {}: its state is detached in the loop "
+    "over time"
+)
+MIXES = "its batch items influence each other; is --axes right?"
 WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
 
 
@@ -132,13 +130,20 @@ class Examination:
                 for finding in findings:
                     self.answer.findings.append(finding)
             except Exception as error:
-                sentence = f"{self._raised('', error).lstrip()} when it is called again"
-                self.answer.findings.append(Finding(WRONG, "the model", sentence))
+                self.answer.findings.append(self._failed(part, error))
             if self.resets:
                 self._forget_resets()
             self.write(self.answer)
             if self.misread:
                 break
+
+    def _failed(self, part: str, error: Exception) -> Finding:
+        """Returns that a part raised an error."""
+        if is_own(error) and not isinstance(self.model, JaxModel):
+            sentence = f"could not be looked at in part {part!r}: {in_words(error)}"
+            return Finding(TO_KNOW, "the model", sentence)
+        sentence = f"{self._raised('', error).lstrip()} when it is called again"
+        return Finding(WRONG, "the model", sentence)
 
     def _forget_resets(self) -> None:
         """Drops findings on states that are not reset: the training step resets them."""
@@ -208,26 +213,17 @@ class Examination:
         self.model.axes = axes
         return given
 
-    def _call(self, x: np.ndarray, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
-        """Returns the outputs of an inference as float32."""
-        if fresh:
-            self.model.restore(but)
+    def _call(self, x: np.ndarray) -> list[np.ndarray]:
+        """Returns the outputs of an inference from the first state as float32."""
+        self.model.restore()
         return self.model.inference(x)
 
     def _activity(self, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
         """Returns outputs and spikes of an inference: outputs alone may be silent."""
-        spikes, outputs = self._spikes(self.x, but, fresh)
+        if fresh:
+            self.model.restore(but)
+        spikes, outputs = spikes_of(self.model, self.neurons, self.x)
         return outputs + spikes
-
-    def _spikes(
-        self, x: np.ndarray, but: str | None = None, fresh: bool = True
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Returns the spikes (T, B, N) of all neurons in an inference, and its outputs."""
-        steps, batch = self.shape[:2]
-        with self.model.watched(steps, batch) as seen:
-            outputs = self._call(x, but, fresh)
-        spiking = [seen[one.name] for one in self.neurons if seen[one.name].spikes]
-        return [torch_model.over_time(one, steps, batch) for one in spiking], outputs
 
     def _of_layers(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields layers that never fire, or nearly always, and those that are none of the
@@ -266,20 +262,29 @@ class Examination:
                     "silent": float((fires == 0).mean()),
                 }
             )
-            if not spikes.any():
+            is_silent, is_saturated = not spikes.any(), fires.mean() >= SATURATED
+            if (is_silent or is_saturated) and not self._is_used(one):
+                continue  # a readout of potentials
+            if is_silent:
                 yield Finding(
                     COSTLY,
                     one.name,
                     f"is silent: none of its {spikes.shape[2]} neurons fires {where}; raise the "
                     "weights before it or lower its threshold",
                 )
-            elif fires.mean() >= SATURATED:
+            elif is_saturated:
                 yield Finding(
                     COSTLY,
                     one.name,
                     f"is saturated: it fires in {share(float(fires.mean()))} of all steps, "
                     f"{where}; lower the weights before it or raise its threshold",
                 )
+
+    def _is_used(self, one: Seen) -> bool:
+        try:
+            return self.model.is_used(one, self.x)
+        except Exception:  # other values than its spikes may be none
+            return True
 
     def _of_formats(self, seen: dict[str, Seen]) -> Iterator[Finding]:
         """Yields formats that become wider inside the model, and spikes that are no floats."""
@@ -307,7 +312,7 @@ class Examination:
         model.module.eval()
         first, again = self._activity(), self._activity(fresh=False)
         changed = model.changed()
-        self.unsteady = not _same(self._activity(), first)
+        self.unsteady = not alike(self._activity(), first)
         if self.unsteady:
             yield Finding(
                 WRONG,
@@ -317,30 +322,39 @@ class Examination:
             )
             return
         model.restore(seed=2)
-        if not _same(self._activity(fresh=False), first):
+        if not alike(self._activity(fresh=False), first):
             yield Finding(
                 TO_KNOW,
                 "the model",
                 "draws random numbers in eval mode: two equal calls differ unless they are seeded; "
                 "right for a rate code, wrong for a dropout that should be off",
             )
-        elif not _same(again, first):
-            self.keeps = True
-            yield from self._state(neurons, first, changed)
+        else:
+            silent = [one for one in neurons if one.framework and not self._fires(one)]
+            begun = keeping(model, self.x, silent)
+            is_other = not alike(again, first)
+            self.keeps = is_other or bool(begun)
+            if self.keeps:
+                guilty = self._guilty(first, changed) if is_other else []
+                yield from self._state(neurons, guilty + begun, is_other)
         model.module.train()
 
-    def _state(
-        self, neurons: list[Seen], first: list[np.ndarray], changed: list[str]
-    ) -> Iterator[Finding]:
-        """Yields the modules with a state that makes the second of two equal calls differ."""
+    def _guilty(self, first: list[np.ndarray], changed: list[str]) -> list[str]:
+        """Returns the modules with a state that alone makes a second call differ from the first;
+        all that are `changed` if none does."""
         guilty = []
         for name in changed:
             self._call(self.x)
-            if not _same(self._activity(but=name), first):
+            if not alike(self._activity(but=name), first):
                 guilty.append(name)
+        return guilty or changed or [""]
+
+    def _state(self, neurons: list[Seen], guilty: list[str], is_other: bool) -> Iterator[Finding]:
+        """Yields the modules that keep their state; `is_other`: the second of two equal calls
+        differs."""
         neuron_of = {one.name: one for one in neurons}
         by_advice: dict[tuple[str, str], list[str]] = {}
-        for name in guilty or changed or [""]:
+        for name in guilty:
             owner = next((n for n in neuron_of if f"{name}.".startswith(f"{n}.")), "")
             known = neuron_of.get(owner)
             how = known.resets if known else None
@@ -352,14 +366,18 @@ class Examination:
                 else "begin forward with a state of zeros, or backward grows with every call"
             )
             by_advice.setdefault((severity, todo), []).append(owner or name or "the model")
+        does = "gives other spikes" if is_other else "begins where the first ended"
         for (severity, todo), names in by_advice.items():
             shown = list(dict.fromkeys(names))
             verb = verb_of(shown, "keeps its", "keep their")
             yield Finding(
                 severity,
                 ", ".join(shown),
-                f"{verb} {KEEPS}: the second of two equal calls gives other spikes; {todo}",
+                f"{verb} {KEEPS}: the second of two equal calls {does}; {todo}",
             )
+
+    def _fires(self, one: Seen) -> bool:
+        return bool(torch_model.over_time(one, *self.shape[:2]).any())
 
     def _of_memory(self) -> Iterator[Finding]:
         """Yields attributes that hold more after every call."""
@@ -389,141 +407,14 @@ class Examination:
         """Yields outputs that depend on other items of the batch or on the future."""
         if self.unsteady:
             return
-        self.model.module.eval()
-        if unread := self._unread():
-            self.model.module.train()
-            yield unread
-            return
-        problem = self._problem()
-        steps, batch = self.shape[:2]
-        spikes = {one.name: torch_model.over_time(one, steps, batch) for one in neurons}
-        firing = [
-            one for one in neurons if spikes[one.name].any() and len(spikes[one.name]) == steps
-        ]
-        said = ""
-        if firing and steps > 1:
-            verdict = time_axis(_Forward(self, firing[-1]), problem)  # type: ignore[arg-type]
-            for text in verdict.findings:
-                on = next((on for start, on in DEPENDS.items() if text.startswith(start)), "")
-                if on:
-                    said += on
-                    yield Finding(WRONG, firing[-1].name, self._axis_words("spikes", on))
-        yield from self._outputs_of_items(said)
-        self.model.module.train()
-
-    def _unread(self) -> Finding | None:
-        """Returns that the input of late time steps changes nothing, and that of early ones
-        does."""
-        steps, (spikes, y) = self.shape[0], self._spikes(self.x)
-
-        def is_read(part: slice) -> bool:
-            largest = np.abs(self.x).max()
-            for value in (self.x.min(), self.x.max(), LOUD * largest, -LOUD * largest):
-                x = self.x.copy()
-                x[part] = value
-                try:
-                    others, changed = self._spikes(x)
-                except Exception:  # it is read: such a value has no embedding, for example
-                    return True
-                if not _same([*spikes, *y], [*others, *changed]):
-                    return True
-            return False
-
-        low, high = 0, steps - steps // 4
-        known = steps < 4 or self.model.axes == "bf"
-        if known or is_read(slice(high, None)) or not is_read(slice(high)):
-            return None
-        while low + 1 < high:
-            middle = (low + high) // 2
-            low, high = (middle, high) if is_read(slice(middle, None)) else (low, middle)
-        return Finding(
-            WRONG,
-            "the model",
-            f"reads {high} of {steps} time steps: later inputs change neither spikes nor outputs; "
-            "does its loop have a number of steps of its own?",
-        )
-
-    def _problem(self) -> Problem:
-        node = Node("spikes", "neuron", (INPUT,), {"neuron": NATIVE})
-        upstream = np.zeros(self.shape, np.float32)
-        return Problem(Network(self.shape[2:], (node,)), {}, self.x, self.other, upstream)
-
-    def _outputs_of_items(self, said: str) -> Iterator[Finding]:
-        steps, batch = self.shape[:2]
-        half = steps // 2
-        later, items = self.x.copy(), self.x.copy()
-        later[half:] = self.other[half:]
-        items[:, 0] = self.other[:, 0]
-        y, y_later, y_items = (self._call(x) for x in (self.x, later, items))
-        for place, (one, changed_late, changed_item) in enumerate(
-            zip(y, y_later, y_items, strict=True)
-        ):
-            axis = _batch_axis(one.shape, steps, batch, self.model.axes)
-            if axis is None:
-                continue
-            others = [np.moveaxis(a, axis, 0)[1:] for a in (one, changed_item)]
-            mixed = batch > 1 and (
-                not _same([others[0]], [others[1]])
-                or bool(self._gradient(place, axis, slice(1, None))[:, 0].any())
-            )
-            if mixed and ITEMS not in said:
-                said += ITEMS
-                yield Finding(WRONG, "the model", self._axis_words("outputs", ITEMS))
-            if axis == 1 or self.model.axes == "btf":
-                time = 1 - axis
-                if one.ndim < 2 or one.shape[time] != steps or LATER in said:
-                    continue
-                early = [np.moveaxis(a, time, 0)[:half] for a in (one, changed_late)]
-                ahead = self._gradient(place, time, slice(half))[half:].any()
-                if ahead or not _same([early[0]], [early[1]]):
-                    said += LATER
-                    yield Finding(WRONG, "the model", self._axis_words("outputs", LATER))
-
-    def _gradient(self, place: int, axis: int, part: slice) -> np.ndarray:
-        """Returns the finite gradient by the input of a part of an output; zeros without one. It
-        shows influences that are too small to change a decision."""
-        self.model.restore()
-        gradient = None
-        with suppress(Exception):
-            gradient = self.model.gradient_of(self.x, place, axis, part)
-        zeros = np.zeros_like(self.x)
-        return zeros if gradient is None else np.nan_to_num(gradient, posinf=0.0, neginf=0.0)
-
-    def _better_axes(self) -> str | None:
-        """Returns the layout in which items do not influence each other; None if there is none."""
-        axes = self.model.axes
-        if axes == "bf" or self.shape[1] < 2:
-            return None
-        self.model.axes = "btf" if axes == "tbf" else "tbf"
-        items = self.x.copy()
-        items[:, 0] = self.other[:, 0]
+        axes = Axes(self.model, self.x, self.other, neurons)
         try:
-            (spikes, y), (others, changed) = self._spikes(self.x), self._spikes(items)
-        except Exception:
-            return None
+            yield from axes.findings()
         finally:
-            other, self.model.axes = self.model.axes, axes
-        steps, batch = self.shape[:2]
-        if not _same([one[:, 1:] for one in spikes], [one[:, 1:] for one in others]):
-            return None
-        for one, two in zip(y, changed, strict=True):
-            axis = _batch_axis(one.shape, steps, batch, other)
-            if axis is None or not _same(
-                [np.moveaxis(one, axis, 0)[1:]], [np.moveaxis(two, axis, 0)[1:]]
-            ):
-                return None
-        return other
-
-    def _axis_words(self, what: str, on: str) -> str:
-        """Returns the sentence on a wrong axis, with the layout that would be right."""
-        text = f"gives {what} that depend on {on}"
-        if better := self._better_axes():
-            self.misread = True
-            words = torch_model.AXES[better]
-            return f"{text}; not in the layout --axes {better}, {words}: pass the input so"
-        if on == ITEMS:
-            return f"{text}; does it scan, average or normalise over the batch axis?"
-        return f"{text}; does it normalise over time, or scan another axis?"
+            self.misread = axes.is_misread
+        if self.misread:
+            for neuron in self.answer.neurons:
+                neuron["differs"] = "its axes are read wrongly"
 
     def _of_gradients(self, seen: dict[str, Seen], neurons: list[Seen]) -> Iterator[Finding]:
         """Yields faults of one backward: missing, zero or not finite gradients; and of a second."""
@@ -611,7 +502,7 @@ class Examination:
             model.restore_parameters()
         yield from left(lambda: model.train(self.x), name)
         model.restore_parameters()
-        self.resets = _same(first, again)
+        self.resets = alike(first, again)
         if not self.resets:
             yield Finding(
                 WRONG,
@@ -621,30 +512,47 @@ class Examination:
             )
 
     def _cut_in_time(self) -> Iterator[Finding]:
-        """Yields that earlier inputs change the last output and get no gradient from it."""
+        """Yields that earlier inputs change the last output and get no gradient from it, or the
+        last call of a module, as in a model that sums its steps."""
         steps, time = self.shape[0], int(self.model.axes == "btf")
+        if steps < 3 or self.detached:
+            return
         early = self.other.copy()
         early[-1] = self.x[-1]
         y, changed = self._call(self.x), self._call(early)
         for place, one in enumerate(y):
-            if one.ndim == 0 or steps < 3 or self.detached:
-                continue
             is_over_time = one.ndim > 1 and one.shape[time] == steps
             axis, part = (time, slice(-1, None)) if is_over_time else (0, slice(None))
-            last = [np.moveaxis(each[place], axis, 0)[part] for each in (y, changed)]
-            if _same([last[0]], [last[1]]):
+            if one.ndim == 0:
                 continue
-            self.model.restore()
-            gradient = self.model.gradient_of(self.x, place, axis, part)
-            if gradient is not None and gradient[-1].any() and not gradient[:-1].any():
-                self.is_cut = True
-                yield Finding(
-                    WRONG,
-                    "the model",
-                    "has no gradient by earlier steps, although these change its last output: its "
-                    "state is detached in the loop over time",
-                )
-                return
+            last = [np.moveaxis(each[place], axis, 0)[part] for each in (y, changed)]
+            if not alike([last[0]], [last[1]]):
+                self.model.restore()
+                gradient = self.model.gradient_of(self.x, place, axis, part)
+                if self._is_cut(gradient):
+                    self.is_cut = True
+                    yield Finding(WRONG, "the model", CUT.format("its last output"))
+                    return
+        yield from self._cut_before_last_call(early)
+
+    def _cut_before_last_call(self, early: np.ndarray) -> Iterator[Finding]:
+        """Yields that the input `early`, another one in all steps but the last, changes the last
+        call of the last module that is called in each step, without a gradient."""
+        units = torch_model.units_of(self.seen, self.neurons)
+        one = next((each for each in reversed(units) if each.calls == self.shape[0]), None)
+        if one is None:
+            return
+        (y, gradient), (changed, _) = (
+            torch_by_module.last_call(self.model, one.name, x) for x in (self.x, early)
+        )
+        if not alike([y], [changed]) and self._is_cut(gradient):
+            self.is_cut = True
+            words = CUT.format(f"what {one.name} gives in the last step")
+            yield Finding(WRONG, "the model", words)
+
+    def _is_cut(self, gradient: np.ndarray | None) -> bool:
+        """Tells if a gradient by the input has its last step alone."""
+        return gradient is not None and bool(gradient[-1].any() and not gradient[:-1].any())
 
     def _backward(self) -> str | None:
         """Calls and differentiates; returns why that fails, in words."""
@@ -668,6 +576,8 @@ class Examination:
                 only = f"it runs on {counted(steps, 'time step')} and on no other number"
                 reason = only if fixed else self._raised("alone it", error)
                 equation = Equation("none", differs=reason)
+            if equation.verdict == "none" and self._mixes_items(one):
+                equation = Equation("none", differs=MIXES)
             self.equations[one.name] = equation
             words = equation.words()
             described |= {
@@ -691,6 +601,22 @@ class Examination:
                     severity, one.name, f"is detached in time: {equation.differs}; {todo}"
                 )
 
+    def _mixes_items(self, one: Seen) -> bool:
+        """Tells if a neuron for all steps, driven alone, passes something from item to item, as it
+        does where its batch is time."""
+        shape = torch_model.currents_shape(one)
+        if one.layout == "step" or shape[0] < 2:
+            return False
+        noise = np.random.default_rng(3).standard_normal((self.shape[0], *shape))
+        other = noise.copy()
+        other[:, 0] *= -1
+        for size in 2.0 ** np.arange(-3, 6):
+            with suppress(Exception):
+                first, second = (self.model.drive(one, size * each)[0] for each in (noise, other))
+                if not np.array_equal(first[:, 1:], second[:, 1:]):
+                    return True
+        return False
+
     def _runs_alone(self, one: Seen, steps: int) -> bool:
         try:
             currents = np.zeros((steps, *torch_model.currents_shape(one)), np.float32)
@@ -711,47 +637,3 @@ class _Alone:
         self, currents: np.ndarray, upstream: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         return self.model.drive(self.seen, currents, upstream)
-
-
-class _Forward:
-    """The part of a `Program` that `time_axis` uses: inferences that hand out a layer's spikes."""
-
-    def __init__(self, examination: Examination, layer: Seen):
-        self.examination, self.layer = examination, layer.name
-
-    def prepare_inference(self, statistics: Any) -> None: ...
-
-    def put_input(self, x: np.ndarray) -> np.ndarray:
-        return x
-
-    def input_after(self, x: np.ndarray) -> np.ndarray:
-        return x
-
-    def inference(self, x: np.ndarray) -> np.ndarray:
-        steps, batch = x.shape[:2]
-        with self.examination.model.watched(steps, batch) as seen:
-            self.examination._call(x)
-        return torch_model.over_time(seen[self.layer], steps, batch)
-
-    def wait(self, result: Any) -> None: ...
-
-    def spikes(self, result: np.ndarray) -> dict[str, np.ndarray]:
-        return {"spikes": result}
-
-
-def _same(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
-    return len(first) == len(second) and all(
-        a.shape == b.shape
-        and np.allclose(
-            a, b, rtol=SAME, atol=SAME * float(np.abs(a).max(initial=0)), equal_nan=True
-        )
-        for a, b in zip(first, second, strict=True)
-    )
-
-
-def _batch_axis(shape: tuple[int, ...], steps: int, batch: int, axes: str) -> int | None:
-    """Returns the batch's axis in an output, or None."""
-    first = (1, 0) if axes != "btf" else (0, 1)
-    if len(shape) > 1 and {shape[0], shape[1]} == {steps, batch}:
-        return first[0] if shape[first[0]] == batch else first[1]
-    return 0 if shape[:1] == (batch,) else None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ import numpy as np
 
 from snnbench.adapters.base import jax_model, torch_model
 from snnbench.adapters.base.jax_model import JaxModel
-from snnbench.adapters.base.torch_model import TorchModel, Training
+from snnbench.adapters.base.torch_model import Seen, TorchModel, Training
 
 from ..core.status import in_words, memory_status
 from .sandbox import harness_writing
@@ -20,7 +21,11 @@ from .sandbox import harness_writing
 INPUT_RATE = 0.2
 """Share of ones in the random input."""
 NO_MEMORY = "runs out of memory"
+SAME = 1e-5
+"""Largest difference, relative to the largest value, of outputs that are called equal."""
 WRONG, COSTLY, TO_KNOW = "wrong", "costly", "to know"
+OWN = Path(__file__).parents[1], Path(torch_model.__file__).parent
+"""Folders of the code that looks at models."""
 Emit = Callable[[dict[str, Any]], None]
 
 
@@ -105,6 +110,28 @@ def changed(x: np.ndarray) -> np.ndarray:
     return other if (other != x).any() else inputs(x.shape)[1] * x.max()
 
 
+def spikes_of(
+    model: TorchModel, neurons: Sequence[Seen], x: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Returns the spikes (T, B, N) of neurons in an inference from the state as it is, and its
+    outputs."""
+    steps, batch = x.shape[:2]
+    with model.watched(steps, batch) as seen:
+        outputs = model.inference(x)
+    spiking = [seen[one.name] for one in neurons if seen[one.name].spikes]
+    return [torch_model.over_time(one, steps, batch) for one in spiking], outputs
+
+
+def alike(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
+    return len(first) == len(second) and all(
+        a.shape == b.shape
+        and np.allclose(
+            a, b, rtol=SAME, atol=SAME * float(np.abs(a).max(initial=0)), equal_nan=True
+        )
+        for a, b in zip(first, second, strict=True)
+    )
+
+
 def verb_of(subjects: Sequence[str], singular: str, plural: str) -> str:
     return singular if len(subjects) == 1 else plural
 
@@ -115,6 +142,16 @@ def write_answer(path: Path, answer: Any) -> None:
         unfinished = path.with_suffix(".part")
         unfinished.write_text(json.dumps(asdict(answer)))
         unfinished.replace(path)
+
+
+def is_own(error: BaseException) -> bool:
+    """Tells if code of this project raises an error, not a module that it calls."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.name == "_call_impl":
+            return False
+        if any(Path(frame.filename).is_relative_to(folder) for folder in OWN):
+            return True
+    return False
 
 
 def raised(what: str, error: BaseException, file: str) -> str:

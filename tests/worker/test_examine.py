@@ -8,7 +8,8 @@ import pytest
 from support.paths import FAULTS
 from support.slow import representatives, without
 
-from snnbench.runner.examine import Look
+from snnbench.runner.examine import Look, neuron_in_words
+from snnbench.worker.axes import Axes
 from snnbench.worker.examine import examine
 
 RIGHT, COMPLAINTS, STEPPED = (
@@ -159,6 +160,13 @@ NAMED = {
     # model: (severity, module, words)
     "NoReset": ("wrong", "lif1, lif2", "keep their state from one call to the next"),
     "reset_forgotten": ("to know", "lif1", "functional.reset_net(net) runs before every"),
+    "silent_and_not_reset": ("to know", "lif1, lif2", "keep their state from one call to the next"),
+    "detached_jelly": ("wrong", "lif1, lif2", "find their state detached in every step"),
+    "DetachedByHand": (
+        "wrong",
+        "the model",
+        "although these change what fc2 gives in the last step",
+    ),
     "Silent": ("costly", "lif2", "is silent: none of its 5 neurons fires"),
     "Saturated": ("costly", "lif2", "is saturated: it fires in 100.0% of all steps"),
     "NoSurrogate": ("wrong", "lif1", "spikes without a surrogate"),
@@ -208,7 +216,23 @@ def test_a_complaint_is_named(examined, name):
 def test_a_batch_that_is_scanned_as_time_is_told_with_the_layout_that_fits(examined):
     answer = examined(COMPLAINTS, "BatchAsTime", "btf")
     (said,) = sentences(answer, "wrong")
-    assert "depend on other items of the batch; not in the layout --axes tbf" in said
+    assert said.endswith(
+        "depend on other items of the batch: forward takes time as its first axis, which --axes "
+        "btf calls the batch; examine it with --axes tbf, for an input (T, B, features)"
+    )
+    lines = [neuron_in_words(neuron) for neuron in answer["neurons"]]
+    assert lines[0] == "lif1: Lif: not held against the oracle, because its axes are read wrongly"
+
+
+def test_an_error_of_the_examination_is_no_fault_of_the_model(examined, monkeypatch):
+    def fails(*arguments):
+        return np.zeros(3)[np.ones(4, bool)]
+
+    monkeypatch.setattr(Axes, "_outputs_of_items", fails)
+    answer = examined(FAULTS / "models" / "hostile.py", "Returns")
+    assert sentences(answer, "wrong") == []
+    (said,) = [each for each in sentences(answer, "to know") if "could not be looked at" in each]
+    assert said.startswith("the model could not be looked at in part 'inference': IndexError")
 
 
 def test_the_same_neuron_without_a_fault_is_proved(examined):
@@ -279,6 +303,14 @@ def test_an_input_of_zeros_is_told_and_the_rest_is_looked_at(examined, tmp_path)
     (said,) = [f"{each['module']} {each['sentence']}" for each in answer["findings"]]
     assert said.startswith("the input is 0 everywhere")
     assert {neuron["verdict"] for neuron in answer["neurons"]} == {"proved"}
+
+
+@pytest.mark.slow
+def test_a_batch_that_is_scanned_as_time_is_seen_in_layers_before_a_quiet_one(examined):
+    """The last layer fires by its bias alone; the first one shows which axis is scanned."""
+    answer = examined(COMPLAINTS, "jelly_by_bias", "btf")
+    assert any("examine it with --axes tbf" in each for each in sentences(answer, "wrong"))
+    assert sentences(examined(COMPLAINTS, "jelly_by_bias", "tbf"), "wrong") == []
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from support.paths import FAULTS
 from torch import nn
 
 from snnbench.adapters.base import torch_model
-from snnbench.adapters.base.torch_states import arrivals
+from snnbench.adapters.base.torch_states import arrivals, keeping
 from snnbench.worker.loop import state_findings
 from snnbench.worker.models import inputs
 
@@ -141,15 +141,20 @@ def last(name, change):
     return Jelly()
 
 
-def told(net, axes="tbf"):
-    """Returns the sentences on a model's states."""
-    x, model = inputs(SHAPE)[0], torch_model.TorchModel(net, axes)
+def watched(net):
+    """Returns a model and its neurons on an input."""
+    x, model = inputs(SHAPE)[0], torch_model.TorchModel(net, "tbf")
     model.restore()
     with model.watched(*SHAPE[:2]) as seen:
         model(model.put(x))
     neurons = torch_model.neurons_of(model, seen)
     assert neurons
-    found = state_findings(arrivals(model, x, neurons))
+    return model, x, neurons
+
+
+def told(net):
+    """Returns the sentences on a model's states."""
+    found = state_findings(arrivals(*watched(net)))
     return [f"{one.severity} {one.module} {one.sentence}" for one in found]
 
 
@@ -197,3 +202,40 @@ def test_a_neuron_is_driven_with_the_state_that_it_returns(change):
     currents[:] = 0.75  # fires in the second step only if the first is remembered
     spikes, _ = model.drive(seen["lif"], currents)
     assert not spikes[0].any() and spikes[1].all()
+
+
+class Potentials(Passed):
+    """Returns what its neuron keeps, not its spikes."""
+
+    def forward(self, x):
+        membrane, outputs = torch.zeros(3, 11), []
+        for one in x:
+            membrane = self.lif(self.fc(one), membrane)[1]
+            outputs.append(membrane)
+        return torch.stack(outputs)
+
+
+@pytest.mark.parametrize(
+    ("make", "is_used"), [(Passed, True), (Potentials, False), (complaints.Silent, True)]
+)
+def test_spikes_that_nothing_depends_on_are_known(make, is_used):
+    """A silent readout of potentials needs no larger weights; a layer before a silent one does."""
+    net = make()
+    for each in net.children():
+        each.threshold = 1e4
+    model, x, (lif, *_) = watched(net)
+    assert model.is_used(lif, x) is is_used
+
+
+class Kept(Held):
+    def begin(self):
+        pass
+
+
+@pytest.mark.parametrize(("make", "keepers"), [(Held, []), (Kept, ["lif1", "lif2"]), (Passed, [])])
+def test_a_silent_neuron_that_is_not_reset_is_known_by_its_state(make, keepers):
+    net = make()
+    for lif in net.children():
+        lif.threshold = 1e4
+    model, x, neurons = watched(net)
+    assert keeping(model, x, neurons) == keepers

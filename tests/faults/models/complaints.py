@@ -236,6 +236,65 @@ def reset_forgotten():
     return Forgotten()
 
 
+def detached_jelly():
+    """SpikingJelly's detach_net in every step of the loop "to save memory"; scores are summed."""
+    from spikingjelly.activation_based import functional, neuron
+
+    class Detaching(Net):
+        def neuron(self):
+            return neuron.LIFNode()
+
+        def forward(self, x):
+            functional.reset_net(self)
+            scores = 0.0
+            for one in x:
+                scores = scores + self.step(one)
+                functional.detach_net(self)
+            return scores
+
+    return Detaching()
+
+
+class DetachedByHand(Net):
+    """The membrane is a variable of forward, detached in every step; the steps are summed."""
+
+    def forward(self, x):
+        membrane, scores = torch.zeros(x.shape[1], HIDDEN), 0.0
+        for one in x:
+            membrane = 0.75 * membrane.detach() + self.fc1(one)
+            spikes = Surrogate.apply(membrane - 1)
+            membrane = membrane - spikes
+            scores = scores + self.fc2(spikes)
+        return scores
+
+
+def jelly_by_bias():
+    """SpikingJelly, all steps at once: two layers of which the second fires by its bias alone."""
+    from spikingjelly.activation_based import functional, neuron
+
+    class Biased(Net):
+        def neuron(self):
+            return neuron.LIFNode(step_mode="m")
+
+        def forward(self, x):
+            functional.reset_net(self)
+            return self.step(x).mean(0)
+
+    net = Biased()
+    with torch.no_grad():
+        net.fc1.weight *= 4
+        net.fc2.weight *= 0
+        net.fc2.bias.fill_(1.5)
+    return net
+
+
+def silent_and_not_reset():
+    """SpikingJelly without functional.reset_net; no layer ever fires."""
+    net = reset_forgotten()
+    net.lif1.v_threshold = net.lif2.v_threshold = 1e4
+    return net
+
+
 def no_zero_gradients():
     """A surrogate that returns zeros backward."""
 
