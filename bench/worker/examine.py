@@ -578,6 +578,13 @@ class Examination:
                 equation = Equation("none", differs=reason)
             if equation.verdict == "none" and self._mixes_items(one):
                 equation = Equation("none", differs=MIXES)
+                if one.framework and one.layout != "rows":
+                    yield Finding(
+                        WRONG,
+                        one.name,
+                        "passes its state from item to item of the batch, as if that were time; "
+                        "is --axes right?",
+                    )
             self.equations[one.name] = equation
             words = equation.words()
             described |= {
@@ -605,7 +612,7 @@ class Examination:
         """Tells if a neuron for all steps, driven alone, passes something from item to item, as it
         does where its batch is time."""
         shape = torch_model.currents_shape(one)
-        if one.layout == "step" or shape[0] < 2:
+        if one.layout == "step" or shape[0] in (1, self.shape[0]):  # else T is told from B
             return False
         noise = np.random.default_rng(3).standard_normal((self.shape[0], *shape))
         other = noise.copy()

@@ -314,6 +314,15 @@ def test_a_batch_that_is_scanned_as_time_is_seen_in_layers_before_a_quiet_one(ex
 
 
 @pytest.mark.slow
+def test_a_batch_that_is_scanned_as_time_is_seen_where_all_is_silent(examined, tmp_path):
+    np.save(tmp_path / "x.npy", np.full((3, 17, 11), 1e-3, np.float32))
+    answer = examined(COMPLAINTS, "jelly_by_bias", "btf", (), input=tmp_path / "x.npy")
+    named = sentences(answer, "wrong")
+    assert any("passes its state from item to item of the batch" in each for each in named), named
+    assert answer["neurons"][0]["differs"].endswith("is --axes right?")
+
+
+@pytest.mark.slow
 def test_a_constant_input_hides_no_batch(examined, tmp_path):
     """Backwards it is itself: another input must differ."""
     np.save(tmp_path / "x.npy", np.full(SHAPE, 3, np.int8))
