@@ -80,8 +80,6 @@ class Fused(TorchAdapter):
                 f"{RECOMPUTED} is about the convolution in front of a neuron, and this network has "
                 "none"
             )
-        if any(node.options.get("groups", 1) > 1 for node in network.nodes):
-            return "our convolutions have no groups"
         handing_out = network.has_neuron("potentials") and not case.native
         if handing_out and (case.spec.adaptation is not None or case.spec.learned_decay):
             return (
@@ -319,12 +317,13 @@ def _continues(
 
 
 def convolutions(network: Network) -> list[tuple[str, ...]]:
-    """Returns runs of (conv, neuron) and (conv, norm, neuron) without other readers."""
-    with_norm = (
-        (network.only_before(norm, "conv"), norm, neuron)
-        for norm, neuron in network.neurons_behind("norm")
-    )
-    return [
+    """Returns runs of (conv, neuron) and (conv, norm, neuron) without other readers and groups."""
+    runs = [
         *network.neurons_behind("conv"),
-        *((conv.name, norm, neuron) for conv, norm, neuron in with_norm if conv),
+        *(
+            (conv.name, norm, neuron)
+            for norm, neuron in network.neurons_behind("norm")
+            if (conv := network.only_before(norm, "conv"))
+        ),
     ]
+    return [run for run in runs if network.node(run[0]).options["groups"] == 1]
