@@ -39,8 +39,8 @@ AXES = {3: "(T, B, N)", 5: "(T, B, C, H, W)"}
 class JudgedCall:
     """Results of a framework for the input x (T, B, *features): spikes by neuron and, if they are
     judged, the others. `statistics` are the running statistics before and after the call; `slack`
-    is that of gradients which were read from rounded parameters or depend on rounding; `left` is
-    the input after the call."""
+    is that of gradients which were read from rounded parameters or depend on rounding, and that of
+    running statistics, relative to these; `left` is the input after the call."""
 
     x: np.ndarray
     spikes: dict[str, np.ndarray]
@@ -327,7 +327,7 @@ def _values(
                 )
                 continue
             expected = (1 - momentum) * before[name][key].astype(np.float64) + momentum * value
-            _, fault = _difference(actual, expected, limit)
+            _, fault = _difference(actual, expected, limit + call.slack.get((name, key), 0.0))
             if fault:
                 yield f"the running {key} of {name} {fault}"
 
