@@ -64,7 +64,7 @@ def _squared(works: list[Work], steps: int) -> Iterator[Finding]:
                 "a training step",
                 f"{in_words.format(f'{many / some:.1f}')} at twice T: its work grows with T "
                 "squared; does every step go over all steps before it, a tensor grow by torch.cat, "
-                "or a loop index x[:, t], whose backward fills all of x (x.unbind(1) does not)?",
+                "or a loop read x[:, t]? its backward fills all of x, that of x.unbind(1) does not",
             )
             return
 

@@ -33,7 +33,7 @@ WORKLOADS: dict[str, Workload] = {
 }
 """Every workload by its name."""
 PARTS = (*LAYERS, psn, masked_psn, sliding_psn, spikformer_block, sdt_block, sdt_v3_block)
-"""Workloads that stand inside a network, whose backward hands on the gradient of their input."""
+"""Workloads that stand inside a network: their backward hands on the gradient of their input."""
 WHOLE = tuple(each.name for each in NETWORKS if each not in PARTS)
 """Names of networks that begin at the data, which training asks for no gradient."""
 
