@@ -64,8 +64,8 @@ def bundle(
     if lacking := unfinished(made):
         say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")
         say(
-            f"to go on: snnbench run --config CONFIG --out {folder}, which measures only what is "
-            "missing; then bundle again"
+            f"to go on: snnbench run --config CONFIG --out {folder}, with the --adapter that it "
+            "had, if any; it measures only what is missing; then bundle again"
         )
     text = text_of(made)
     write_atomically(target, text)

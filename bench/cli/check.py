@@ -19,6 +19,10 @@ from ..runner.progress import one_by_one
 from . import exit_codes, options
 from .console import messages, new_table, output, print_json, say
 
+NAME_IT = (
+    "no neuron was proved: the reasons say what is computed; name it, for example "
+    """--neuron '{ reset = "soft", detach_reset = true }'"""
+)
 COLOURS = {"ok": "green", "unsupported": "dim"}
 
 
@@ -51,7 +55,8 @@ def check(
             neuron or [], device=device, precision=precision, workload=workload
         ),
     )
-    if not neuron and _needs_neurons(settings):
+    by_default = not neuron and _needs_neurons(settings)
+    if by_default:
         settings.append(Setting("grid.neuron", list(NEURONS), "--neuron"))
     named = setting_of("grid.neuron", settings)
     cases, left_out = plan_check(names or [], points_to_check(settings), adapter)
@@ -84,6 +89,8 @@ def check(
                 console.print(tracebacks[0], soft_wrap=True, markup=False)
         for sentence in nearest_in_words(cases, adapter_files(adapter)):
             console.print(sentence, soft_wrap=True, markup=False)
+    if by_default and results and all(each.status == "unsupported" for each in results):
+        say(NAME_IT)
     raise typer.Exit(
         exit_codes.INTERRUPTED
         if interrupted
@@ -104,12 +111,13 @@ def _names(results: list[Checked]) -> str:
 def _table(results: list[Checked]) -> Table:
     """Returns the verdicts; the reasons of failures are printed below the table."""
     refused = any(result.status == "unsupported" for result in results)
-    columns = ("framework", "neuron", "precision", "verdict", *FIGURES, *["reason"] * refused)
-    table = new_table(*columns, whole=("framework",), right=FIGURES)
+    figures = FIGURES if any(any(result.figures) for result in results) else ()
+    columns = ("framework", "neuron", "precision", "verdict", *figures, *["reason"] * refused)
+    table = new_table(*columns, whole=("framework",), right=figures)
     for result in results:
         case = result.case
         reason = escape(result.reason or "") if result.status == "unsupported" else ""
         verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
         names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
-        table.add_row(*names, verdict, *result.figures, *[reason] * refused)
+        table.add_row(*names, verdict, *result.figures[: len(figures)], *[reason] * refused)
     return table

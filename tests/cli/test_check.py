@@ -8,7 +8,7 @@ import pytest
 from support.command_line import TINY, axes
 from support.paths import FAULTY, WRONG
 
-from snnbench.runner.check import Checker
+from snnbench.runner.check import FIGURES, Checker
 
 NUMPY = f"{FAULTY / 'numpy_network.py'}:NumpyNetwork"
 
@@ -155,3 +155,12 @@ def test_a_neuron_goes_by_its_framework_s_name_and_its_equation_is_printed(snnbe
     ended = snnbench("plan", "--config", config, "--set", setting)
     assert (ended.exit_code, ended.stderr.startswith(line)) == (0, True), ended.stderr
     assert "hard(decay=0.9)" in ended.stdout
+
+
+def test_where_no_neuron_is_supported_the_table_is_narrow_and_another_is_to_be_named(snnbench):
+    command = ("check", "--adapter", NUMPY, "--precision", "bf16", *TINY)
+    ended = snnbench(*command)
+    assert ended.exit_code == 6
+    assert "name it, for example --neuron '{ reset = " in ended.stderr
+    assert not any(figure in ended.stdout for figure in FIGURES)
+    assert "name it" not in snnbench(*command, "--neuron", "soft").stderr

@@ -96,6 +96,9 @@ def _section(claims: list[Claim]) -> tuple[str, list[str]]:
     if conditions:
         listed = "\n".join(f"{number}. {text}" for text, number in conditions.items())
         texts.append(f"Conditions:\n\n{listed}\n")
+        sets = dict.fromkeys(claim.measured["set"] for claim in claims if claim.measured)
+        again = "\n".join(f"snnbench run --config {name}" for name in sets)
+        texts.append(f"To measure again:\n\n```\n{again}\n```\n")
     return "\n".join(texts), verdicts
 
 
