@@ -15,7 +15,7 @@ from .table import Table
 from .words import FLAGS, at_phase, per_call
 
 MOST_OF_A_REASON = 160
-NOTHING = "Nothing is ranked: no case was proved and timed."
+NOTHING = "Nothing is ranked: no case was both proved and timed."
 NATIVE = "Nothing is ranked: each framework's own neuron is another network."
 MOST_NAMES = 4
 

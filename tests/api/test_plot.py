@@ -18,7 +18,7 @@ def test_figures_are_shown_in_a_notebook_and_saved(tmp_path):
     ]
     assert names[1::2] == [name.replace(".svg", ".txt") for name in names[::2]]
     assert plots.missing == [
-        "scaling: All cases have the same number of neurons, of time steps and of batch items."
+        "scaling: All cases with times have the same number of neurons, time steps and batch items."
     ]
     assert repr(plots).splitlines() == [*names, *plots.missing]
     page = plots._repr_html_()

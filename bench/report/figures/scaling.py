@@ -41,7 +41,7 @@ def scaling(table: Table) -> Figure:
         for phase, where, group in by_phase(table, (axis,))
         if len({entry.values[axis] for entry in group}) > 1
     ]
-    missing = "All cases have the same number of neurons, of time steps and of batch items."
+    missing = "All cases with times have the same number of neurons, time steps and batch items."
     return Figure("scaling", "How time grows", TEXT, _spec(), panels, missing, key=KEY)
 
 
