@@ -26,7 +26,7 @@ CROSS = "M-1,-1L1,1M-1,1L1,-1"
 ROW = 30
 """Height of a framework's line."""
 BEYOND = 5
-"""Pixels by which a label may exceed the ends of a logarithmic axis."""
+"""Pixels by which a label may exceed the ends of an axis; one that is longer is left out."""
 LONG = 5
 """Ratio of the ends of a long axis: two of 1, 2, 5 and 10 lie on it."""
 
@@ -173,7 +173,7 @@ def stacked_bars(
 ) -> Spec:
     """Returns a bar of the amounts `field` of each variant's `parts`, which have the places
     `place`."""
-    axis = {"title": title, "tickCount": 9, "labelExpr": labels, **APART}
+    axis = {"title": title, "tickCount": 9, "labelExpr": labels, **APART, "labelBound": BEYOND}
     encoding = {
         "x": {"field": field, "type": "quantitative", "stack": "zero", "axis": axis},
         "color": nominal(
