@@ -42,10 +42,12 @@ def test_bytes_are_kept_by_the_module_that_saves_them():
 def test_time_goes_where_it_is_spent_forward_and_backward():
     x, _ = inputs(SHAPE)
     model = TorchModel(nn.Sequential(nn.Linear(11, 13), Slow(), nn.Linear(13, 5)), "tbf")
-    first, slow, last, outside = by_module(model, x, "012")
+    rounds = [by_module(model, x, "012") for _ in range(3)]  # one may be preempted
     for phase in ("forward_s", "backward_s"):
-        others = [getattr(each, phase) for each in (first, last, outside)]
-        assert getattr(slow, phase) > max(others)
+        first, slow, *others = (
+            min(getattr(part, phase) for part in parts) for parts in zip(*rounds, strict=True)
+        )
+        assert slow > max(first, *others)
 
 
 @pytest.mark.parametrize("name", ["Net", "BatchNorm"])
