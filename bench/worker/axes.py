@@ -148,7 +148,7 @@ class Axes:
         items[:, 0] = self.other[:, 0]
         try:
             (spikes, y), (others, changed) = self._activity(self.x), self._activity(items)
-        except Exception:
+        except Exception:  # it takes this layout alone
             return None
         finally:
             other, self.model.axes = self.model.axes, axes
