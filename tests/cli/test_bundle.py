@@ -121,9 +121,9 @@ def test_an_unfinished_run_says_what_is_missing_and_how_to_go_on(snnbench, quick
     counts = "1 planned cases have no record, 1 records are of cases that were interrupted, 7 cases lack a block"
     assert f"mine: the run has not come to its end: {counts}" in ended.stderr
     assert (
-        "snnbench run --config CONFIG --out mine, which measures only what is missing"
-        in ended.stderr
-    )
+        "to go on: snnbench run --config CONFIG --out mine, with the --adapter that it had, if any; "
+        "it measures only what is missing; then bundle again"
+    ) in ended.stderr
     assert "next: snnbench verify mine.bundle.jsonl" in ended.stdout
     assert len(json.loads(snnbench("bundle", "mine", "--json").stdout)["unfinished"]) == 3
 
