@@ -455,11 +455,16 @@ class TorchModel:
         self.differentiate(self(self.put(x)))
 
     def train(self, x: np.ndarray) -> None:
-        """Runs the user's training step."""
-        assert self.training.step
-        given = self.put(x).transpose(0, 1) if self.axes == "btf" else self.put(x)
+        """Runs the user's training step; without one, calls and differentiates."""
+        self.learn(self.put(x))
+
+    def learn(self, x: Tensor) -> None:
+        """See `train`."""
+        if self.training.step is None:
+            self.differentiate(self(x))
+            return
         labels = [] if self.training.classes is None else [self._labels(x.shape[1])]
-        self.training.step(self.module, given, *labels)
+        self.training.step(self.module, x.transpose(0, 1) if self.axes == "btf" else x, *labels)
 
     def keep_parameters(self) -> None:
         """Copies the parameters, for `restore_parameters` and `untrained`."""

@@ -45,6 +45,7 @@ from .models import (
     write_answer,
 )
 from .swap import Swapped, swapped
+from .waits import wait_findings
 
 SATURATED = 0.95
 """Share of steps with a spike from which on a layer tells nothing."""
@@ -121,6 +122,7 @@ class Examination:
             ("memory", self._of_states(neurons)),
             ("inference", self._of_axes(neurons)),
             ("backward", self._of_gradients(seen, neurons)),
+            ("backward", self._of_waits()),
             ("learning", self._of_steps()),
             ("proof", self._of_neurons(neurons)),
         ]
@@ -446,6 +448,11 @@ class Examination:
                 f"{GOES_BACK}, which goes through the graph of the first: {todo}",
             )
         yield from self._cut_in_time()
+
+    def _of_waits(self) -> Iterator[Finding]:
+        """Yields what the host of a GPU would wait for."""
+        if not isinstance(self.model, JaxModel):
+            yield from wait_findings(self.model, self.x)
 
     def _over_time(self, neurons: list[Seen]) -> None:
         """Adds the gradients by time step of each neuron's spikes."""
