@@ -162,9 +162,23 @@ def reached(model: TorchModel, x: np.ndarray, names: Iterable[str]) -> set[str]:
     return {name for name, each in gradients.items() if any(one.any() for one in each)}
 
 
-def last_call(model: TorchModel, name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Returns the first output of a module's last call in a forward on x (T, B, *features), and the
-    gradient of its sum by x; None without one."""
+def calls_of(model: TorchModel, name: str, x: np.ndarray) -> np.ndarray:
+    """Returns the first outputs of a module's calls in a forward on x (T, B, *features), (calls,
+    *shape)."""
+    with torch.no_grad():
+        return np.asarray(torch.stack(_outputs(model, name, model.put(x))).float())
+
+
+def gradient_of_call(model: TorchModel, name: str, x: np.ndarray, call: int) -> np.ndarray | None:
+    """Returns the gradient by x of the sum of what a call of a module gives; None without one."""
+    given = model.put(x).requires_grad_()
+    y = _outputs(model, name, given)[call]
+    if y.requires_grad:
+        y.sum().backward()
+    return None if given.grad is None else given.grad.float().numpy()
+
+
+def _outputs(model: TorchModel, name: str, given: Tensor) -> list[Tensor]:
     outputs: list[Tensor] = []
 
     def keep(name: str, output: Any) -> Any:
@@ -173,14 +187,9 @@ def last_call(model: TorchModel, name: str, x: np.ndarray) -> tuple[np.ndarray, 
 
     model.module.train()
     model.restore()
-    given = model.put(x).requires_grad_()
     with _hooked({name: model.module.get_submodule(name)}, lambda name: None, keep):
         model(given)
-    last = outputs[-1]
-    if last.requires_grad:
-        last.sum().backward()
-    gradient = None if given.grad is None else given.grad.float().numpy()
-    return last.detach().float().numpy(), gradient
+    return outputs
 
 
 def _by_outputs(model: TorchModel, x: np.ndarray, names: Iterable[str]) -> dict[str, list[Tensor]]:

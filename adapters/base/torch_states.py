@@ -2,6 +2,7 @@
 the call before, with or without its graph, or always that of the first call."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -41,8 +42,8 @@ class Arrivals:
 
 
 def arrivals(model: TorchModel, x: np.ndarray, neurons: Iterable[Seen]) -> dict[str, Arrivals]:
-    """Returns, by name, what neurons that take a step a call find in a forward on x (T, B,
-    *features)."""
+    """Returns, by name, what neurons that take a step a call find in a training step of the user on
+    x (T, B, *features), until it ends or raises; without one, in a forward."""
     watches = {one.name: _Watch(one) for one in neurons if one.layout == "step"}
     handles = [
         handle
@@ -55,7 +56,13 @@ def arrivals(model: TorchModel, x: np.ndarray, neurons: Iterable[Seen]) -> dict[
     model.module.train()
     model.restore()
     try:
-        model(model.put(x))
+        if model.training.step is None:
+            model(model.put(x))
+        else:
+            model.keep_parameters()
+            with suppress(Exception):
+                model.train(x)
+            model.restore_parameters()
     finally:
         for handle in handles:
             handle.remove()

@@ -44,6 +44,7 @@ from .models import (
     verb_of,
     write_answer,
 )
+from .reach import reach_finding
 from .swap import Swapped, swapped
 from .waits import wait_findings
 
@@ -51,10 +52,6 @@ SATURATED = 0.95
 """Share of steps with a spike from which on a layer tells nothing."""
 KEEPS, GOES_BACK = "state from one call to the next", "fails in the backward of a second call"
 RESET_WORDS = (KEEPS, GOES_BACK)
-CUT = (
-    "has no gradient by earlier steps, although these change {}: its state is detached in the loop "
-    "over time"
-)
 MIXES = "its batch items influence each other; is --axes right?"
 WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
 
@@ -402,7 +399,7 @@ class Examination:
     def _of_states(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields neurons in a loop over time that do not find their state as they left it."""
         found = {} if isinstance(self.model, JaxModel) else arrivals(self.model, self.x, neurons)
-        self.detached = [name for name, one in found.items() if one.is_detached]
+        self.detached = [name for name, one in found.items() if one.detached]
         yield from state_findings(found)
 
     def _of_axes(self, neurons: list[Seen]) -> Iterator[Finding]:
@@ -447,7 +444,11 @@ class Examination:
                 "the model",
                 f"{GOES_BACK}, which goes through the graph of the first: {todo}",
             )
-        yield from self._cut_in_time()
+        units = torch_model.units_of(self.seen, neurons)
+        reach = None if self.detached else reach_finding(model, self.x, self.other, units)
+        if reach:
+            self.is_cut = True
+            yield reach
 
     def _of_waits(self) -> Iterator[Finding]:
         """Yields what the host of a GPU would wait for."""
@@ -517,49 +518,6 @@ class Examination:
                 "begins with the states that it left: the second of two equal steps gives other "
                 "spikes; reset states at its start",
             )
-
-    def _cut_in_time(self) -> Iterator[Finding]:
-        """Yields that earlier inputs change the last output and get no gradient from it, or the
-        last call of a module, as in a model that sums its steps."""
-        steps, time = self.shape[0], int(self.model.axes == "btf")
-        if steps < 3 or self.detached:
-            return
-        early = self.other.copy()
-        early[-1] = self.x[-1]
-        y, changed = self._call(self.x), self._call(early)
-        for place, one in enumerate(y):
-            is_over_time = one.ndim > 1 and one.shape[time] == steps
-            axis, part = (time, slice(-1, None)) if is_over_time else (0, slice(None))
-            if one.ndim == 0:
-                continue
-            last = [np.moveaxis(each[place], axis, 0)[part] for each in (y, changed)]
-            if not alike([last[0]], [last[1]]):
-                self.model.restore()
-                gradient = self.model.gradient_of(self.x, place, axis, part)
-                if self._is_cut(gradient):
-                    self.is_cut = True
-                    yield Finding(WRONG, "the model", CUT.format("its last output"))
-                    return
-        yield from self._cut_before_last_call(early)
-
-    def _cut_before_last_call(self, early: np.ndarray) -> Iterator[Finding]:
-        """Yields that the input `early`, another one in all steps but the last, changes the last
-        call of the last module that is called in each step, without a gradient."""
-        units = torch_model.units_of(self.seen, self.neurons)
-        one = next((each for each in reversed(units) if each.calls == self.shape[0]), None)
-        if one is None:
-            return
-        (y, gradient), (changed, _) = (
-            torch_by_module.last_call(self.model, one.name, x) for x in (self.x, early)
-        )
-        if not alike([y], [changed]) and self._is_cut(gradient):
-            self.is_cut = True
-            words = CUT.format(f"what {one.name} gives in the last step")
-            yield Finding(WRONG, "the model", words)
-
-    def _is_cut(self, gradient: np.ndarray | None) -> bool:
-        """Tells if a gradient by the input has its last step alone."""
-        return gradient is not None and bool(gradient[-1].any() and not gradient[:-1].any())
 
     def _backward(self) -> str | None:
         """Calls and differentiates; returns why that fails, in words."""

@@ -1,6 +1,7 @@
 """What neurons find as their state in a loop over time, in sentences."""
 
 from collections.abc import Iterator
+from operator import sub
 
 from snnbench.adapters.base.torch_states import Arrivals
 
@@ -26,17 +27,20 @@ def state_findings(arrived: dict[str, Arrivals]) -> Iterator[Finding]:
             "loop over time: no gradient goes back through it to earlier steps; pass it on with "
             "its graph",
         )
+    truncated: dict[tuple[int, ...], list[str]] = {}
     for name, one in arrived.items():
         if one.detached and not one.is_detached:
-            steps = ", ".join(map(str, one.detached[:MOST_STEPS]))
-            steps += ", …" * (len(one.detached) > MOST_STEPS)
-            yield Finding(
-                TO_KNOW,
-                name,
-                f"finds its state detached in {len(one.detached)} of {counted(one.calls, 'step')} "
-                f"({steps}): no gradient goes further back through it; right for truncated "
-                "backpropagation through time",
-            )
+            truncated.setdefault((*one.detached, one.calls), []).append(name)
+    for (*cuts, calls), names in truncated.items():
+        steps = ", ".join(map(str, cuts[:MOST_STEPS])) + ", …" * (len(cuts) > MOST_STEPS)
+        reach = max(map(sub, [*cuts, calls], [0, *cuts]))
+        yield Finding(
+            TO_KNOW,
+            ", ".join(names),
+            f"{verb_of(names, 'finds its', 'find their')} state detached in {len(cuts)} of "
+            f"{counted(calls, 'step')} ({steps}): gradients reach back {counted(reach, 'step')} at "
+            "most; right for truncated backpropagation through time",
+        )
     for is_held, how in LOST.items():
         lost = [n for n, one in arrived.items() if one.is_renewed and one.is_held == is_held]
         if lost:

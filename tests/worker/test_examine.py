@@ -167,6 +167,13 @@ NAMED = {
         "the model",
         "although these change what fc2 gives in the last step",
     ),
+    "TruncatedByHand": ("to know", "the model", "has gradients that reach back 4 steps at most"),
+    "Asks": (
+        "costly",
+        "the model",
+        "asks for values of tensors 17 times in 17 time steps (a number or a truth value in "
+        "complaints.py:",
+    ),
     "Silent": ("costly", "lif2", "is silent: none of its 5 neurons fires"),
     "Saturated": ("costly", "lif2", "is saturated: it fires in 100.0% of all steps"),
     "NoSurrogate": ("wrong", "lif1", "spikes without a surrogate"),
@@ -263,6 +270,15 @@ def test_a_training_step_is_examined_as_it_is(examined, name):
     assert len(named) == (1 if words else 0) + len(of_states)
     assert not words or named[-1].startswith(words), named
     assert bool(of_states) == (name == "detaches")
+
+
+@pytest.mark.slow
+def test_truncated_backpropagation_of_a_model_or_a_step_is_no_fault(examined):
+    answer = examined(STEPPED, "kept", classes=5, step=(STEPPED, "truncated"))
+    assert sentences(answer, "wrong") == []
+    words = "lif1, lif2 find their state detached in 4 of 17 steps (4, 8, 12, …): gradients reach"
+    assert any(each.startswith(words) for each in sentences(answer, "to know"))
+    assert sentences(examined(COMPLAINTS, "TruncatedByHand"), "wrong") == []
 
 
 @pytest.mark.slow

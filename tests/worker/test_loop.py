@@ -161,7 +161,7 @@ def told(net):
 FAULTS_OF = {
     "every": "find{} state detached in every step of the loop over time",
     "reset": "has no memory between steps",
-    "some": "finds its state detached in 2 of 7 steps (3, 6)",
+    "some": "finds its state detached in 2 of 7 steps (3, 6): gradients reach back 3 steps at most",
 }
 
 
@@ -239,3 +239,23 @@ def test_a_silent_neuron_that_is_not_reset_is_known_by_its_state(make, keepers):
         lif.threshold = 1e4
     model, x, neurons = watched(net)
     assert keeping(model, x, neurons) == keepers
+
+
+def test_a_training_step_that_detaches_between_its_chunks_is_told():
+    """The model alone keeps all gradients."""
+    net = Held()
+    net.begin = lambda: None
+
+    def step(net, x):
+        Held.begin(net)
+        for chunk in x.split(3):
+            net(chunk).sum().backward()
+            for lif in (net.lif1, net.lif2):
+                lif.membrane = lif.membrane.detach()
+
+    model, x, neurons = watched(net)
+    assert list(state_findings(arrivals(model, x, neurons))) == []
+    model.training = torch_model.Training(step=step)
+    (finding,) = state_findings(arrivals(model, x, neurons))
+    assert (finding.severity, finding.module) == ("to know", "lif1, lif2")
+    assert " in 2 of 7 steps (3, 6): gradients reach back 3 steps at most" in finding.sentence

@@ -33,6 +33,17 @@ def detaches(net, x, labels):
     return train(net, x, labels)
 
 
+def truncated(net, x, labels):
+    """Truncated backpropagation through time: a backward and an update every four steps."""
+    lifs = (net.lif1, net.lif2)
+    for lif in lifs:
+        lif.clear()
+    for chunk in x.split(4):
+        train(net, chunk, labels)
+        for lif in lifs:
+            lif.membrane = lif.membrane.detach()
+
+
 LOSSES = []
 
 
