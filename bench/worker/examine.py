@@ -23,6 +23,7 @@ from ..common.units import counted, share
 from ..core.status import in_words, memory_status
 from ..proof.equation import NO_GRADIENT, Equation, equation_of
 from .axes import Axes
+from .breaks import break_findings
 from .gradients import gradient_findings
 from .growth import growth, left
 from .loop import state_findings
@@ -174,6 +175,9 @@ class Examination:
         except Exception as error:
             swap = Swapped(refused=[self._raised("the model with fused neurons", error)])
         self.answer.swap = swap
+        self.write(self.answer)
+        with suppress(Exception):  # a compiler's own faults are none of the model's
+            self.answer.findings += break_findings(self.model, self.x)
         self.write(self.answer)
 
     def _raised(self, what: str, error: BaseException) -> str:
