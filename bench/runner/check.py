@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from snnbench.kernels.spec import NeuronSpec
 
 from ..common import units
 from ..common.mistakes import ConfigError
@@ -21,6 +23,7 @@ from ..experiment.config import load_config
 from ..experiment.grid import others, resolve_variants
 from ..experiment.grid import points as points_of
 from ..experiment.setting import Setting
+from ..experiment.values import neuron_table
 from .judge import Judge, passed
 from .outcome import verdict
 from .planning import PlannedCase, adapter_files, plan_cases
@@ -28,6 +31,8 @@ from .planning import PlannedCase, adapter_files, plan_cases
 FIGURES = ("wrong decisions", "gradient error", "firing rate")
 WELL = ("ok", "unsupported")
 """Statuses of a proof without a fault."""
+OTHER_GRADIENT = "tached where it should be"
+"""Words on a reset that is detached, or is not."""
 
 
 def name_of(case: Case) -> str:
@@ -73,6 +78,15 @@ class Checked:
     def as_dict(self) -> dict[str, Any]:
         ended = {"status": self.status, "reason": self.reason, "traceback": self.traceback}
         return {"case": self.case.as_dict(), **ended, "proof": self.proof or None}
+
+
+def with_neuron(reason: str, case: Case) -> str:
+    """Returns the reason of a failed proof, with how the neuron is named that has such a gradient
+    of its reset."""
+    if OTHER_GRADIENT not in reason or not isinstance(spec := case.neuron, NeuronSpec):
+        return reason
+    table = neuron_table(replace(spec, detach_reset=not spec.detach_reset))
+    return f"{reason}; if that is meant, it is another neuron: --neuron '{table}'"
 
 
 def points_to_check(settings: Sequence[Setting]) -> list[Case]:
@@ -149,8 +163,9 @@ class Checker:
         finally:
             outcome = worker.end()
         ended = verdict(outcome, case.device, events, proof_due=True)
+        reason = ended["reason"] and with_neuron(ended["reason"], case)
         return Checked(
-            case, ended["status"], ended["reason"], ended.get("proof") or {}, ended.get("traceback")
+            case, ended["status"], reason, ended.get("proof") or {}, ended.get("traceback")
         )
 
     @property

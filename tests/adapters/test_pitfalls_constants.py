@@ -28,6 +28,7 @@ from support.ready import (
 
 from snnbench.core.case import Case
 from snnbench.kernels.spec import NEURONS, NeuronSpec
+from snnbench.runner.check import with_neuron
 
 pytestmark = pytest.mark.frameworks
 
@@ -55,6 +56,8 @@ def test_2_the_same_spikes_with_another_gradient_are_rejected(name):
         and stage.verdict.wrong_decisions == 0
         and "tached where it should be" in proof.reason
     )
+    fields = f'reset = "{spec.reset}", detach_reset = {str(name == "snntorch").lower()}'
+    assert with_neuron(proof.reason, case).endswith(f"--neuron '{{ {fields} }}'")
 
 
 @pytest.mark.parametrize(
