@@ -1,5 +1,7 @@
 """A user's JAX function behind arrays, as a `TorchModel` without modules."""
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,15 @@ from .torch_model import NoGradient, NoModel, TorchModel
 
 
 def model_of(value: Any, axes: str) -> "JaxModel | None":
-    """Returns the model of a pair (function, parameters), called as function(parameters, x), or of
-    a module of Flax nnx, in eval mode; None for anything else. Raises NoModel for what must be such
-    a pair."""
+    """Returns the model of a pair (function, parameters), called as function(parameters, x), of a
+    transform of Haiku, alone or in a pair with what its `init` returned, or of a module of Flax
+    nnx, in eval mode; None for anything else. Raises NoModel for what must be such a pair."""
     if isinstance(value, nn.Module):
         return None
+    if _is_transform(value):
+        return HaikuModel(value, None, axes)
+    if isinstance(value, tuple) and len(value) == 2 and _is_transform(value[0]):
+        return HaikuModel(*value, axes)
     if {"init", "apply"} <= {*dir(value)} and not _is_nnx(value):
         raise NoModel(
             f"gives {type(value).__name__} without its parameters: give a pair (function, "
@@ -21,7 +27,7 @@ def model_of(value: Any, axes: str) -> "JaxModel | None":
         )
     if isinstance(value, tuple) and len(value) == 2 and callable(value[0]):
         function, parameters = value
-        return JaxModel(lambda p, _, x: (function(p, x), None), parameters, None, axes)
+        return JaxModel(lambda p, _, x: (function(p, x), None), parameters, lambda _: None, axes)
     if not _is_nnx(value):
         return None
     from flax import nnx
@@ -36,7 +42,12 @@ def model_of(value: Any, axes: str) -> "JaxModel | None":
         y = module(x)
         return y, split(module, nnx.Param, ...)[2]
 
-    return JaxModel(called, parameters, rest, axes)
+    return JaxModel(called, parameters, lambda _: rest, axes)
+
+
+def _is_transform(value: Any) -> bool:
+    """Tells if a value is what Haiku's `transform` or `transform_with_state` returns."""
+    return getattr(type(value), "_fields", None) == ("init", "apply")
 
 
 def _is_nnx(value: Any) -> bool:
@@ -47,18 +58,19 @@ def _is_nnx(value: Any) -> bool:
 
 
 class JaxModel(TorchModel):
-    """`function(parameters, state, x)` returns outputs and the next state."""
+    """`function(parameters, state, x)` returns outputs and the next state, `first(seed)` the
+    state that a first call gets."""
 
-    def __init__(self, function: Any, parameters: Any, state: Any, axes: str):
+    def __init__(self, function: Any, parameters: Any, first: Callable[[int], Any], axes: str):
         import jax
 
         super().__init__(nn.Module(), axes)
-        self.function, self.parameters = jax.jit(function), parameters
-        self.first = self.state = state
+        self.function, self.parameters, self.first = jax.jit(function), parameters, first
         self._gradients: dict[str, np.ndarray | None] | None = None
+        self.restore()
 
     def restore(self, but: str | None = None, seed: int = 1) -> None:
-        self.state = self.first
+        self.state = self.first(seed)
 
     def put(self, x: np.ndarray) -> Any:
         import jax.numpy as jnp
@@ -147,3 +159,39 @@ class JaxModel(TorchModel):
             for place, (path, leaf) in enumerate(paths)
             if jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.floating)
         }
+
+
+class HaikuModel(JaxModel):
+    """A transform of Haiku with what its `init` `made`; for None it is called with the first
+    input. A random key is part of the state, and the same in each call."""
+
+    def __init__(self, transform: Any, made: Any, axes: str):
+        takes = inspect.signature(transform.apply).parameters
+
+        def called(parameters: Any, state: Any, x: Any) -> Any:
+            kept, key = state
+            more = [value for name, value in (("state", kept), ("rng", key)) if name in takes]
+            y = transform.apply(parameters, *more, x)
+            y, kept = y if "state" in takes else (y, None)
+            return y, (kept, key)
+
+        self.transform, self.has_state = transform, "state" in takes
+        super().__init__(called, None, lambda _: None, axes)
+        if made is not None:
+            self._take(made)
+
+    def __call__(self, x: Any) -> list[Any]:
+        import jax
+
+        if self.parameters is None:
+            given = x[0] if self.axes == "bf" else x
+            given = given.swapaxes(0, 1) if self.axes == "btf" else given
+            self._take(self.transform.init(jax.random.PRNGKey(0), given))
+        return super().__call__(x)
+
+    def _take(self, made: Any) -> None:
+        import jax
+
+        self.parameters, kept = made if self.has_state else (made, None)
+        self.first = lambda seed: (kept, jax.random.PRNGKey(seed))
+        self.restore()

@@ -356,6 +356,10 @@ JAX = {
     "flax": "",
     "keeps": "the model keeps its state from one call to the next",
     "spyx": "",
+    "haiku": "",
+    "haiku_over_items": "the model gives outputs that depend on other items of the batch",
+    "haiku_state": "the model keeps its state from one call to the next",
+    "haiku_random": "",
 }
 
 
@@ -368,12 +372,14 @@ def test_a_jax_model_is_looked_at_from_outside(examined, name):
         assert any(
             "third has a gradient of exactly" in each for each in sentences(answer, "costly")
         )
+    if name == "haiku_random":
+        assert any("draws random numbers" in each for each in sentences(answer, "to know"))
 
 
 @pytest.mark.slow
 def test_a_model_whose_parameters_are_apart_is_told(examined):
     with pytest.raises(
-        AssertionError, match=r"gives Transformed without .*give a pair \(function, param"
+        AssertionError, match=r"gives Linen without .*give a pair \(function, param"
     ):
         examined(FAULTS / "models" / "jax_models.py", "apart")
 

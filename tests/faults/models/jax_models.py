@@ -1,5 +1,7 @@
 """JAX models on inputs (T, B, 11), right and wrong: a function with its parameters, or nnx."""
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -102,8 +104,42 @@ def spyx():
     return Net()
 
 
-class Transformed:
+class Transformed(NamedTuple):
+    """What Haiku's `transform` and `transform_with_state` return."""
+
+    init: Any
+    apply: Any
+
+
+haiku = Transformed(lambda rng, x: PARAMETERS, lambda params, rng, x: layers(params, x))
+haiku_over_items = (
+    Transformed(None, lambda params, x: layers(params, x - x.mean(1, keepdims=True))),
+    PARAMETERS,
+)
+
+
+def haiku_random():
+    """Its spikes are dropped by the key of the call."""
+
+    def apply(params, rng, x):
+        return layers(params, x) * jax.random.bernoulli(rng, 0.5, (x.shape[1], 5))
+
+    return Transformed(lambda rng, x: PARAMETERS, apply)
+
+
+def haiku_state():
+    """Its potentials go on in the state that it returns."""
+
+    def apply(params, state, rng, x):
+        currents = x @ params["first"]
+        y = neurons(neurons(currents.at[0].add(state)) @ params["second"])
+        return y, state + currents.mean(0)
+
+    return Transformed(lambda rng, x: (PARAMETERS, jnp.zeros((x.shape[1], HIDDEN))), apply)
+
+
+class Linen:
     init = apply = staticmethod(lambda *_: None)
 
 
-apart = Transformed()
+apart = Linen()
