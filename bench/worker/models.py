@@ -137,9 +137,10 @@ def verb_of(subjects: Sequence[str], singular: str, plural: str) -> str:
 
 
 def write_answer(path: Path, answer: Any) -> None:
-    """Writes a dataclass as JSON; a process that dies leaves the answer before it."""
+    """Writes a dataclass as JSON; a process that dies leaves the answer before it, and one that a
+    model has forked disturbs none."""
     with harness_writing():
-        unfinished = path.with_suffix(".part")
+        unfinished = path.with_suffix(f".{os.getpid()}")
         unfinished.write_text(json.dumps(asdict(answer)))
         unfinished.replace(path)
 
