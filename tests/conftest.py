@@ -18,7 +18,7 @@ import signal
 
 import pytest
 from hypothesis import settings
-from support.command_line import Snnbench
+from support.command_line import Snnbench, answers_remembered, helpers_remembered
 from support.trees import unbundled
 
 # What a shell starts in the background ignores Ctrl-C, and so would the commands that tests
@@ -39,6 +39,13 @@ def pytest_collection_finish():
     0.3 s, and every timed slot begins with one."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def remembered():
+    """Commands and calls of the API share what their workers answer and compute."""
+    with answers_remembered(), helpers_remembered():
+        yield
 
 
 @pytest.fixture

@@ -21,10 +21,15 @@ POINTS = (Case("", neurons=97), SOFT_UNDECAYED, Case("", neuron=NATIVE))
 
 
 @pytest.fixture
-def launched(monkeypatch, tmp_path):
-    """The jobs of started workers, in order. No environment is made."""
-    jobs, launch = [], inventory.launch_apart
+def none_made(monkeypatch, tmp_path):
+    """No environment is made."""
     monkeypatch.setenv("SNNBENCH_ENVIRONMENTS", str(tmp_path))
+
+
+@pytest.fixture
+def launched(none_made, monkeypatch):
+    """The jobs of started workers, in order."""
+    jobs, launch = [], inventory.launch_apart
     monkeypatch.setattr(
         inventory,
         "launch_apart",
@@ -120,7 +125,7 @@ def test_two_files_of_one_name_are_refused_with_both(launched, tmp_path, monkeyp
 HEIR = "from snnbench.adapters.torch_loop import TorchLoop\n\n\nclass Mine(TorchLoop):\n    pass\n"
 
 
-def test_a_file_that_takes_the_name_of_a_built_in_adapter_is_refused(launched, snnbench):
+def test_a_file_that_takes_the_name_of_a_built_in_adapter_is_refused(snnbench):
     (snnbench.folder / "mine.py").write_text(HEIR)
     for arguments in (["check"], ["quick"]):
         ended = snnbench(*arguments, "--adapter", "mine.py:Mine")
@@ -134,13 +139,15 @@ def test_a_file_that_takes_the_name_of_a_built_in_adapter_is_refused(launched, s
     assert ended.exit_code == 2 and "has the name 'jax'" in ended.message
 
 
-def test_the_shipped_file_of_a_built_in_adapter_has_its_name(launched):
+@pytest.mark.usefixtures("none_made")
+def test_the_shipped_file_of_a_built_in_adapter_has_its_name():
     reference = f"{ROOT / 'adapters' / 'torch_loop.py'}:TorchLoop"
     for each in (reference, BUILT_IN["torch"]):
         assert take_inventory([each], Inquiry(frameworks=())).adapters["torch"].reference == each
 
 
-def test_a_third_party_adapter_runs_where_its_modules_are(launched, tmp_path):
+@pytest.mark.usefixtures("none_made")
+def test_a_third_party_adapter_runs_where_its_modules_are(tmp_path):
     adapter = take_inventory(
         [f"{FAULTY / 'lava_dl_wrong.py'}:Late"], Inquiry(frameworks=())
     ).adapters["wrong-late-block"]
