@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from support.paths import FAULTS
-from support.slow import without
+from support.slow import representatives, without
 from torch import nn
 
 from snnbench.adapters.base import torch_model
@@ -256,7 +256,7 @@ def squeezed():
 IAF = NeuronSpec("soft", decay=1.0, surrogate="exponential", slope=2.0, max_spikes=1 << 16)
 
 
-@pytest.mark.parametrize("sizes", [{"batch_size": 3}, {"num_timesteps": 37}])
+@pytest.mark.parametrize("sizes", representatives([{"batch_size": 3}, {"num_timesteps": 37}], [0]))
 def test_a_neuron_for_rows_of_batch_and_time_is_replaced(swapped, sizes):
     net = squeezed()(**sizes)
     answer = swapped(net, Equation("proved", IAF), axes="btf", features=(2, 5, 7))
@@ -280,7 +280,7 @@ PARTLY = {
 }
 
 
-@pytest.mark.parametrize("name", PARTLY)
+@pytest.mark.parametrize("name", without({"something lies between"}, PARTLY))
 def test_what_can_be_replaced_is_computed_before_the_loop(swapped, name):
     make, equations, sentence = PARTLY[name]
     answer = swapped(loud(make()), *equations)
