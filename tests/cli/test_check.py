@@ -2,11 +2,10 @@
 given files."""
 
 import json
-import tomllib
 
 import pytest
-from support.command_line import TINY, axes
-from support.paths import FAULTY, WRONG
+from support.command_line import TINY
+from support.paths import FAULTY
 
 from snnbench.runner.check import FIGURES, Checker
 
@@ -29,14 +28,6 @@ def test_check_of_any_adapter_is_one_json_document_of_every_neuron(snnbench):
     assert 0 <= own_size["grad_error"] <= 1e-5
 
 
-def test_what_cannot_be_spelled_is_said_and_is_no_failure(snnbench):
-    ended = snnbench(
-        "check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard-straight", *TINY
-    )
-    assert ended.exit_code == 0
-    assert "unsupported" in ended.stdout
-
-
 def test_a_variant_that_does_not_run_here_and_one_that_does_not_exist(snnbench):
     ended = snnbench("check", "torch:graph", "--neuron", "soft", *TINY)
     assert ended.exit_code == 6
@@ -48,22 +39,19 @@ def test_a_variant_that_does_not_run_here_and_one_that_does_not_exist(snnbench):
 
 
 def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named_beside_a_right_variant(snnbench):
-    """One of those that tests/proof/test_wrong_adapters.py holds against the proof."""
-    reference = "time_axis.py:Late"
-    fault = tomllib.loads((WRONG / "faults.toml").read_text())["faults"][reference]
-    named = ["torch:stepwise", "--adapter", f"{WRONG / reference}"]
-    ended = snnbench("check", *named, "--neuron", "soft", "--json", *TINY)
+    """tests/proof/test_wrong_adapters.py holds many against the proof."""
+    named = ["torch:stepwise", "--adapter", f"{FAULTY / 'subtracting.py'}:Subtracting"]
+    ended = snnbench("check", *named, "--neuron", "hard", "--json", *TINY)
     assert ended.exit_code == 4
     right, wrong = json.loads(ended.stdout)
     assert (right["status"], wrong["status"]) == ("ok", "check_failed")
-    assert fault in wrong["reason"]
+    assert "resets like `soft`, not `hard`" in wrong["reason"]
     case = right["case"]
     assert (case["framework"], case["construction"], case["mode"]) == ("torch", "stepwise", "eager")
 
 
 def test_a_framework_that_is_not_installed_ends_with_3(snnbench):
     options = ["--adapter", f"{FAULTY / 'raising.py'}:NotInstalled", "--neuron", "soft"]
-    assert snnbench("check", "not-installed", *options).exit_code == 3
     assert snnbench("check", *options).exit_code == 3
 
 
@@ -123,14 +111,6 @@ def test_an_unknown_option_ends_with_2(snnbench):
     assert "--no-such-option" in ended.stderr and "Traceback" not in ended.stderr
 
 
-def test_an_axis_that_is_set_replaces_its_option(snnbench):
-    ended = snnbench(
-        "check", "--adapter", NUMPY, "--neuron", "hard", "--json", *TINY, *axes(neuron="soft")
-    )
-    (result,) = json.loads(ended.stdout)
-    assert (ended.exit_code, result["case"]["neuron"]["reset"]) == (0, "soft")
-
-
 def test_interrupted_it_shows_what_is_proved_and_ends_with_130(snnbench, monkeypatch):
     def interrupted_at_the_second(checker, planned, own=Checker.prove):
         if planned.case.neuron.reset != "soft":
@@ -138,8 +118,11 @@ def test_interrupted_it_shows_what_is_proved_and_ends_with_130(snnbench, monkeyp
         return own(checker, planned)
 
     monkeypatch.setattr(Checker, "prove", interrupted_at_the_second)
-    ended = snnbench("check", "--adapter", NUMPY, "--neuron", "soft", "--neuron", "hard", *TINY)
-    assert ended.exit_code == 130 and "interrupted after 1 of 2 proofs" in ended.stderr
+    command = ("check", "--adapter", NUMPY, "--neuron", "hard", *TINY)
+    ended = snnbench(*command, "--set", 'grid.neuron=["soft", "hard"]')
+    assert ended.exit_code == 130 and "interrupted after 1 of 2 proofs" in ended.stderr, (
+        "an axis that is set replaces its option"
+    )
     assert "same network" in ended.stdout
 
 
@@ -162,5 +145,6 @@ def test_where_no_neuron_is_supported_the_table_is_narrow_and_another_is_to_be_n
     ended = snnbench(*command)
     assert ended.exit_code == 6
     assert "name it, for example --neuron '{ reset = " in ended.stderr
+    assert "unsupported" in ended.stdout
     assert not any(figure in ended.stdout for figure in FIGURES)
     assert "name it" not in snnbench(*command, "--neuron", "soft").stderr

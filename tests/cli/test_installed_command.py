@@ -137,6 +137,8 @@ def test_a_terminal_without_utf_8_gets_signs_that_it_has(tmp_path, variable):
     text = ended.stdout.decode("latin-1" if value == "latin-1" else "ascii")
     assert "1.05 - 1.12 ms" in text and "?" not in text
     assert ("1.00×" if value == "latin-1" else "1.00x") in text
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["report.html", "results.csv"]
+    assert "×" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_reader_who_leaves_is_no_error(tmp_path):

@@ -1,16 +1,11 @@
 """Tables and texts on terminals and in logs of all kinds."""
 
 import io
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 from support.paths import committed
-from support.slow import representatives
 from support.synthetic import blocks, table_of
 
 from snnbench.common.texts import brief
@@ -20,7 +15,6 @@ from snnbench.report.tables.markdown import markdown_text
 from snnbench.report.tables.terminal import print_tables
 from snnbench.report.words import rank_of
 
-COMMAND = Path(sys.executable).with_name("snnbench")
 RESULTS = committed("quickstart")
 OTHERS = ("forward", "backward", "optimizer", "inference")
 
@@ -130,27 +124,6 @@ def test_rows_measured_on_other_cores_are_not_ranked_together(table):
     assert comparison_group(first) == comparison_group(second)
     more = second.first.model_copy(update={"measure": {**second.first.measure, "threads": 2}})
     assert comparison_group(first) != comparison_group(type(second)(second.case, [more]))
-
-
-@pytest.mark.parametrize("encoding", representatives(["ascii", "latin-1"], [0]))
-def test_a_terminal_without_utf_8_still_gets_the_table(tmp_path, encoding):
-    environment = {
-        **os.environ,
-        "PYTHONIOENCODING": encoding,
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-    }
-    done = subprocess.run(
-        [COMMAND, "report", RESULTS, "--out", tmp_path],
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"rockpool" in done.stdout
-    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["report.html", "results.csv"]
-    assert "×" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_long_text_of_a_record_takes_three_lines():
