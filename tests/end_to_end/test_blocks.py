@@ -49,6 +49,27 @@ def test_the_canary_is_heard_in_every_pass(ended):
     assert {len(record["monitor"]["canary"]) for record in ended[1].records} == {3}
 
 
+def test_overhead_is_what_no_part_explains_and_stands_beside_the_null_probe(ended):
+    _, result = ended
+    for record in result.records:
+        parts = sum(
+            part["seconds"] or 0 for name, part in record["parts"].items() if name != "recheck"
+        )
+        slots = [
+            slot
+            for part in record["parts"].values()
+            if part["timing"]
+            for slot in part["timing"]["slots"]
+        ]
+        assert (
+            0
+            < record["overhead_s"]
+            < record["duration_s"] - parts - sum(slot["elapsed"] for slot in slots)
+        )
+        assert 0 < record["monitor"]["null_s"] < 60
+    assert len({record["monitor"]["null_s"] for record in result.records}) == 1, "probed once a run"
+
+
 @pytest.mark.slow
 def test_an_added_case_is_measured_together_with_the_group(snnbench):
     config = snnbench.config(["numpy"], ADAPTERS)
