@@ -22,7 +22,7 @@ def quickstart():
     return snnbench.load(committed("quickstart"))
 
 
-@pytest.mark.parametrize("name", representatives(SETS, range(0, len(SETS), 4)))
+@pytest.mark.parametrize("name", representatives(SETS, range(1, len(SETS), 4)))
 def test_a_frame_has_what_results_csv_has(name):
     frame = snnbench.load(committed(name)).frame
     lines = [*DictReader(StringIO(csv_text(read_results([committed(name)]).table)))]

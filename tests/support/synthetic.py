@@ -8,7 +8,7 @@ from snnbench.core.case import USUAL_PHASES, Case
 from snnbench.kernels.spec import NEURONS
 from snnbench.records.record import Record
 from snnbench.records.rows import rows_of
-from snnbench.report.figures import Figure, figures_of
+from snnbench.report.figures import FIGURES, NAMES, Figure
 from snnbench.report.table import Table
 
 HOSTILE = """</script><script>alert("x")</script><img src='http://evil.example/x.png' onerror=alert(1)>{{ 7*7 }}"""
@@ -200,7 +200,9 @@ def table_of(records: list[Record], baseline: str = "") -> Table:
 
 
 def figure(table: Table, id: str) -> Figure:
-    return next(figure for figure in figures_of(table) if figure.id == id)
+    made = FIGURES[NAMES.index(id) - 1](table)
+    assert made.id == id
+    return made
 
 
 def example() -> list[Record]:

@@ -119,11 +119,11 @@ PAIRS = [
 QUICK = {
     ("torch", "conv-lif"),
     ("fused", "cifar-small"),
-    ("norse", "spiking-resnet18"),
+    ("sinabs", "spiking-resnet18"),
     ("torch:vanilla", "spikformer-block"),
     ("snntorch", "recurrent-lif"),
     ("spikingjelly", "mlp"),
-    ("sinabs", "shd"),
+    ("norse", "shd"),
     ("jax", "mnist-mlp"),
 }
 """Each kind of network once, with a framework on torch or with JAX."""

@@ -41,7 +41,7 @@ def violations(seen: Visit) -> dict[str, str]:
     "name, width, scheme",
     representatives(
         [("quickstart", 1400, "light"), ("quickstart", 390, "dark"), ("training", 1400, "dark")],
-        [1, 2],
+        [1],
     ),
 )
 def test_axe_finds_nothing(visit, name, width, scheme):
@@ -49,7 +49,7 @@ def test_axe_finds_nothing(visit, name, width, scheme):
 
 
 def test_axe_sees_what_is_wrong(visit):
-    seen = visit("quickstart")
+    seen = visit("hostile")
     spoil = """() => {
       document.querySelector(".answer p").style.color = "#ddd";
       document.querySelector("#csv").textContent = "";

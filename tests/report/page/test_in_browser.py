@@ -165,7 +165,7 @@ def test_filters_and_links(visit, pages):
     seen.page.locator("nav a[href='#table']").click()
     assert "#table&" in seen.page.url and "neuron=neuron+soft" in seen.page.url
     link = seen.page.locator("#permalink").get_attribute("href")
-    again = visit("quickstart")
+    again = visit("hostile")
     again.open(pages("example") + link)
     assert again.lines() == seen.lines() and again.titles("times") == seen.titles("times")
     seen.page.click("button[type=reset]")
