@@ -95,9 +95,10 @@ test-all: $(VENV)/.kernels
 
 # Full matrices that .ci/run adds to `make test`: planted faults, frameworks in the sandbox, compiled frameworks,
 # environments, kernels, and the documents' commands and examples.
-SLOW_IN_CI := $(addprefix tests/proof/test_,wrong_adapters.py wrong_networks.py wrong_steps.py recheck.py) \
+SLOW_IN_CI := $(addprefix tests/proof/test_,wrong_adapters.py wrong_networks.py wrong_steps.py recheck.py large.py equation.py) \
+  tests/proof/diagnosis/test_diagnose.py tests/report/page/test_accessibility.py \
   $(addprefix tests/end_to_end/test_,compiler_cache.py delivery.py given.py ranks.py shards.py slurm.py) \
-  tests/cli/test_examine.py tests/test_commands.py \
+  $(addprefix tests/,cli/test_examine.py cli/test_same.py workloads/test_recipes.py test_commands.py) \
   $(addprefix tests/,worker adapters/base adapters/ranks api compile environments kernels)
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) $(IN_ORDER) -m slow $(SLOW_IN_CI)

@@ -4,6 +4,7 @@ their memory is bounded."""
 import json
 import tracemalloc
 from dataclasses import replace
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -12,6 +13,7 @@ from support.expected import adapter_of
 from support.networks import TINY, WIDEST, network_of
 from support.paths import WRONG
 from support.proofs import proof_of
+from support.slow import representatives
 
 from snnbench.adapters import registry
 from snnbench.core.case import Case
@@ -61,7 +63,7 @@ def test_of_a_large_network_two_steps_and_two_items_are_proved_at_its_own_width(
     assert stage.network == network_of(case)
 
 
-@pytest.mark.parametrize("most", ["LARGE", "LEAN"])
+@pytest.mark.parametrize("most", representatives(["LARGE", "LEAN"], [1]))
 def test_it_is_proved_and_its_fault_found_there(most, monkeypatch):
     monkeypatch.setattr(oracle, "LARGE", 0)
     monkeypatch.setattr(oracle, most, 0)
@@ -137,8 +139,10 @@ def held_by_judging(case, wrong, monkeypatch):
 BOUND = oracle.HELD + oracle.ONE_ITEM / ITEMS
 
 
-@pytest.mark.parametrize("precision", ["fp32", "amp-bf16"])
-@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+@pytest.mark.parametrize(
+    ("precision", "wrong"),
+    representatives(product(["fp32", "amp-bf16"], [False, True]), [1, 2]),
+)
 def test_judging_a_large_call_holds_no_more_than_the_refusal_says(precision, wrong, monkeypatch):
     case = replace(STEM, precision=precision)
     verdict, held = held_by_judging(case, wrong, monkeypatch)

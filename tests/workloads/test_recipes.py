@@ -4,6 +4,7 @@ import pytest
 from support.expected import adapter_of
 from support.proofs import proof_of, refusal_of
 from support.recordings import data_case
+from support.slow import representatives
 
 from snnbench.core.case import RECIPES
 from snnbench.workloads import workload_of
@@ -16,7 +17,7 @@ def behind(name, recipe, **changes):
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize("name", ["torch", "sinabs", "fused"])
+@pytest.mark.parametrize("name", representatives(["torch", "sinabs", "fused"], [0]))
 def test_the_comparison_s_network_is_proved(name):
     _, case = behind(name, "lenz")
     assert (case.spec.max_spikes, case.loss, case.spec.decay) == (1 << 16, "sum", 1.0)

@@ -73,7 +73,7 @@ def test_code_is_generated_for_chunks_and_for_a_stepwise_network(short_chunks):
     )
 
 
-@pytest.mark.parametrize("construction", ["default", "stepwise"])
+@pytest.mark.parametrize("construction", representatives(["default", "stepwise"], [0]))
 @pytest.mark.parametrize("name", representatives(["torch", "norse", "sinabs", "spikingjelly"], [0]))
 def test_chunks_have_no_seam(traced_only, short_chunks, name, construction):
     adapter = adapter_of(name)
@@ -139,7 +139,7 @@ def test_the_file_adapter_of_a_page_is_compiled(traced_only, tmp_path, page):
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
-    ("name", "construction", "neuron"), one_of_each(COMPILED, {"rockpool", "sinabs"})
+    ("name", "construction", "neuron"), one_of_each(COMPILED, {"rockpool", "sinabs", "norse"})
 )
 def test_every_construction_is_traced(traced_only, name, construction, neuron):
     _, _, verdict = judged(adapter_of(name), case_of(f"{name}:{construction}", neuron, **TINY))

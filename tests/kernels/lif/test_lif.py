@@ -149,16 +149,16 @@ def test_many_sizes_strides_and_options(problem):
     check(problem)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "spikes"),
-    [
-        (torch.float16, None),
-        (torch.float16, "bits"),
-        (torch.bfloat16, None),
-        (torch.bfloat16, torch.float32),
-        (torch.bfloat16, torch.uint8),
-    ],
-)
+SHORT = [
+    (torch.float16, None),
+    (torch.float16, "bits"),
+    (torch.bfloat16, None),
+    (torch.bfloat16, torch.float32),
+    (torch.bfloat16, torch.uint8),
+]
+
+
+@pytest.mark.parametrize(("dtype", "spikes"), representatives(SHORT, [1, 4]))
 def test_storage_in_short_formats(dtype, spikes):
     x = currents_of(35, 2, 13, dtype=dtype)
     actual, expected = (

@@ -68,7 +68,7 @@ def problem(*shape, seed=0):
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
-@pytest.mark.parametrize("spec", representatives(SPECS, (0, 3, 4, 9, 14)), ids=label)
+@pytest.mark.parametrize("spec", representatives(SPECS, (0, 3, 9, 14)), ids=label)
 def test_every_neuron_is_the_oracle_s(spec, backend):
     check(*problem(37, 3, 97), spec, backend=backend)
 
