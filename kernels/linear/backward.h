@@ -110,7 +110,7 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
   const int64_t turned_words = arrays.by_weight ? n.planes() * parts(most, WORD) * n.inputs : 0;
   const int64_t list_bytes = arrays.by_weight && !tables ? Lists::bytes(n.inputs, selected) : 0;
   const int64_t errors_kept = arrays.by_input && !arrays.errors ? most * n.outputs : 0;
-  const int64_t of_states = n.blocks() * n.batch * BLOCK;
+  const int64_t of_state = LINEAR_NEURON ? n.batch * BLOCK : 0, of_states = n.blocks() * of_state;
   const int64_t of_outputs = Memory::room<float>(of_states) + Memory::room<float>(n.blocks() * BLOCK);
   const int64_t of_lists = Memory::room<uint64_t>(turned_words) + Memory::room<uint8_t>(list_bytes);
   Memory memory(Own::bytes(threads, block_sums, tables) + of_outputs + of_lists + Memory::room<float>(apart * block_sums) +
@@ -155,7 +155,7 @@ extern "C" int64_t linear_backward(const Numbers* numbers, const BackwardArrays*
         for (int64_t part = blocks - 1; part >= 0; --part) {
           const int64_t first = part * SELECTED, in_part = smaller(SELECTED, taken - first);
           float* errors_to = errors ? errors + first * n.outputs + out * BLOCK : nullptr;
-          error_rows(n, arrays, out, row + first, in_part, mine.table, errors_to, states + out * n.batch * BLOCK,
+          error_rows(n, arrays, out, row + first, in_part, mine.table, errors_to, states + out * of_state,
                      biases + out * BLOCK);
           if (!arrays.by_weight) continue;
           for (int plane = 0; plane < n.planes(); ++plane) {
