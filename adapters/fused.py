@@ -114,7 +114,6 @@ class Fused(TorchAdapter):
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
         from snnbench.kernels.conv_lif import LinearNormLIF, alone
-        from snnbench.kernels.lif.module import Integrator
         from snnbench.kernels.linear.module import SpikesLinear
         from snnbench.kernels.linear_lif.module import LinearLIF
 
@@ -125,9 +124,7 @@ class Fused(TorchAdapter):
             if node.options.get("recurrent"):
                 modules |= self._recurrent_lif(case, network, node, apart)
             if node.kind == "integrator" and not apart:
-                decay = node.options["decay"]
-                gain = 1 - decay if node.options["normal"] else 1.0
-                modules[(node.name,)] = Integrator(decay, gain, backend=backend)
+                modules |= _integrator(network, node, backend)
             if node.kind == "linear" and not apart and _is_readout_of_spikes(network, node):
                 inputs, readout = network.shapes[node.inputs[0]][0], node.options
                 modules[(node.name,)] = SpikesLinear(
@@ -252,6 +249,21 @@ def _refuses_recurrent(case: Case, network: Network) -> str | None:
     if any(spec.max_spikes > 1 for spec in specs):
         return "our recurrent layer has no counts of spikes"
     return None
+
+
+def _integrator(
+    network: Network, node: Node, backend: str | None
+) -> dict[tuple[str, ...], "torch.nn.Module"]:
+    """Returns an `Integrator` by its nodes: the integrator, and a sum of softmax that alone reads
+    it."""
+    from snnbench.kernels.lif.integrator import Integrator
+
+    decay, readers = node.options["decay"], network.readers[node.name]
+    gain = 1 - decay if node.options["normal"] else 1.0
+    summed = [reader.name for reader in readers if reader.kind == "softmax_sum"]
+    together = len(readers) == len(summed) == 1
+    names = (node.name, *summed) if together else (node.name,)
+    return {names: Integrator(decay, gain, softmax_sum=together, backend=backend)}
 
 
 def _is_readout_of_spikes(network: Network, linear: Node) -> bool:

@@ -15,7 +15,7 @@ from .spec import NEURONS, NeuronSpec
 
 _MODULES = {
     "LIF": ".lif.module",
-    "Integrator": ".lif.module",
+    "Integrator": ".lif.integrator",
     "LIFOutput": ".lif.functional",
     "LinearLIF": ".linear_lif.module",
     "BatchNormLIF": ".batch_norm_lif.module",

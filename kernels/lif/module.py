@@ -4,7 +4,7 @@ import torch
 
 from ..spec import NeuronSpec, parameter_of_decay
 from .adaptive import adaptive_spikes
-from .functional import LIFOutput, integrate, lif, lif_of_parameter
+from .functional import LIFOutput, lif, lif_of_parameter
 
 
 class LIF(torch.nn.Module):
@@ -84,27 +84,3 @@ class LIF(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return self.spec.label()
-
-
-class Integrator(torch.nn.Module):
-    """A readout that never fires: x (T, B, …) → potentials v[t] = decay · v[t-1] + gain · x[t] of
-    that shape, from 0. `backend` is that of `lif`.
-
-    Example:
-
-        >>> readout = torch.nn.Sequential(torch.nn.Linear(128, 20), Integrator(0.9, gain=0.1))
-        >>> readout(torch.randn(100, 16, 128)).shape
-        torch.Size([100, 16, 20])
-    """
-
-    def __init__(self, decay: float, gain: float = 1.0, *, backend: str | None = None):
-        super().__init__()
-        self.decay, self.gain, self.backend = decay, gain, backend
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return integrate(x if self.gain == 1 else self.gain * x, self.decay, backend=self.backend)[
-            0
-        ]
-
-    def extra_repr(self) -> str:
-        return f"decay={self.decay:g}, gain={self.gain:g}"

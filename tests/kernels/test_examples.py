@@ -13,6 +13,7 @@ from snnbench import kernels
     "name",
     [
         "lif.functional",
+        "lif.integrator",
         "lif.module",
         "linear.module",
         "linear_lif.module",

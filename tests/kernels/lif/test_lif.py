@@ -308,3 +308,24 @@ def test_an_integrator_is_a_weighted_sum_of_earlier_steps(gain, shape):
     factors = gain * torch.tril(0.75 ** (t[:, None] - t).clamp(min=0))
     assert relative(v, torch.einsum("tk,kbn->tbn", factors, x.double())) <= 1e-6
     assert relative(gradient, torch.einsum("tk,tbn->kbn", factors, upstream.double())) <= 1e-6
+
+
+@pytest.mark.parametrize("shape", [(37, 3, 20), (1, 1, 5), (5, 2, 1), (3, 2, 1100)], ids=str)
+def test_the_sum_of_an_integrator_s_softmax_is_torch_s(shape):
+    x = 20 * currents_of(*shape)
+    readout = Integrator(0.75, 0.25, softmax_sum=True)
+
+    def exactly(x):
+        v, steps = torch.zeros_like(x[0]), []
+        for step in x:
+            v = 0.75 * v + 0.25 * step
+            steps.append(v.softmax(-1))
+        return [torch.stack(steps).sum(0, keepdim=True)]
+
+    (found, gradient), (expected, exact) = (
+        gradients_of(lambda x: [readout(x)], x),
+        gradients_of(exactly, x.double()),
+    )
+    assert found[0].shape == (1, *shape[1:])
+    assert relative(found[0], expected[0]) <= 1e-6
+    assert (gradient[0] - exact[0]).norm() <= 2e-6 * max(exact[0].norm(), 1)
