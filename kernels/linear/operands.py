@@ -1,6 +1,7 @@
 """Matrix products of a linear layer on CPUs, with the interface of `linear_lif.matmul`."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Self
 
 import torch
@@ -41,7 +42,7 @@ class CpuOperands(WholeWeight):
         if not launch.takes(x, self.weight, self.counts):
             return None
         words, types = self._empty_words(x), (x.dtype, *[torch.float32] * 3)
-        run = launch.Pass("linear_pack", None, x, len(self.weight), self.counts, *types)
+        run = launch.Pass("linear_pack", None, x, self.weight.shape[0], self.counts, *types)
         return words if run(x, None, None, None, None, words, None) >= 0 else None
 
     def _empty_words(self, x: Tensor) -> Tensor:
@@ -56,18 +57,18 @@ class CpuOperands(WholeWeight):
 
     def currents_of_words(self, words: Tensor, out: Tensor) -> None:
         """Writes `currents` of the input (rows, K) that has these words."""
-        like = out.new_empty(()).expand(1, len(out), self.weight.shape[1])
-        self._select(like, words, out, filled=True)
+        x = _unread(out.dtype, out.shape[0], self.weight.shape[1])
+        self._select(x, words, out, filled=True)
 
     def _select(self, x: Tensor, words: Tensor, out: Tensor, filled: bool) -> int:
         """Writes `out` and returns the number of ones; -1 without writing it if x holds anything
         but spikes."""
         types = (x.dtype, self.dtype, out.dtype, torch.float32)
         run = launch.Pass(
-            "linear_forward", None, x, len(self.weight), self.counts, *types, filled=filled
+            "linear_forward", None, x, self.weight.shape[0], self.counts, *types, filled=filled
         )
         ones = run(x, self.weight.contiguous(), None, out, None, words, None)
-        record.of(x.shape, len(self.weight), self.counts).ones = ones
+        record.of(x.shape, self.weight.shape[0], self.counts).ones = ones
         return ones
 
     def add_weight(self, into: Tensor, g: Tensor, x: Tensor, first: bool) -> None:
@@ -86,6 +87,12 @@ class CpuOperands(WholeWeight):
 
     def add_input(self, into: Tensor, g: Tensor, first: bool) -> None:
         add_product(into, g, self.weight, first)
+
+
+@lru_cache(maxsize=64)
+def _unread(dtype: torch.dtype, rows: int, inputs: int) -> Tensor:
+    """Returns a tensor (1, rows, inputs) that only describes the input of a call with words."""
+    return torch.empty((), dtype=dtype, device="cpu").expand(1, rows, inputs)
 
 
 def multiply(left: Tensor, right: Tensor, out: Tensor) -> None:

@@ -20,8 +20,8 @@ from . import backends
 from .contract import Backward, Forward, parts_of_state
 from .operator import potentials_of, rise_of, v_of
 
-LEAST_SEGMENT = 128
-"""Steps of a segment at least: each is several calls, which lay the weights out anew."""
+LEAST_ROWS = 2048
+"""Steps · items of a segment at least: each is several calls, which lay the weights out anew."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Plan:
     recompute: bool
     saves: bool
 
-    def segments(self, steps: int) -> list[slice]:
-        length = max(LEAST_SEGMENT, isqrt(steps)) if self.recompute else max(steps, 1)
+    def segments(self, steps: int, batch: int) -> list[slice]:
+        length = max(-(-LEAST_ROWS // batch), isqrt(steps)) if self.recompute else steps
         return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
@@ -55,19 +55,20 @@ class BehindLinear(torch.autograd.Function):
         known: Tensor | None,
         words: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        spikes, segments = x.new_empty((*x.shape[:2], len(weight))), plan.segments(len(x))
-        run = Segment(plan, weight.contiguous(), bias, recurrent, x.shape[1])
+        steps, batch = x.shape[:2]
+        spikes, segments = x.new_empty((steps, batch, weight.shape[0])), plan.segments(steps, batch)
+        run = Segment(plan, weight.contiguous(), bias, recurrent, batch)
         inputs, states, kept = list[Tensor | None](), list[Tensor | None](), list[Tensor]()
-        for steps in segments:
-            part = _part(x, steps)
+        for of_segment in segments:
+            part = _part(x, of_segment)
             inputs.append(run.words(part) if known is None else known)
             states.append(state)
             saves = plan.saves and not plan.recompute
-            of_part = _part(spikes, steps)
-            kept, state = run.forward(part, inputs[-1], steps, of_part, state, saves, words)
+            of_part = _part(spikes, of_segment)
+            kept, state = run.forward(part, inputs[-1], of_segment, of_part, state, saves, words)
         if plan.saves:
             ctx.plan, ctx.like = plan, x.shape
-            dense = any(of_segment is None for of_segment in inputs)
+            dense = any(of_part is None for of_part in inputs)
             more = states if plan.recompute else kept
             ctx.save_for_backward(x if dense else None, weight, bias, recurrent, *inputs, *more)
             ctx.set_materialize_grads(False)
@@ -80,10 +81,10 @@ class BehindLinear(torch.autograd.Function):
             raise no_second_derivative("recurrent_lif")
         x, weight, bias, recurrent, *more = ctx.saved_tensors
         needed, plan, like = ctx.needs_input_grad, ctx.plan, ctx.like
-        segments = plan.segments(like[0])
+        segments = plan.segments(*like[:2])
         inputs, kept = more[: len(segments)], more[len(segments) :]
         if grad_spikes is None:
-            grad_spikes = weight.new_zeros(()).expand(*like[:2], len(weight))
+            grad_spikes = weight.new_zeros(()).expand(*like[:2], weight.shape[0])
         by_x = weight.new_empty(like) if needed[0] else None
         by_weight = weight.new_empty(weight.shape) if needed[1] else None
         by_recurrent = recurrent.new_empty(recurrent.shape)
@@ -120,7 +121,7 @@ class BehindLinear(torch.autograd.Function):
 
 
 def _part(tensor: Tensor, steps: slice) -> Tensor:
-    return tensor if steps.stop - steps.start == len(tensor) else tensor[steps]
+    return tensor if steps.stop - steps.start == tensor.shape[0] else tensor[steps]
 
 
 class Segment:
@@ -132,7 +133,7 @@ class Segment:
         self.plan, self.dense = plan, operands_of(weight, "plain", 0, plan.backend)
         self.selecting = CpuOperands(weight, 1) if plan.backend == "cpp" else None
         self.kernel = backends.module(plan.backend)
-        self.recurrent, self.of_step = recurrent.contiguous(), (batch, len(recurrent))
+        self.recurrent, self.of_step = recurrent.contiguous(), (batch, recurrent.shape[0])
         self.state_dtype = state_dtype(recurrent.dtype)
         self.bias = None if bias is None else bias.to(self.state_dtype).contiguous()
 
@@ -166,12 +167,12 @@ class Segment:
     ) -> tuple[list[Tensor], Tensor]:
         """Writes spikes and their words, if there are any to write, from a state and x, or its
         words. Returns the final state behind potentials and bits of spikes, if it `saves` them."""
-        currents = self.recurrent.new_empty((steps.stop - steps.start, *self.of_step))
-        potentials = None
-        if saves:
-            potentials = potentials_of(currents, self.plan.spec)
-            if potentials.dtype == currents.dtype:  # the kernel writes v in place of them
-                currents = v_of(potentials)
+        size = (steps.stop - steps.start, *self.of_step)
+        potentials = potentials_of(self.recurrent, self.plan.spec, size) if saves else None
+        if potentials is not None and potentials.dtype == self.recurrent.dtype:
+            currents = v_of(potentials)  # the kernel writes v in place of them
+        else:
+            currents = self.recurrent.new_empty(size)
         self.currents(x, words, currents.flatten(0, 1))
         shape = parts_of_state(self.plan.spec), *self.of_step
         call = Forward(

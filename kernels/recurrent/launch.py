@@ -56,7 +56,7 @@ def backward(call: Backward) -> None:
     if call.grad_weight is not None:
         types = (torch.float32, torch.float32, call.errors.dtype, call.grad_weight.dtype)
         run = launch.Pass(
-            "linear_backward", None, call.errors, len(call.weight), 1, *types, filled=call.adds
+            "linear_backward", None, call.errors, call.weight.shape[0], 1, *types, filled=call.adds
         )
         run(call.errors, None, call.bits, None, call.grad_weight, None, None, None, dense=0)
 

@@ -48,15 +48,15 @@ def allocate(
     return (
         currents.new_empty(shape),
         currents.new_empty((parts, *shape[1:]), dtype=compute),
-        potentials_of(currents, options.spec) if options.saves else None,
+        potentials_of(currents, options.spec, shape) if options.saves else None,
         backends.module(options.backend).bits_like(currents),
     )
 
 
-def potentials_of(currents: Tensor, spec: NeuronSpec) -> Tensor:
-    """Allocates the potentials of `Forward`."""
-    shape = currents.shape if spec.adaptation is None else (2, *currents.shape)
-    return currents.new_empty(shape, dtype=state_dtype(currents.dtype))
+def potentials_of(like: Tensor, spec: NeuronSpec, size: tuple[int, ...]) -> Tensor:
+    """Allocates the potentials of `Forward` for currents of a `size`, of the type of `like`."""
+    shape = size if spec.adaptation is None else (2, *size)
+    return like.new_empty(shape, dtype=state_dtype(like.dtype))
 
 
 def run_forward(

@@ -6,8 +6,14 @@ from support.neurons import currents_of, relative, saved_bytes
 
 from snnbench.kernels import NeuronSpec, RecurrentLIF
 from snnbench.kernels.linear.operands import CpuOperands
-from snnbench.kernels.recurrent import recurrent_lif
+from snnbench.kernels.recurrent import behind_linear, recurrent_lif
 from snnbench.kernels.spike_marks import words_of_spikes
+
+
+@pytest.fixture(autouse=True)
+def segments_of_128_steps(monkeypatch):
+    """Of batches of 3, with recompute."""
+    monkeypatch.setattr(behind_linear, "LEAST_ROWS", 3 * 128)
 
 
 def layer_of(inputs, neurons, **options):
