@@ -442,11 +442,15 @@ class TorchModel:
         with torch.no_grad():
             return [_array(y) for y in self(self.put(x))]
 
+    def first_inference(self, x: np.ndarray) -> list[np.ndarray]:
+        """Returns the outputs of an inference from the first state."""
+        self.restore()
+        return self.inference(x)
+
     def twice(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Returns the outputs of two calls in a row with the same random numbers, in eval mode."""
         self.module.eval()
-        self.restore()
-        first = self.inference(x)
+        first = self.first_inference(x)
         torch.manual_seed(1)
         return first, self.inference(x)
 

@@ -103,7 +103,7 @@ class Axes:
         later, items = self.x.copy(), self.x.copy()
         later[half:] = self.other[half:]
         items[:, 0] = self.other[:, 0]
-        y, y_later, y_items = (self._call(x) for x in (self.x, later, items))
+        y, y_later, y_items = (self.model.first_inference(x) for x in (self.x, later, items))
         for place, (one, changed_late, changed_item) in enumerate(
             zip(y, y_later, y_items, strict=True)
         ):
@@ -178,10 +178,6 @@ class Axes:
             return f"{text}; does it scan, average or normalise over the batch axis?"
         return f"{text}; does it normalise over time, or scan another axis?"
 
-    def _call(self, x: np.ndarray) -> list[np.ndarray]:
-        self.model.restore()
-        return self.model.inference(x)
-
     def _activity(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Returns the spikes of all neurons in an inference, and its outputs."""
         self.model.restore()
@@ -205,8 +201,7 @@ class _Forward:
     def inference(self, x: np.ndarray) -> np.ndarray:
         steps, batch = x.shape[:2]
         with self.model.watched(steps, batch) as seen:
-            self.model.restore()
-            self.model.inference(x)
+            self.model.first_inference(x)
         return torch_model.over_time(seen[self.layer], steps, batch)
 
     def wait(self, result: Any) -> None: ...

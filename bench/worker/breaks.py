@@ -26,7 +26,8 @@ def break_findings(model: TorchModel, x: np.ndarray, limit_s: float = LIMIT_S) -
         yield Finding(
             TO_KNOW,
             "the model",
-            f"takes torch.compile more than {limit_s:g} s to trace over {counted(len(x), 'step')}",
+            f"takes torch.compile more than {limit_s:g} s of CPU time to trace over "
+            f"{counted(len(x), 'step')}",
         )
         return
     if breaks is None:

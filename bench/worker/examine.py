@@ -51,8 +51,6 @@ from .waits import wait_findings
 
 SATURATED = 0.95
 """Share of steps with a spike from which on a layer tells nothing."""
-KEEPS, GOES_BACK = "state from one call to the next", "fails in the backward of a second call"
-RESET_WORDS = (KEEPS, GOES_BACK)
 MIXES = "its batch items influence each other; is --axes right?"
 WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
 
@@ -106,6 +104,7 @@ class Examination:
         self.equations: dict[str, Equation] = {}
         self.resets = self.unsteady = self.misread = self.keeps = self.is_cut = False
         self.detached: list[str] = []
+        self.of_resets: list[Finding] = []
 
     def run(self) -> None:
         self.emit({"part": "first_call"})
@@ -131,8 +130,10 @@ class Examination:
                     self.answer.findings.append(finding)
             except Exception as error:
                 self.answer.findings.append(self._failed(part, error))
-            if self.resets:
-                self._forget_resets()
+            if self.resets:  # the training step resets what the model keeps
+                self.answer.findings = [
+                    each for each in self.answer.findings if each not in self.of_resets
+                ]
             self.write(self.answer)
             if self.misread:
                 break
@@ -144,14 +145,6 @@ class Examination:
             return Finding(TO_KNOW, "the model", sentence)
         sentence = f"{self._raised('', error).lstrip()} when it is called again"
         return Finding(WRONG, "the model", sentence)
-
-    def _forget_resets(self) -> None:
-        """Drops findings on states that are not reset: the training step resets them."""
-        self.answer.findings = [
-            one
-            for one in self.answer.findings
-            if not any(words in one.sentence for words in RESET_WORDS)
-        ]
 
     def measure(self) -> None:
         """Measures how a training step grows, and fused neurons in place of those that `run` has
@@ -215,11 +208,6 @@ class Examination:
                     return f"{given}; it accepts --axes {other}, {words}"
         self.model.axes = axes
         return given
-
-    def _call(self, x: np.ndarray) -> list[np.ndarray]:
-        """Returns the outputs of an inference from the first state as float32."""
-        self.model.restore()
-        return self.model.inference(x)
 
     def _activity(self, but: str | None = None, fresh: bool = True) -> list[np.ndarray]:
         """Returns outputs and spikes of an inference: outputs alone may be silent."""
@@ -347,7 +335,7 @@ class Examination:
         all that are `changed` if none does."""
         guilty = []
         for name in changed:
-            self._call(self.x)
+            self.model.first_inference(self.x)
             if not alike(self._activity(but=name), first):
                 guilty.append(name)
         return guilty or changed or [""]
@@ -373,11 +361,12 @@ class Examination:
         for (severity, todo), names in by_advice.items():
             shown = list(dict.fromkeys(names))
             verb = verb_of(shown, "keeps its", "keep their")
-            yield Finding(
-                severity,
-                ", ".join(shown),
-                f"{verb} {KEEPS}: the second of two equal calls {does}; {todo}",
+            sentence = (
+                f"{verb} state from one call to the next: the second of two equal calls {does}; "
+                f"{todo}"
             )
+            self.of_resets.append(Finding(severity, ", ".join(shown), sentence))
+            yield self.of_resets[-1]
 
     def _fires(self, one: Seen) -> bool:
         return bool(torch_model.over_time(one, *self.shape[:2]).any())
@@ -443,11 +432,12 @@ class Examination:
             todo = (
                 f"call {how} first" if how else "detach or zero its state at the start of forward"
             )
-            yield Finding(
-                TO_KNOW if how else WRONG,
-                "the model",
-                f"{GOES_BACK}, which goes through the graph of the first: {todo}",
+            sentence = (
+                "fails in the backward of a second call, which goes through the graph of the "
+                f"first: {todo}"
             )
+            self.of_resets.append(Finding(TO_KNOW if how else WRONG, "the model", sentence))
+            yield self.of_resets[-1]
         units = torch_model.units_of(self.seen, neurons)
         reach = None if self.detached else reach_finding(model, self.x, self.other, units)
         if reach:

@@ -16,27 +16,26 @@ def gradient_findings(
 ) -> Iterator[Finding]:
     """Yields faults of the gradients that a backward on x (T, B, *features) has left; `seen` are
     the modules of a JAX model, none, or of one of torch."""
-    missing: dict[bool, list[str]] = {True: [], False: []}
-    zero, infinite = [], []
+    cut, unused, zero, infinite = (list[str]() for _ in range(4))
     for name, gradient in model.gradients().items():
         owner = name.rpartition(".")[0]
         if gradient is None:
-            missing[owner in seen or not owner].append(name)
+            (cut if owner in seen or not owner else unused).append(name)
         elif not np.isfinite(gradient).all():
             infinite.append(name)
         elif not gradient.any():
             zero.append(name)
-    if missing[True]:
+    if cut:
         yield Finding(
             WRONG,
-            ", ".join(missing[True]),
-            f"{verb_of(missing[True], 'gets', 'get')} no gradient although the module is called: "
+            ", ".join(cut),
+            f"{verb_of(cut, 'gets', 'get')} no gradient although the module is called: "
             "a comparison as a spike, .detach(), .data, torch.no_grad() or stop_gradient "
             "behind it cuts the graph; use a surrogate",
         )
-    if missing[False]:
-        sentence = f"{verb_of(missing[False], 'is', 'are')} never used in forward"
-        yield Finding(TO_KNOW, ", ".join(missing[False]), sentence)
+    if unused:
+        sentence = f"{verb_of(unused, 'is', 'are')} never used in forward"
+        yield Finding(TO_KNOW, ", ".join(unused), sentence)
     if infinite:
         sentence = f"{verb_of(infinite, 'has', 'have')} a gradient that holds NaN or infinity"
         yield Finding(WRONG, ", ".join(infinite), sentence)

@@ -150,9 +150,13 @@ def is_own(error: BaseException) -> bool:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.name == "_call_impl":
             return False
-        if any(Path(frame.filename).is_relative_to(folder) for folder in OWN):
+        if is_own_file(frame.filename):
             return True
     return False
+
+
+def is_own_file(file: str) -> bool:
+    return any(Path(file).is_relative_to(folder) for folder in OWN)
 
 
 def raised(what: str, error: BaseException, file: str) -> str:

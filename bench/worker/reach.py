@@ -56,8 +56,7 @@ def _results(model: TorchModel, x: np.ndarray, units: list[Seen]) -> Iterator[Re
     """Yields outputs, and the last module that is called in each step, as for a model that sums its
     steps."""
     steps = len(x)
-    model.restore()
-    for place, y in enumerate(model.inference(x)):
+    for place, y in enumerate(model.first_inference(x)):
         if y.ndim:
             time = int(model.axes == "btf")
             is_over_time = y.ndim > 1 and y.shape[time] == steps
@@ -75,8 +74,7 @@ def _by_step(model: TorchModel, place: int, time: int) -> Result:
     """Returns an output with an axis of time."""
 
     def values(x: np.ndarray, step: int) -> np.ndarray:
-        model.restore()
-        return np.moveaxis(model.inference(x)[place], time, 0)[step:]
+        return np.moveaxis(model.first_inference(x)[place], time, 0)[step:]
 
     def gradient(x: np.ndarray, step: int) -> np.ndarray | None:
         model.restore()
@@ -89,8 +87,7 @@ def _at_end(model: TorchModel, place: int) -> Result:
     """Returns an output of the whole input; its step is that of an input that ends there."""
 
     def values(x: np.ndarray, step: int) -> np.ndarray:
-        model.restore()
-        return model.inference(x)[place]
+        return model.first_inference(x)[place]
 
     def gradient(x: np.ndarray, step: int) -> np.ndarray | None:
         model.restore()

@@ -8,7 +8,7 @@ from snnbench.adapters.base.torch_lines import is_installed, modules_at, place
 from snnbench.adapters.base.torch_model import TorchModel
 from snnbench.adapters.base.torch_waits import waits
 
-from .models import COSTLY, OWN, TO_KNOW, Finding
+from .models import COSTLY, TO_KNOW, Finding, is_own_file
 
 MOST_LINES = 3
 """Lines that are named."""
@@ -19,8 +19,7 @@ def wait_findings(model: TorchModel, x: np.ndarray) -> Iterator[Finding]:
     *features); those of frameworks are to know."""
     steps, asked = len(x), dict[tuple[str, int], tuple[int, str]]()
     for (file, line, what), count in waits(model, x).items():
-        is_harness = any(file.startswith(f"{folder}/") for folder in OWN)
-        if count >= max(steps, 2) and not is_harness:
+        if count >= max(steps, 2) and not is_own_file(file):
             # x.cpu().numpy() waits once
             asked[file, line] = max((count, what), asked.get((file, line), (0, "")))
     for severity, installed in ((COSTLY, False), (TO_KNOW, True)):

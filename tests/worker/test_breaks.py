@@ -78,5 +78,7 @@ def test_a_model_or_a_part_that_is_one_graph_has_no_sentence(make):
 
 def test_tracing_ends_with_its_time():
     (finding,) = told(complaints.Net(), limit_s=0.01)
-    assert "takes torch.compile more than 0.01 s to trace over 4 steps" in finding.sentence
+    assert (
+        "takes torch.compile more than 0.01 s of CPU time to trace over 4 steps" in finding.sentence
+    )
     assert told(complaints.Net()) == []
