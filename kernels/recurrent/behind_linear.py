@@ -20,7 +20,7 @@ from . import backends
 from .contract import Backward, Forward, parts_of_state
 from .operator import potentials_of, rise_of, v_of
 
-LEAST_ROWS = 2048
+LEAST_ROWS = 1536
 """Steps · items of a segment at least: each is several calls, which lay the weights out anew."""
 
 
