@@ -28,6 +28,7 @@ class HostMemory:
 
     meaning = "host resident"
     before: int
+    files: int
     peak_before_reset: ClassVar[int] = 0
     """The process's peak in bytes until the last reset by any probe."""
 
@@ -40,18 +41,23 @@ class HostMemory:
         _settle()
         HostMemory.peak_before_reset = max(HostMemory.peak_before_reset, _status_bytes("VmHWM"))
         CLEAR_REFS.write_text("5")
-        self.before = (_status_bytes("VmRSS") + children_bytes()) // self.ranks
+        self.files, self.before = _status_bytes("RssFile"), self._in_use()
 
     def in_use(self) -> int:
         """Returns the resident bytes, shared ones too, without pages of files, such as those of
-        libraries."""
+        libraries, which the kernel may take back at any time."""
         _settle()
+        return self._in_use()
+
+    def _in_use(self) -> int:
         own = _status_bytes("RssAnon") + _status_bytes("RssShmem")
         return (own + children_bytes()) // self.ranks
 
     def peak(self) -> tuple[int, int, None]:
-        """Returns (bytes resident at reset, most bytes resident since, None)."""
-        return self.before, (_status_bytes("VmHWM") + children_bytes()) // self.ranks, None
+        """Returns (bytes in use at reset, most bytes in use since, None); the high-water mark has
+        the files' pages of the reset in it."""
+        most = _status_bytes("VmHWM") - self.files + children_bytes()
+        return self.before, most // self.ranks, None
 
 
 def _settle() -> None:
@@ -244,8 +250,9 @@ def _weigh_once(
     result = phase.call(state)
     program.wait(result)
     before, peak, reserved = probe.peak()
-    # Arguments, what `prepare` allocated, and what the call added at its peak.
-    total = argument_bytes + (before - start) + max(peak - before, 0)
+    # Arguments, what `prepare` allocated, and what the call added at its peak. On a busy machine
+    # threads of a runtime free what earlier calls took as late as within `prepare`.
+    total = argument_bytes + max(before - start, 0) + max(peak - before, 0)
     figures = {
         "peak_bytes": total,
         "extra_bytes": max(total - argument_bytes - program.result_bytes(result), 0),

@@ -284,6 +284,45 @@ def test_gradients_that_an_earlier_call_left_are_not_taken_off(snnbench):
     assert figures["peak_bytes"] - figures["extra_bytes"] == 2 * weights + 4 * border
 
 
+class Frees:
+    """A program of which `prepare` gives memory back: pages of a file, as the kernel takes them
+    back at any time, or a block that a runtime's thread frees late."""
+
+    def __init__(self, held: mmap.mmap):
+        self.held = held
+
+    def prepare(self, number: int) -> None:
+        if number:
+            self.held.madvise(mmap.MADV_DONTNEED)
+
+    def call(self, state: None) -> bytearray:
+        return bytearray(b"1") * BUFFER
+
+    def wait(self, result: bytearray) -> None: ...
+
+    def release(self) -> None:
+        self.held[:]  # every page is resident
+
+    def argument_bytes(self) -> int:
+        return 4096
+
+    def result_bytes(self, result: bytearray) -> int:
+        return len(result)
+
+
+@pytest.mark.parametrize("of_a_file", [True, False])
+def test_memory_that_leaves_before_a_call_is_not_taken_off_its_figure(tmp_path, of_a_file):
+    path = tmp_path / "pages"
+    path.write_bytes(b"1" * BUFFER)
+    with path.open("r+b") as file:
+        held = mmap.mmap(file.fileno(), BUFFER) if of_a_file else mmap.mmap(-1, BUFFER)
+        frees = Frees(held)
+        figures = memory.weigh(frees, frees, memory.host_memory_probe(), 0)
+        held.close()
+    assert figures["peak_bytes"] == pytest.approx(BUFFER, rel=0.05)
+    assert figures["extra_bytes"] < 0.05 * BUFFER
+
+
 def test_shared_pages_are_kept_memory_and_part_of_the_peak():
     """As those of a tensor after `share_memory_`."""
     probe = memory.host_memory_probe()
