@@ -94,11 +94,12 @@ test-all: $(VENV)/.kernels
 	$(PYTEST)
 
 # Full matrices that .ci/run adds to `make test`: planted faults, frameworks in the sandbox, compiled frameworks,
-# environments, kernels, and the documents' commands and examples.
+# environments, kernels, what a wheel holds, and the documents' commands and examples.
 SLOW_IN_CI := $(addprefix tests/proof/test_,wrong_adapters.py wrong_networks.py wrong_steps.py recheck.py large.py equation.py) \
   tests/proof/diagnosis/test_diagnose.py tests/report/page/test_accessibility.py \
   $(addprefix tests/end_to_end/test_,compiler_cache.py delivery.py given.py ranks.py shards.py slurm.py) \
   $(addprefix tests/,cli/test_examine.py cli/test_same.py workloads/test_recipes.py test_commands.py) \
+  tests/end_to_end/test_wheel.py::test_the_wheel_has_what_is_no_python \
   $(addprefix tests/,worker adapters/base adapters/ranks api compile environments kernels)
 test-slow-in-ci: $(VENV)/.kernels
 	$(PYTEST) $(IN_ORDER) -m slow $(SLOW_IN_CI)
