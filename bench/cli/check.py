@@ -113,7 +113,7 @@ def _table(results: list[Checked]) -> Table:
     refused = any(result.status == "unsupported" for result in results)
     figures = FIGURES if any(any(result.figures) for result in results) else ()
     columns = ("framework", "neuron", "precision", "verdict", *figures, *["reason"] * refused)
-    table = new_table(*columns, whole=("framework",), right=figures)
+    table = new_table(*columns, whole=("framework", "verdict"), right=figures)
     for result in results:
         case = result.case
         reason = escape(result.reason or "") if result.status == "unsupported" else ""

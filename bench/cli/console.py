@@ -49,7 +49,7 @@ def print_json(document: Any) -> None:
 def new_table(*columns: str, whole: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
     """Returns a table without rows; columns in `whole` do not wrap, those in `right` are
     right-aligned."""
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=name in whole)
     return table
