@@ -66,7 +66,7 @@ def contained(snnbench, names, adapters, grid="", measure="", container=""):
 @pytest.mark.engine
 def test_each_case_ends_as_it_should_and_nothing_is_left(snnbench, client):
     """One ends well, one hangs, two die, one fills the container but no process limit."""
-    measure = 'timeout = "8s"\nhost_memory = "700MiB"'
+    measure = 'timeout = "16s"\nhost_memory = "700MiB"'
     config = contained(snnbench, NAMES, FAULTY, measure=measure)
     ended = snnbench.run(config, "--executor", "docker")
     endings = {
