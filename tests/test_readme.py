@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.claims_table import claims_of, claims_text
+from support.compiled_table import compiled_text
 from support.first_table import first_text
 from support.gradients_table import gradients_text
 from support.history_table import history_text
@@ -34,6 +35,7 @@ EXAMINE = ROOT / "docs" / "examine.md"
 EXAMPLE = committed("example")
 TEXT = {
     "table": markdown_text,
+    "compiled": compiled_text,
     "coverage": matrix_text,
     "memory": memory_text,
     "first": first_text,

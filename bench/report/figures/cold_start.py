@@ -34,7 +34,7 @@ def cold_start(table: Table) -> Figure:
     panels = []
     for where, group in table.groups():
         phase = group[0].row.ranked
-        started = least_first([entry for entry in group if entry.shows(phase)], _total)
+        started = least_first([entry for entry in group if entry.shows(phase)], seconds_to_start)
         if started:
             (quickest, least), *others = started
             seconds, slower = quickest.values[f"{phase}_s"], [entry for entry, _ in others]
@@ -57,7 +57,7 @@ def _parts(entry: Entry) -> list[float | None]:
     return [entry.values["import_s"], entry.values["build_s"], compiling, besides]
 
 
-def _total(entry: Entry) -> float | None:
+def seconds_to_start(entry: Entry) -> float | None:
     """Returns the seconds to the first result, None if a part is unknown."""
     known = [part for part in _parts(entry) if part is not None]
     return sum(known) if len(known) == len(PARTS) else None
