@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -87,11 +88,11 @@ class _Values(TorchDispatchMode):
 
     def count(self, what: str) -> None:
         """Counts a wait at the innermost line that is not torch's."""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame and (is_torch(file := frame.f_code.co_filename) or file == __file__):
             if file.startswith(OPTIMIZERS):
                 return
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         if frame:
             self.waits[file, frame.f_lineno, what] += 1
 
@@ -122,5 +123,5 @@ def _storage(tensor: Tensor) -> int:
     """Returns the identity of a tensor's storage; 0 of one without, such as a sparse one."""
     try:
         return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
+    except RuntimeError:
         return 0

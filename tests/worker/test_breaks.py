@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,22 +15,9 @@ sys.path.append(str(FAULTS / "models"))
 import complaints
 
 pytestmark = pytest.mark.slow
-HERE = Path(__file__).name
 
 
-class Tells(complaints.Lif):
-    def forward(self, current):
-        if current.max() > 1e6:
-            raise ValueError("too loud")
-        return super().forward(current)
-
-
-class Checked(complaints.Net):
-    def neuron(self):
-        return Tells()
-
-
-class Compiled(Checked):
+class Compiled(complaints.Checked):
     """The user compiles a part."""
 
     def __init__(self):
@@ -61,13 +47,16 @@ def told(net, **more):
 
 
 @pytest.mark.parametrize(
-    ("make", "severity"), [(Checked, "to know"), (Compiled, "costly")], ids=["not", "compiled"]
+    ("make", "severity"),
+    [(complaints.Checked, "to know"), (Compiled, "costly")],
+    ids=["not", "compiled"],
 )
 def test_the_first_break_is_told_with_its_module_and_line(make, severity):
     (finding,) = told(make())
-    line = inspect.getsourcelines(Tells)[1] + 2
+    line = inspect.getsourcelines(complaints.Tells)[1] + 4
     assert (finding.severity, finding.module) == (severity, "lif1, lif2")
-    assert finding.sentence.startswith(f"breaks the graph of torch.compile at {HERE}:{line}: Data-")
+    where = f"breaks the graph of torch.compile at complaints.py:{line}: Data-"
+    assert finding.sentence.startswith(where)
     assert " a forward over 4 steps runs as " in finding.sentence
 
 

@@ -91,18 +91,6 @@ def test_what_needs_no_value_of_a_gpu_is_not_told(ask):
     assert told(Asking(ask)) == []
 
 
-class Tells(complaints.Lif):
-    def forward(self, current):
-        if current.max() > 1e6:
-            raise ValueError("too loud")
-        return super().forward(current)
-
-
-class Checked(complaints.Net):
-    def neuron(self):
-        return Tells()
-
-
 def trained(net, x):
     optimizer = torch.optim.Adam(net.parameters())
     net(x).mean().backward()
@@ -118,7 +106,7 @@ def counted(net, x):
 
 
 def test_the_modules_of_a_line_or_the_step_are_named():
-    (finding,) = told(Checked())
+    (finding,) = told(complaints.Checked())
     assert finding.module == "lif1, lif2" and " 14 times in 7 time steps " in finding.sentence
     (finding,) = told(complaints.Net(), counted)
     assert finding.module == "counted" and " 7 times in 7 time steps " in finding.sentence
