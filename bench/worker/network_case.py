@@ -26,7 +26,6 @@ from ..measure.memory import (
 from ..measure.phases import Phases, draw_of
 from ..measure.queued import device_times
 from ..measure.slots import Sampler
-from ..measure.work import border_sizes
 from ..proof.free_run import FreeRun, read_free_run
 from ..proof.limits import limits_of
 from ..proof.native import with_firing_input
@@ -193,13 +192,13 @@ class Worker(Measured):
             )
             return []
         size = 4 if self.case.precision in ("fp32", "tf32", "amp-bf16") else 2
-        input_bytes, output_bytes = (
-            size * count // (self.case.ranks or 1)
-            for count in border_sizes(self.case, self.network)
-        )
+        input_bytes, upstream_bytes = size * problem.input.size, size * problem.upstream.size
+        if self.case.loss is not None:
+            upstream_bytes = problem.upstream.nbytes  # labels
         figures, program.holds_borders, faults = {}, False, list[str]()
         for name in self.task.phases:
-            arguments = input_bytes + (0 if name in ("forward", "inference") else output_bytes)
+            arguments = input_bytes + (0 if name in ("forward", "inference") else upstream_bytes)
+            arguments //= self.case.ranks or 1
             weighed = dict[str, Any]()
 
             def keep(number: int, result: Any, name: str = name, kept: Any = weighed) -> None:
