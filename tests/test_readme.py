@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.across_table import across_text
 from support.claims_table import claims_of, claims_text
 from support.compiled_table import compiled_text
 from support.first_table import first_text
@@ -35,6 +36,7 @@ EXAMINE = ROOT / "docs" / "examine.md"
 EXAMPLE = committed("example")
 TEXT = {
     "table": markdown_text,
+    "across": across_text,
     "compiled": compiled_text,
     "coverage": matrix_text,
     "memory": memory_text,

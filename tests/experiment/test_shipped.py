@@ -30,7 +30,7 @@ def test_a_file_of_that_name_wins(tmp_path, monkeypatch):
     "word, said",
     [
         ("quickstrat", "did you mean 'quickstart'?"),
-        ("zzz", "(there are batch, blocks, ci, compile, coverage, "),
+        ("zzz", "(there are batch, blocks, ci, compile, convolutions, "),
     ],
 )
 def test_another_word_is_told_what_there_is(word, said, tmp_path, monkeypatch):
