@@ -122,6 +122,12 @@ class Timing(_StrictRecord):
     energy_j: Annotated[schema.Positive | None, OMIT_NONE] = None
     energy_of: Annotated[schema.Text | None, OMIT_NONE] = None
 
+    @model_validator(mode="after")
+    def _knows_its_clock(self) -> Self:
+        if self.device_clock == "process" and None in self.column("device"):
+            raise ValueError("a slot's device is null: must be the CPU time of a call")
+        return self
+
     def column(self, name: str) -> list[Any]:
         """Returns one value of every slot."""
         return [getattr(slot, name) for slot in self.slots]

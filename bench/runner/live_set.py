@@ -148,7 +148,7 @@ class Member:
             self.live_phases.clear()
         elif "failed" in answer:
             del self.live_phases[phase]
-        elif not _is_valid_answer(order, answer):
+        elif not _is_valid_answer(order, answer, self.timing[phase]["device_clock"]):
             self.fail_phase(phase, "error", "its worker sent an invalid answer")
         else:
             return answer
@@ -209,7 +209,7 @@ class Member:
             self.fail_phase(phase, "implausible", reason)
 
 
-def _is_valid_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
+def _is_valid_answer(order: dict[str, Any], answer: dict[str, Any], device_clock: str) -> bool:
     """Returns whether `answer` is valid: an adapter could write to the worker's pipe."""
     if "burst" in order:
         return isinstance(answer.get("took"), float)
@@ -220,7 +220,8 @@ def _is_valid_answer(order: dict[str, Any], answer: dict[str, Any]) -> bool:
             return DEVICE.validate_python(answer["device"]) is not None
         slot = Slot.model_validate({**answer["slot"], "pass": 0})
         return (
-            isinstance(answer["cpu"], float)
+            (slot.device is not None or device_clock != "process")
+            and isinstance(answer["cpu"], float)
             and answer["cpu"] >= 0
             and isinstance(answer["late"], float | None)
             and {*map(type, answer["outside"])} <= {int}

@@ -100,6 +100,11 @@ def test_a_folder_whose_name_is_too_long_is_refused(tmp_path):
         ResultFolder(tmp_path / (300 * "a")).make()
 
 
+def without_device(parts):
+    parts["step"]["timing"]["slots"][0]["device"] = None
+    return parts
+
+
 @pytest.mark.parametrize(
     "spoilt, said",
     [
@@ -120,6 +125,10 @@ def test_a_folder_whose_name_is_too_long_is_refused(tmp_path):
         ),
         ({"facts": nested(202)}, "it is nested more than 201 levels deep"),
         ({"facts": nested(400)}, "it is nested more than 201 levels deep"),
+        (
+            {"parts": without_device(golden()["parts"])},
+            "parts.step.timing: a slot's device is null: must be the CPU time of a call",
+        ),
         ({"live_set": "../../x"}, "live_set = '../../x': must be 12 hexadecimal digits"),
         ({"block": "first"}, "block = 'first': must be a whole number"),
     ],

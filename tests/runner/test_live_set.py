@@ -202,6 +202,23 @@ class Slowing(Worker):
         return answer
 
 
+class WithoutDevice(Worker):
+    """Sends slots without the CPU time of their calls."""
+
+    def order(self, order, stop_after=None, judged=False):
+        answer = super().order(order, stop_after, judged)
+        if answer and "slot" in answer:
+            answer["slot"]["device"] = None
+        return answer
+
+
+def test_a_slot_of_a_cpu_without_its_cpu_time_is_an_invalid_answer():
+    live = live_set(WithoutDevice("a", phases=("step",)), Worker("b", phases=("step",)))
+    live.time_passes(Random(1))
+    assert live.members[0].events[-1]["reason"] == "its worker sent an invalid answer"
+    assert len(passes_of(live.members[1], "step")) == 10
+
+
 def test_a_case_slow_in_most_passes_so_far_stops_early_and_one_pass_is_not_most():
     workers = (
         Worker("a", phases=("step",)),
