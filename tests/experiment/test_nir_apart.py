@@ -43,6 +43,15 @@ def test_hdf5_that_hangs_or_crashes_is_one_sentence(tmp_path, monkeypatch, does,
         read_apart(tmp_path / "a.nir", seconds=0.5)
 
 
+def test_a_byte_on_which_hdf5_loops_is_one_sentence_within_ten_seconds(tmp_path):
+    content = bytearray((GOLDEN / "norse.nir").read_bytes())
+    content[2496] = 74
+    (tmp_path / "a.nir").write_bytes(content)
+    with pytest.raises(NetworkFault, match=r"does not come to an end in 0\.7 s"):
+        read_apart(tmp_path / "a.nir", seconds=0.7)
+    assert nir_file.READING_S < 10
+
+
 def test_read_apart_reads_the_same(tmp_path):
     apart, here = (read(GOLDEN / "sinabs.nir") for read in (read_apart, read_nir))
     assert apart.edges == here.edges and apart.nodes.keys() == here.nodes.keys()

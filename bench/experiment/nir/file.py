@@ -19,7 +19,7 @@ from ..network import NetworkFault
 
 MOST_NODES, MOST_VALUES = 1000, 1 << 24
 """Limits of a file: its nodes, and the numbers of all its arrays together."""
-READING_S = 30.0
+READING_S = 8.0
 READ = (
     "import pickle, sys; from pathlib import Path; "
     "from snnbench.experiment.nir.file import answer; "
