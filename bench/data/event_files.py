@@ -11,6 +11,8 @@ from .recordings import Events, Recordings
 
 OVERFLOW_Y, OVERFLOW_US = 240, 1 << 13
 """An event in this row of N-MNIST's files delays all later ones by so many microseconds."""
+LARGEST_PLACE = 1 << 31
+"""No x, y or polarity is as large, and every smaller number can be cast to an integer."""
 
 
 class EventFiles(Recordings):
@@ -69,7 +71,10 @@ class Saccades(EventFiles):
 
     def one(self, number: int) -> Events:
         path = self.paths[number]
-        content = np.fromfile(path, np.uint8).astype(np.int64)
+        try:
+            content = np.fromfile(path, np.uint8).astype(np.int64)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
         if len(content) % 5:
             raise ConfigError(
                 f"{path}: is damaged: {len(content):,} bytes are no whole number of events, five "
@@ -116,8 +121,9 @@ class Gestures(EventFiles):
                 f"{path}: is {form}: it must hold numbers (events, 4), x, y, polarity and "
                 "milliseconds"
             )
-        if not np.isfinite(content[:, :3]).all():
-            event, column = (int(place) for place in np.argwhere(~np.isfinite(content[:, :3]))[0])
+        no_places = ~(np.abs(content[:, :3]) < LARGEST_PLACE)  # NaN, too
+        if no_places.any():
+            event, column = (int(place) for place in np.argwhere(no_places)[0])
             raise ConfigError(
                 f"{path}: event {event} has {'xyp'[column]} = {content[event, column]}"
             )

@@ -87,6 +87,7 @@ CAMERAS = {
         lambda events: events.__setitem__((slice(None), 3), np.linspace(0.1, 6, len(events)))
     ),
     "event 3 has y = nan": lambda events: events.__setitem__((3, 1), np.nan),
+    "event 3 has y = 1e+300": lambda events: events.__setitem__((3, 1), 1e300),
     "event 3 has the time nan: times must be finite": (
         lambda events: events.__setitem__((3, 3), np.nan)
     ),
@@ -113,4 +114,9 @@ def test_an_empty_file_of_a_camera(tmp_path):
     with pytest.raises(ConfigError) as raised:
         inspect("nmnist", folder, 3)
     assert str(raised.value) == f"{path}: has no events"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ConfigError) as raised:
+        inspect("nmnist", folder, 3)
+    assert str(raised.value) == f"{path}: cannot be read: Is a directory"
     shutil.rmtree(path.parents[1])
