@@ -5,9 +5,12 @@ is real. Files that a page tells its reader to write are those of its own exampl
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,9 +42,11 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 SNNBENCH = ("snnbench", ".venv/bin/snnbench")
-OTHERS = {"pip", "uv", "uvx", "docker", "gh", "git", "cd", "cp", "mkdir", "."}
-"""Programs that are not called here; what `docker run` and `uvx` pass to snnbench is
-parsed."""
+LOCAL = {"python", "git", "cp", "mkdir"}
+"""Programs that are called like snnbench."""
+OTHERS = {"pip", "uv", "uvx", "docker", "gh", "cd", "."}
+"""Programs that need a network or an engine and are not called here, or belong to the shell; what
+`docker run` and `uvx` pass to snnbench is parsed. `.ci/run` and `.ci/container` call make and docker."""
 WRITTEN = {
     "mine.toml": ("experiments.md", "toml", 'name = "mine"'),
     "mine.py": ("adapter.md", "python", "class Mine"),
@@ -122,7 +127,7 @@ def test_a_command_names_a_program_and_options_that_exist(page, block):
         elif program.startswith(".ci/"):
             assert (ROOT / program).is_file()
         else:
-            assert program in OTHERS
+            assert program in LOCAL | OTHERS
 
 
 @pytest.mark.parametrize("wrong", ["quick --neuronz 3", "run quickstart --frsh", "env creat x"])
@@ -184,8 +189,16 @@ def checkout(snnbench, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "block"), BLOCKS)
 def test_the_commands_of_a_block_run_one_after_the_other(page, block, checkout):
+    here = checkout.folder
     for command in block:
-        if command[0] in SNNBENCH:
+        if command[0] == "cd":
+            here /= command[1]
+        elif command[:3] == ["gh", "repo", "fork"]:
+            call(["git", "init", "--quiet", command[3].partition("/")[2]], here)
+            shutil.copy(committed("quickstart"), here)
+        elif command[0] in LOCAL:
+            call(command, here)
+        elif command[0] in SNNBENCH:
             words, *files = split(command[1:], ">")
             ended = checkout(*(each for word in words for each in named(word, checkout.folder)))
             no_gpu = page.name == "gpu.md" and "reaches no cuda device" in ended.stderr
@@ -199,6 +212,8 @@ def test_the_commands_of_a_block_run_one_after_the_other(page, block, checkout):
 def test_a_command_that_fails_is_found(checkout):
     assert checkout("run", "--config", "quickstart.toml").exit_code not in ENDS
     assert checkout("verify", "quickstart.bundle.jsonl").exit_code not in ENDS
+    with pytest.raises(subprocess.CalledProcessError):
+        call(["cp", "quickstart.bundle.jsonl", "mine"], checkout.folder)
 
 
 def test_the_skill_comes_with_snnbench_and_names_what_there_is(snnbench):
@@ -212,6 +227,17 @@ def test_the_skill_comes_with_snnbench_and_names_what_there_is(snnbench):
     assert {"check_failed"} <= {*STATUSES} and {"fastest_of_others"} <= {*verdict([])}
     codes = re.findall(r"(\d) [a-z]+", re.search(r"Exit codes: (.*)", text)[1])
     assert {*map(int, codes)} <= {*exit_codes.MEANINGS}
+
+
+def call(command: list[str], folder: Path) -> None:
+    """Runs a program in a folder, with the Python of the tests. Raises if it fails."""
+    by = {
+        f"GIT_{role}_{key}": "a@b.c"
+        for role in ("AUTHOR", "COMMITTER")
+        for key in ("NAME", "EMAIL")
+    }
+    words = [sys.executable if word == "python" else word for word in command]
+    subprocess.run(words, cwd=folder, env={**os.environ, **by}, check=True, capture_output=True)
 
 
 def named(word: str, folder: Path) -> list[str]:
