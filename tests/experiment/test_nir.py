@@ -218,6 +218,10 @@ REFUSED = {
     "node b: resets to v_reset, which is not 0": [affine(7, 5), lif(v_reset=0.5)],
     "node b: with dt = 0.0001 a tau of 5e-05 gives the decay -1": [affine(7, 5), lif(tau=5e-5)],
     "node b: with dt = 0.0001 a tau of 1e+09 gives the decay 1": [affine(7, 5), lif(tau=1e9)],
+    "node b: with dt = 0.0001 a tau of 1e-300 gives the decay -inf, which must be above 0": [
+        affine(7, 5),
+        ("LIF", {"tau": 1e-300, "r": 1.0, "v_leak": 0.0, "v_threshold": 1.0}),
+    ],
     "node b: tau = -1 must be positive": [affine(7, 5), lif(tau=-1)],
     "node b: v_threshold must be positive": [affine(7, 5), lif(v_threshold=0)],
     "node b: r or w_in is 0": [affine(7, 5), lif(r=0)],
@@ -291,6 +295,7 @@ ALL_REFUSED = [(words, nodes, (5,)) for words, nodes in REFUSED.items()]
 ALL_REFUSED += [(words, nodes, (2, 6, 8)) for words, nodes in REFUSED_IMAGES.items()]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("words", "nodes", "shape"), ALL_REFUSED, ids=[words for words, *_ in ALL_REFUSED]
 )

@@ -195,7 +195,8 @@ class _Builder:
         if tau <= 0:
             raise node.fault(f"{name} = {tau:g} must be positive")
         decay = exp(-dt / tau) if self.table.decay == "exact" else 1 - dt / tau
-        rounded = float(str(np.float32(decay)))
+        with np.errstate(over="ignore"):
+            rounded = float(str(np.float32(decay)))
         if not 0 < rounded < 1:
             fits = "below" if rounded >= 1 else "above"
             raise node.fault(
