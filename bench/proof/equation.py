@@ -426,19 +426,19 @@ def _best(
     problem = Problem(network, {}, x, x[::-1].copy(), up)
     limit = limits("fp32", spec, 1, x.shape[0] * x.shape[1], x.shape[0])
     by_node = {INPUT: limit, "neuron": limit}
-    verdict = judge(problem, JudgedCall(x, {"neuron": s}), by_node)
-    if verdict.passed and error <= limit.gradient:
+    judged = None if g is None else Gradients({}, (g / height).astype(np.float32))
+    call = JudgedCall(x, {"neuron": s}, gradients=judged)
+    verdict = judge(problem, replace(call, gradients=None), by_node)
+    close = verdict.passed and error < LEAST_NAMED  # rounding is explained by any fault
+    if close and judge(problem, call, by_node).passed:
         return replace(equation, verdict="proved")
     share_wrong = float((run(spec, x, s)[1] != s).mean())
     if share_wrong > ALIKE:
         return Equation("none", differs=f"the nearest decides {share(share_wrong)} otherwise")
-    judged = Gradients({}, None if g is None else (g / height).astype(np.float32))
     if g is None and verdict.passed:
         return replace(equation, differs=NO_GRADIENT)
     if verdict.passed and not surrogates:
         return replace(equation, differs=NO_SURROGATE)
-    call = JudgedCall(x, {"neuron": s}, gradients=judged if g is not None else None)
-    close = verdict.passed and error < LEAST_NAMED  # rounding is explained by any fault
     fault = None if close else name_fault(problem, call, by_node)
     if fault is None and not verdict.passed:
         fault = f"{share(share_wrong)} of its decisions differ"

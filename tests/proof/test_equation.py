@@ -102,6 +102,27 @@ def test_neurons_that_differ_are_proved_one_by_one():
     assert "decay 0.6 to 0.9 by neuron" in equation.words()
 
 
+@dataclass
+class Rounded(Neuron):
+    """Its surrogate sees potentials of float32, which moves a steep one more than a flat one. In
+    `all_steps` but the first it is so many times as high."""
+
+    all_steps: float = 1.0
+
+    def backward(self, v, spikes, upstream):
+        near = v * (1 + np.random.default_rng(1).uniform(-2e-7, 2e-7, v.shape))
+        slope = slope_of(self.spec, near)
+        slope[1:] *= self.all_steps
+        return run_backward(self.spec, v, spikes, upstream, slope=slope)
+
+
+def test_rounding_in_front_of_a_steep_surrogate_is_allowed_and_another_height_is_not():
+    right = spec("soft-undecayed", surrogate="superspike", slope=100.0, detach_reset=True)
+    assert equation_of(Rounded(right), 1.0).verdict == "proved"
+    higher = equation_of(Rounded(right, all_steps=1.0003), 1.0)
+    assert higher.verdict == "nearest" and "gradient differs by" in higher.differs
+
+
 class Steep(Neuron):
     """Its surrogate is higher between the first and the last step."""
 
