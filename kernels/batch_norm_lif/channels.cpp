@@ -143,4 +143,18 @@ void norm_gradients(const Size* size, const float* errors, const float* by_curre
   }
   if (mixed) repeat(*size, mixed, 2);
 }
+
+// Adds the factor times x − μ, and the constant, to the scaled errors (outer, row): the gradient by the
+// currents x, from rows of the mean, of the factor and of the constant.
+void norm_mix(const Size* size, const NORM_CURRENT* x, const float* center, const float* factor, const float* constant,
+              NORM_CURRENT* errors) {
+  const int64_t row = size->of_row();
+#pragma omp parallel for schedule(static) num_threads(size->threads) if (size->threads > 1)
+  for (int64_t o = 0; o < size->outer; ++o) {
+    const NORM_CURRENT* currents = x + o * row;
+    NORM_CURRENT* to = errors + o * row;
+#pragma omp simd
+    for (int64_t i = 0; i < row; ++i) narrow((widen(to[i]) + factor[i] * (widen(currents[i]) - center[i])) + constant[i], to + i);
+  }
+}
 }

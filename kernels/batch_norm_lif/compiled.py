@@ -111,6 +111,7 @@ def library(dtype: torch.dtype) -> ctypes.CDLL:
     kinds = {
         "norm_statistics": [size, *[array] * 3],
         "norm_rows": [size, *[array] * 5, number],
+        "norm_mix": [size, *[array] * 5],
         "norm_gradients": [size, *[array] * 7, number, ctypes.c_double],
     }
     for name, arguments in kinds.items():

@@ -66,10 +66,8 @@ class PlannedNeuron:
             return
         centered = {**read, "center": repeated}
         summed = {"sum_error": inner, "sum_by_current": inner}
-        self.sums = launch.planned("lif_backward", spec, sequence, {**centered, **summed})
-        mixed = dict.fromkeys(("mix_error", "mix_current", "mix_constant"), repeated)
         self.backwards = launch.planned(
-            "lif_backward", spec, sequence, {**centered, **mixed, "grad_currents": whole}
+            "lif_backward", spec, sequence, {**centered, **summed, "grad_currents": whole}
         )
         most = torch.get_num_threads()
         self.functions, of_all = compiled.library(torch.float32), prod(shape)
@@ -77,6 +75,8 @@ class PlannedNeuron:
         self.of_statistics = compiled.size_of(threads, of_all // channels, channels, 1)
         threads = min(most, 1 + batch * self.row // launch.GRAIN)
         self.of_sums = compiled.size_of(threads, batch * self.pixels, channels, 1, self.pixels)
+        threads = min(most, 1 + of_all // launch.GRAIN)
+        self.of_mixing = compiled.size_of(threads, steps * batch, channels, 1, self.pixels)
         self.numbers = of_all / channels
 
     def forward(
@@ -125,14 +125,16 @@ class PlannedNeuron:
         scale, shift, center = (rows.data_ptr() + i * FLOAT * self.row for i in range(3))
         sums, mixed = g.new_empty(2, self.batch * self.row), g.new_empty(2, self.row)
         errors, by_current = sums.data_ptr(), sums.data_ptr() + FLOAT * self.batch * self.row
-        self.sums(*read, scale, shift, center, errors, by_current)
+        self.backwards(*read, scale, shift, center, errors, by_current, g.data_ptr())
         by_gamma, by_beta = g.new_empty(self.channels), g.new_empty(self.channels)
         mix_current, mix_constant = mixed.data_ptr(), mixed.data_ptr() + FLOAT * self.row
         self.functions.norm_gradients(
             *(self.of_sums, errors, by_current, variance.data_ptr(), _address(gamma)),
             *(by_gamma.data_ptr(), by_beta.data_ptr(), mix_current, self.epsilon, self.numbers),
         )
-        self.backwards(*read, scale, shift, center, scale, mix_current, mix_constant, g.data_ptr())
+        self.functions.norm_mix(
+            *(self.of_mixing, read[0], center, mix_current, mix_constant, g.data_ptr())
+        )
         return Gradients(g, None, by_gamma, by_beta)
 
     def _rows(
