@@ -110,7 +110,11 @@ def _write(path: Path, examined: Examined) -> bool:
     code = examined.swap["code"] if examined.swap else ""
     if not code:
         tried = examined.swap is not None or examined.status == "ok"
-        reason = "no fused neurons keep the model the same" if tried else "it ended before any were tried"
+        reason = (
+            "no fused neurons keep the model the same"
+            if tried
+            else "it ended before any were tried"
+        )
         say(f"{path}: not written: {reason}")
         return False
     with naming(path):

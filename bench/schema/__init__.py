@@ -22,6 +22,7 @@ from typing import (
 )
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     TypeAdapter,
@@ -279,6 +280,13 @@ class Settings(TypedDict):
     timed: NotRequired[bool]
 
 
+def _of_equal_length(readings: dict[str, list[float]]) -> dict[str, list[float]]:
+    lengths = {*map(len, readings.values())}
+    if readings and ("at" not in readings or len(lengths) > 1 or 0 in lengths):
+        raise ValueError("must have lists of equal length, and their times as `at`")
+    return readings
+
+
 class Monitored(TypedDict, total=False):
     """What the machine did meanwhile; see `machine/monitor.py`."""
 
@@ -286,7 +294,7 @@ class Monitored(TypedDict, total=False):
     load_average: Seconds
     foreign_cores: Seconds
     throttle_reasons: Annotated[int, Field(ge=0, lt=1 << 64)]
-    watched: dict[Label, list[Number]]
+    watched: Annotated[dict[Label, list[Number]], AfterValidator(_of_equal_length)]
     canary: list[Time | None]
 
 

@@ -129,6 +129,10 @@ def without_device(parts):
             {"parts": without_device(golden()["parts"])},
             "parts.step.timing: a slot's device is null: must be the CPU time of a call",
         ),
+        *(
+            ({"monitor": {"watched": watched}}, "watched: must have lists of equal length")
+            for watched in ({"at": [1.0], "mhz": []}, {"mhz": [1.0]}, {"at": [], "mhz": []})
+        ),
         ({"live_set": "../../x"}, "live_set = '../../x': must be 12 hexadecimal digits"),
         ({"block": "first"}, "block = 'first': must be a whole number"),
     ],
