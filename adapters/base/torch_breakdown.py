@@ -241,7 +241,7 @@ def left_after(call: Callable[[], object], times: int) -> list[int]:
 def _profiled() -> Any:
     from torch.profiler import ProfilerActivity, profile
 
-    return profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True)
+    return profile(activities=[ProfilerActivity.CPU], profile_memory=True)
 
 
 def _events(profiled: Any) -> Iterator[Any]:
