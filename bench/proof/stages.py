@@ -19,6 +19,7 @@ from ..workloads import Workload, one_layer, workload_of
 from . import oracle
 from .calibration import small_problem
 from .diagnosis.diagnose import name_fault
+from .diagnosis.hypotheses import OtherReset
 from .diagnosis.shapes import shape_fault
 from .judge import CallVerdict, JudgedCall, judge, moved_in_inference, wrote_over
 from .limits import LimitsByNode, limits_of
@@ -98,6 +99,13 @@ class Proof:
     def reason(self) -> str | None:
         failed = next((stage for stage in self.stages if not stage.verdict.passed), None)
         return f"{failed.name}: {'; '.join(failed.verdict.findings)}" if failed else None
+
+    @property
+    def has_other_reset(self) -> bool:
+        """Whether a neuron's reset is detached and should not be, or the other way round."""
+        return any(
+            isinstance(each, OtherReset) for stage in self.stages for each in stage.verdict.findings
+        )
 
     def as_dict(self) -> dict[str, Any]:
         stages = [stage.as_dict() for stage in self.stages]

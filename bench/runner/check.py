@@ -31,8 +31,6 @@ from .planning import PlannedCase, adapter_files, plan_cases
 FIGURES = ("wrong decisions", "gradient error", "firing rate")
 WELL = ("ok", "unsupported")
 """Statuses of a proof without a fault."""
-OTHER_GRADIENT = "tached where it should be"
-"""Words on a reset that is detached, or is not."""
 
 
 def name_of(case: Case) -> str:
@@ -81,9 +79,9 @@ class Checked:
 
 
 def with_neuron(reason: str, case: Case) -> str:
-    """Returns the reason of a failed proof, with how the neuron is named that has such a gradient
-    of its reset."""
-    if OTHER_GRADIENT not in reason or not isinstance(spec := case.neuron, NeuronSpec):
+    """Returns the reason of a proof that failed by the gradient of a reset, with how the neuron is
+    named that has such a gradient."""
+    if not isinstance(spec := case.neuron, NeuronSpec):
         return reason
     table = neuron_table(replace(spec, detach_reset=not spec.detach_reset))
     return f"{reason}; if that is meant, it is another neuron: --neuron '{table}'"
@@ -163,7 +161,9 @@ class Checker:
         finally:
             outcome = worker.end()
         ended = verdict(outcome, case.device, events, proof_due=True)
-        reason = ended["reason"] and with_neuron(ended["reason"], case)
+        reason = ended["reason"]
+        if reason and any(event.get("other_reset") for event in events):
+            reason = with_neuron(reason, case)
         return Checked(
             case, ended["status"], reason, ended.get("proof") or {}, ended.get("traceback")
         )

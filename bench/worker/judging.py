@@ -151,7 +151,9 @@ def _prove(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:
     )
     status = {"status": "ok" if proof.passed else "check_failed", "reason": proof.reason}
     stages = {**proof.as_dict(), **free.facts(workload.network(case))}
-    return [{"part": "proof", **status, "proof": stages}]
+    return [
+        {"part": "proof", **status, "other_reset": proof.has_other_reset, "proof": stages},
+    ]
 
 
 def _recheck(link: Link, case: Case, order: dict[str, Any]) -> list[Event]:

@@ -20,6 +20,10 @@ MANY = 2**20
 """More spikes a step than any neuron fires."""
 
 
+class OtherReset(str):
+    """The name of a fault: a reset that is detached and should not be, or the other way round."""
+
+
 @dataclass(frozen=True)
 class BackwardFault:
     """Differences between a backward and its forward; None: as in the forward. `slope` is the
@@ -256,7 +260,7 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
     detached = e.spec.detach_reset
     now, should = ("attached", "detached") if detached else ("detached", "attached")
     yield (
-        f"the reset is {now} where it should be {should}",
+        OtherReset(f"the reset is {now} where it should be {should}"),
         e.respecified(detach_reset=not detached),
     )
     if e.spec.current_decay is not None:
