@@ -20,7 +20,8 @@ Values = dict[Any, Tensor]
 class Arrivals:
     """`detached` and `attached`: calls, from 1 on, that find the state of the call before without
     and with its graph; `renewed`: calls that find that of call 0. The state is `held` by the
-    module, or `returned` and not part of the next input, as one that forward computes by hand."""
+    module, or `returned` and not part of the next input, as one that forward computes by hand. A
+    call of a neuron that takes all steps at once is a `chunk` of them."""
 
     calls: int = 0
     detached: list[int] = field(default_factory=list)
@@ -28,6 +29,7 @@ class Arrivals:
     renewed: list[int] = field(default_factory=list)
     is_held: bool = False
     is_returned: bool = False
+    is_chunk: bool = False
 
     @property
     def is_detached(self) -> bool:
@@ -42,9 +44,10 @@ class Arrivals:
 
 
 def arrivals(model: TorchModel, x: np.ndarray, neurons: Iterable[Seen]) -> dict[str, Arrivals]:
-    """Returns, by name, what neurons that take a step a call find in a training step of the user on
-    x (T, B, *features), until it ends or raises; without one, in a forward."""
-    watches = {one.name: _Watch(one) for one in neurons if one.layout == "step"}
+    """Returns, by name, what neurons find in a training step of the user on x (T, B, *features),
+    until it ends or raises; without one, those that take a step a call, in a forward."""
+    in_chunks = model.training.step is not None
+    watches = {one.name: _Watch(one) for one in neurons if in_chunks or one.layout == "step"}
     handles = [
         handle
         for watch in watches.values()
@@ -108,7 +111,7 @@ class _Watch:
     """Compares what a module finds with what its call before left."""
 
     def __init__(self, seen: Seen):
-        self.module, self.arrived = seen.module, Arrivals()
+        self.module, self.arrived = seen.module, Arrivals(is_chunk=seen.layout != "step")
         self.first, self.found, self.left = (dict[Any, Tensor]() for _ in range(3))
         self.with_graph: set[Any] = set()
         self.graph: set[Any] = set()

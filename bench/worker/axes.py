@@ -14,7 +14,7 @@ from ..core.case import NATIVE
 from ..core.network import INPUT, Network, Node
 from ..proof.problem import Problem
 from ..proof.time_axis import time_axis
-from .models import WRONG, Finding, alike, spikes_of
+from .models import TO_KNOW, WRONG, Finding, alike, spikes_of
 
 LOUD = 16
 """Times the largest input that a layer must react to which is silent on others."""
@@ -37,13 +37,16 @@ class Axes:
     def findings(self) -> Iterator[Finding]:
         """Yields outputs that depend on other items of the batch or on the future."""
         self.model.module.eval()
-        if unread := self._unread():
-            self.model.module.train()
-            yield unread
-            return
         problem = self._problem()
         steps, batch = self.shape[:2]
         spikes = {one.name: torch_model.over_time(one, steps, batch) for one in self.neurons}
+        if read := self._steps_read():
+            ends = any(len(each) < steps for each in spikes.values())
+            finding = self._unread(read, ends)
+            yield finding
+            if finding.severity == WRONG:  # the probes below would say the same in other words
+                self.model.module.train()
+                return
         firing = [
             one for one in self.neurons if spikes[one.name].any() and len(spikes[one.name]) == steps
         ]
@@ -60,9 +63,9 @@ class Axes:
         yield from self._outputs_of_items(said)
         self.model.module.train()
 
-    def _unread(self) -> Finding | None:
-        """Returns that the input of late time steps changes nothing, and that of early ones
-        does."""
+    def _steps_read(self) -> int | None:
+        """Returns the number of time steps after which no input changes spikes or outputs; None if
+        late ones do, or early ones do not."""
         steps, (spikes, y) = self.shape[0], self._activity(self.x)
 
         def is_read(part: slice) -> bool:
@@ -85,11 +88,26 @@ class Axes:
         while low + 1 < high:
             middle = (low + high) // 2
             low, high = (middle, high) if is_read(slice(middle, None)) else (low, middle)
+        return high
+
+    def _unread(self, read: int, ends: bool) -> Finding:
+        """Returns that the model reads only the first steps: a fault if its neurons end there
+        (`ends`) or it counts the items of the batch, and no fault if it masks later steps."""
+        steps, batch = self.shape[:2]
+        if read == batch:
+            severity, todo = (
+                WRONG,
+                "does it count the items of the batch, of which there are as many?",
+            )
+        elif ends:
+            severity, todo = WRONG, "does its loop have a number of steps of its own?"
+        else:
+            severity, todo = TO_KNOW, "right only if it is meant to mask them"
         return Finding(
-            WRONG,
+            severity,
             "the model",
-            f"reads {high} of {steps} time steps: later inputs change neither spikes nor outputs; "
-            "does its loop have a number of steps of its own?",
+            f"reads {read} of {steps} time steps: later inputs change neither spikes nor outputs; "
+            f"{todo}",
         )
 
     def _problem(self) -> Problem:

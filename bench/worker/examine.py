@@ -392,7 +392,7 @@ class Examination:
     def _of_states(self, neurons: list[Seen]) -> Iterator[Finding]:
         """Yields neurons in a loop over time that do not find their state as they left it."""
         found = {} if isinstance(self.model, JaxModel) else arrivals(self.model, self.x, neurons)
-        self.detached = [name for name, one in found.items() if one.detached]
+        self.detached = [n for n, one in found.items() if one.detached and not one.is_chunk]
         yield from state_findings(found)
 
     def _of_axes(self, neurons: list[Seen]) -> Iterator[Finding]:
@@ -475,7 +475,7 @@ class Examination:
             with model.watched(*steps) as seen:
                 model.train(self.x)
             spiking = [seen[one.name] for one in self.neurons if one.name in seen]
-            return [torch_model.over_time(one, *steps) for one in spiking if one.spikes]
+            return [np.asarray(each.float()) for one in spiking for each in one.spikes or []]
 
         try:
             first = taken()

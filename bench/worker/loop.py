@@ -19,6 +19,15 @@ LOST = {
 
 def state_findings(arrived: dict[str, Arrivals]) -> Iterator[Finding]:
     """Yields neurons, by name, that find their state detached, or lost."""
+    if chunked := [name for name, one in arrived.items() if one.is_chunk and one.detached]:
+        yield Finding(
+            TO_KNOW,
+            ", ".join(chunked),
+            f"{verb_of(chunked, 'finds its', 'find their')} state detached between the calls of "
+            "a training step: gradients reach back to the beginning of a call; right for truncated "
+            "backpropagation through time",
+        )
+    arrived = {name: one for name, one in arrived.items() if not one.is_chunk}
     if detached := [name for name, one in arrived.items() if one.is_detached]:
         yield Finding(
             WRONG,

@@ -193,6 +193,12 @@ NAMED = {
     "Global": ("wrong", "the model", "gives other outputs when an equal call is repeated"),
     "PlainList": ("wrong", "layers", "holds Linear in a list or dict, which is no part of the mo"),
     "FixedSteps": ("wrong", "the model", "reads 10 of 17 time steps: later inputs change neither"),
+    "CountsItems": ("wrong", "the model", "reads 3 of 17 time steps: later inputs change neither"),
+    "MasksInputs": (
+        "to know",
+        "the model",
+        "reads 12 of 17 time steps: later inputs change neither spikes nor outputs; right only",
+    ),
     "Viewed": ("wrong", "", "depend on other items of the batch"),
     "Smoothed": ("wrong", "the model", "depend on later inputs"),
     "AlwaysDropped": ("to know", "the model", "wrong for a dropout that should be off"),
@@ -272,6 +278,14 @@ def test_truncated_backpropagation_of_a_model_or_a_step_is_no_fault(examined):
 
 
 @pytest.mark.slow
+def test_chunks_that_a_step_cuts_off_are_told_and_no_fault(examined):
+    answer = examined(STEPPED, "jelly", classes=5, step=(STEPPED, "chunks"))
+    assert sentences(answer, "wrong") == []
+    words = "lif1, lif2 find their state detached between the calls of a training step"
+    assert any(each.startswith(words) for each in sentences(answer, "to know"))
+
+
+@pytest.mark.slow
 def test_a_step_that_keeps_its_losses_is_told(examined):
     answer = examined(STEPPED, "net", classes=5, step=(STEPPED, "remembers"))
     (said,) = sentences(answer, "costly")
@@ -340,6 +354,8 @@ JAX = {
     # model: words of its only finding of severity wrong, or none
     "net": "",
     "over_items": "the model gives outputs that depend on other items of the batch",
+    "masked": "",
+    "counts_items": "the model reads 3 of 17 time steps",
     "ahead": "the model gives outputs that depend on later inputs",
     "no_surrogate": "first gets no gradient although",
     "unused": "",
@@ -362,6 +378,8 @@ def test_a_jax_model_is_looked_at_from_outside(examined, name):
         assert any(
             "third has a gradient of exactly" in each for each in sentences(answer, "costly")
         )
+    if name == "masked":
+        assert any("reads 12 of 17 time steps" in each for each in sentences(answer, "to know"))
     if name == "haiku_random":
         assert any("draws random numbers" in each for each in sentences(answer, "to know"))
 

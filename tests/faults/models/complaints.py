@@ -391,6 +391,21 @@ class FixedSteps(Net):
         return super().forward(x[:10])
 
 
+class CountsItems(Net):
+    """A loop that counts the items of the batch."""
+
+    def forward(self, x):
+        self.begin()
+        return torch.stack([self.step(x[t]) for t in range(x.shape[1])])
+
+
+class MasksInputs(Net):
+    """Steps from the twelfth on are padding."""
+
+    def forward(self, x):
+        return super().forward(x * (torch.arange(len(x)) < 12)[:, None, None])
+
+
 class Viewed(Net):
     """A view where the axes had to be swapped: items and steps are mixed."""
 

@@ -40,6 +40,8 @@ def layers(parameters, x, **more):
 
 net = (layers, PARAMETERS)
 over_items = (lambda p, x: layers(p, x - x.mean(1, keepdims=True)), PARAMETERS)
+masked = (lambda p, x: layers(p, x)[2:12], PARAMETERS)
+counts_items = (lambda p, x: layers(p, x[: x.shape[1]]), PARAMETERS)
 ahead = (lambda p, x: layers(p, x[::-1])[::-1], PARAMETERS)
 no_surrogate = (
     lambda p, x: layers(p, x, fire=lambda u: (u >= 0).astype(u.dtype)),

@@ -44,6 +44,29 @@ def truncated(net, x, labels):
             lif.membrane = lif.membrane.detach()
 
 
+def chunks(net, x, labels):
+    """The same for layers of SpikingJelly that take all steps of a chunk at once."""
+    from spikingjelly.activation_based import functional
+
+    functional.reset_net(net)
+    for chunk in x.split(4):
+        train(net, chunk, labels)
+        functional.detach_net(net)
+
+
+def jelly():
+    from spikingjelly.activation_based import neuron
+
+    class Layers(Net):
+        def neuron(self):
+            return neuron.LIFNode(step_mode="m")
+
+        def forward(self, x):
+            return self.step(x)
+
+    return Layers()
+
+
 LOSSES = []
 
 
