@@ -95,10 +95,7 @@ class Axes:
         (`ends`) or it counts the items of the batch, and no fault if it masks later steps."""
         steps, batch = self.shape[:2]
         if read == batch:
-            severity, todo = (
-                WRONG,
-                "does it count the items of the batch, of which there are as many?",
-            )
+            severity, todo = WRONG, "does it count the items of the batch, which are as many?"
         elif ends:
             severity, todo = WRONG, "does its loop have a number of steps of its own?"
         else:

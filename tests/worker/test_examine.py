@@ -268,21 +268,27 @@ def test_a_training_step_is_examined_as_it_is(examined, name):
     assert bool(of_states) == (name == "detaches")
 
 
-@pytest.mark.slow
-def test_truncated_backpropagation_of_a_model_or_a_step_is_no_fault(examined):
-    answer = examined(STEPPED, "kept", classes=5, step=(STEPPED, "truncated"))
-    assert sentences(answer, "wrong") == []
-    words = "lif1, lif2 find their state detached in 4 of 17 steps (4, 8, 12, …): gradients reach"
-    assert any(each.startswith(words) for each in sentences(answer, "to know"))
-    assert sentences(examined(COMPLAINTS, "TruncatedByHand"), "wrong") == []
+CUT = {
+    # training step: its model, and what is told of states
+    "truncated": ("kept", "in 4 of 17 steps (4, 8, 12, …): gradients reach"),
+    "chunks": ("jelly", "between the calls of a training step"),
+}
 
 
 @pytest.mark.slow
-def test_chunks_that_a_step_cuts_off_are_told_and_no_fault(examined):
-    answer = examined(STEPPED, "jelly", classes=5, step=(STEPPED, "chunks"))
+@pytest.mark.parametrize("step", CUT)
+def test_truncated_backpropagation_of_a_step_is_no_fault(examined, step):
+    model, words = CUT[step]
+    answer = examined(STEPPED, model, classes=5, step=(STEPPED, step))
     assert sentences(answer, "wrong") == []
-    words = "lif1, lif2 find their state detached between the calls of a training step"
-    assert any(each.startswith(words) for each in sentences(answer, "to know"))
+    told = f"lif1, lif2 find their state detached {words}"
+    assert any(each.startswith(told) for each in sentences(answer, "to know"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["TruncatedByHand", "MasksInputs"])
+def test_truncated_backpropagation_and_masks_of_a_model_are_no_fault(examined, name):
+    assert sentences(examined(COMPLAINTS, name), "wrong") == []
 
 
 @pytest.mark.slow
