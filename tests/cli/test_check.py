@@ -50,6 +50,16 @@ def test_a_wrong_adapter_ends_with_4_and_its_fault_is_named_beside_a_right_varia
     assert (case["framework"], case["construction"], case["mode"]) == ("torch", "stepwise", "eager")
 
 
+def test_a_reset_with_another_gradient_is_told_with_the_neuron_that_has_it(snnbench):
+    named = [
+        f"--adapter={FAULTY / 'subtracting.py'}:{name}" for name in ("Attached", "Subtracting")
+    ]
+    ended = snnbench("check", *named, "--neuron", "hard", "--json", *TINY)
+    attached, subtracting = (result["reason"] for result in json.loads(ended.stdout))
+    assert 'if that is meant, it is another neuron: --neuron \'{ reset = "hard"' in attached
+    assert "resets like" in subtracting and "if that is meant" not in subtracting
+
+
 def test_a_framework_that_is_not_installed_ends_with_3(snnbench):
     options = ["--adapter", f"{FAULTY / 'raising.py'}:NotInstalled", "--neuron", "soft"]
     assert snnbench("check", *options).exit_code == 3

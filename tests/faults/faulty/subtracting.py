@@ -1,4 +1,4 @@
-"""An adapter of which every reset is soft, whatever a case asks for."""
+"""Adapters with another reset than a case asks for: a soft one, or one with another gradient."""
 
 from dataclasses import replace
 
@@ -14,3 +14,14 @@ class SubtractingProgram(NumpyProgram):
 class Subtracting(NumpyNetwork):
     name = "subtracting"
     program_class = SubtractingProgram
+
+
+class AttachedProgram(NumpyProgram):
+    def __init__(self, case, network):
+        super().__init__(case, network)
+        self.spec = replace(self.spec, detach_reset=not self.spec.detach_reset)
+
+
+class Attached(NumpyNetwork):
+    name = "attached"
+    program_class = AttachedProgram
