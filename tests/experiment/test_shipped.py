@@ -10,7 +10,7 @@ from snnbench.experiment.config import load_config
 
 def test_every_config_of_the_repository_has_a_name():
     assert shipped.names() == sorted(path.stem for path in (ROOT / "configs").glob("*.toml"))
-    assert {"quickstart", "scaling", "training"} <= {*shipped.names()}
+    assert {"quickstart", "memory", "training"} <= {*shipped.names()}
 
 
 def test_a_bare_word_is_a_config_of_that_name(snnbench):
