@@ -1,6 +1,7 @@
 """`snnbench plan`: the cases, which are done, an estimate. Runs nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import typer
@@ -56,10 +57,13 @@ def plan(
         print_json({**facts, "cases": [_entry(left) for left in cases]})
         raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
     console = output()
-    common, table = _table(cases, console)
+    common, tables = _tables(cases, console)
     if common:
         console.print(f"all: {common}", soft_wrap=True, markup=False)
-    console.print(table)
+    for title, table in tables:
+        if title:
+            console.print(f"[bold]{escape(title)}[/]")
+        console.print(table)
     for sentence in reasons(cases):
         console.print(sentence, soft_wrap=True, markup=False)
     blocks = units.counted(measure.planned_blocks, "block") + (
@@ -75,9 +79,10 @@ def plan(
     raise typer.Exit(exit_codes.with_refused(exit_codes.FINE, refused))
 
 
-def _table(cases: Sequence[Remaining], console: Console) -> tuple[str, Table]:
+def _tables(cases: Sequence[Remaining], console: Console) -> tuple[str, list[tuple[str, Table]]]:
     """Returns what all cases have in common, empty for a single one, and a table of the rest. A
-    console that is too narrow for its columns gets two: the case, and its state."""
+    console that is too narrow for its columns gets a table of frameworks and states for each
+    network, with the network as its title."""
     columns: dict[str, list[list[str]]] = {}
     for left in cases:
         for axis, words in _axes(left.planned.case).items():
@@ -93,9 +98,21 @@ def _table(cases: Sequence[Remaining], console: Console) -> tuple[str, Table]:
     wide = _with_states(["framework", *columns], [names, *texts], cases)
     unlimited = console.options.update(width=UNLIMITED)
     if console.measure(wide, options=unlimited).minimum <= console.width:
-        return " · ".join(common), wide
-    rows = [" ".join(filter(None, row)) for row in zip(names, *texts, strict=True)]
-    return " · ".join(common), _with_states(["case"], [rows], cases)
+        return " · ".join(common), [("", wide)]
+    titles = [" · ".join(filter(None, (cells[at] for cells in texts))) for at in range(len(cases))]
+    return " · ".join(common), [*_by_title(titles, names, cases, console.width)]
+
+
+def _by_title(
+    titles: Sequence[str], names: Sequence[str], cases: Sequence[Remaining], width: int
+) -> Iterator[tuple[str, Table]]:
+    """Yields each title with a table of the successive cases that have it."""
+    for title, members in groupby(range(len(cases)), key=titles.__getitem__):
+        chosen = [*members]
+        frameworks = [names[at] for at in chosen]
+        table = _with_states(["framework"], [frameworks], [cases[at] for at in chosen])
+        table.columns[0].min_width = min(max(map(len, names)), width // 2)
+        yield title, table
 
 
 def _with_states(heads: list[str], columns: list[list[str]], cases: Sequence[Remaining]) -> Table:

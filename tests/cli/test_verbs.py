@@ -19,7 +19,7 @@ from snnbench.cli import doctor, exit_codes, plan
 from snnbench.cli.app import VERBS as OVERVIEW
 from snnbench.cli.app import app
 from snnbench.cli.console import RARER
-from snnbench.cli.plan import _table
+from snnbench.cli.plan import _tables
 from snnbench.core.case import Case
 
 NUMPY = "numpy_network.py:NumpyNetwork"
@@ -127,17 +127,27 @@ def test_plan_says_what_the_present_load_makes_of_its_estimate(snnbench, monkeyp
     assert re.search(r"for a quiet one, and at this load it may be \d min$", ended.message)
 
 
-def test_plan_keeps_the_state_on_a_narrow_terminal():
+def test_plan_keeps_the_state_on_a_narrow_terminal_and_names_each_network_once():
     longest = Case("spikingjelly", construction="multi-step", mode="compile")
-    others = [Case("jax", neurons=n, precision="bf16", device="cuda:0") for n in (64, 128)]
+    others = [
+        Case(name, neurons=n, precision="bf16", device="cuda:0")
+        for n in (64, 128)
+        for name in ("jax", "spyx", "torch")
+    ]
     planned = [SimpleNamespace(case=case, reason="much " * 20) for case in (longest, *others)]
     cases = [SimpleNamespace(planned=each, blocks=0, state="unsupported") for each in planned]
     for width in (60, 200):
         console = Console(file=io.StringIO(), width=width)
-        console.print(_table(cases, console)[1])
+        _, tables = _tables(cases, console)
+        for _, table in tables:
+            console.print(table)
         text = console.file.getvalue()
-        assert text.count("unsupported: ") == text.count("cuda:0") + 1 == 3 and "…" not in text
+        assert text.count("unsupported: ") == len(cases) and "…" not in text
         assert ("precision" in text) == (width == 200)
+        titles = [title for title, _ in tables]
+        assert titles == [""] if width == 200 else sum("cuda:0" in title for title in titles) == 2
+        starts = {line.index("unsupported: ") for line in text.splitlines() if "unsup" in line}
+        assert len(starts) == 1, "states stand below each other"
 
 
 def test_init_writes_a_config_that_plan_accepts_and_overwrites_nothing(snnbench):
