@@ -1,6 +1,7 @@
 """`snnbench check`: the proof alone."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -83,6 +84,8 @@ def check(
     else:
         console = output()
         console.print(_table(results))
+        for line in _refusals(results):
+            console.print(line, soft_wrap=True, markup=False)
         for reason, failed in faults.items():
             console.print(f"[red]{escape(_names(failed))}[/]: {escape(reason)}", soft_wrap=True)
             if tracebacks := [result.traceback for result in failed if result.traceback]:
@@ -105,19 +108,28 @@ def _needs_neurons(settings: list[Setting]) -> bool:
 
 
 def _names(results: list[Checked]) -> str:
-    return ", ".join(result.name for result in results)
+    return ", ".join(dict.fromkeys(result.name for result in results))
+
+
+def _refusals(results: list[Checked]) -> Iterator[str]:
+    """Yields each reason of unsupported cases once, behind the names of these cases."""
+    refused: dict[str, list[Checked]] = defaultdict(list)
+    for result in results:
+        if result.status == "unsupported":
+            refused[result.reason or "no reason is known"].append(result)
+    for reason, alike in refused.items():
+        yield f"{_names(alike)}: {reason}"
 
 
 def _table(results: list[Checked]) -> Table:
-    """Returns the verdicts; the reasons of failures are printed below the table."""
-    refused = any(result.status == "unsupported" for result in results)
+    """Returns the verdicts; reasons are printed below the table."""
     figures = FIGURES if any(any(result.figures) for result in results) else ()
-    columns = ("framework", "neuron", "precision", "verdict", *figures, *["reason"] * refused)
+    columns = ("framework", "neuron", "precision", "verdict", *figures)
     table = new_table(*columns, whole=("framework", "verdict"), right=figures)
+    table.columns[1].overflow = "fold"
     for result in results:
         case = result.case
-        reason = escape(result.reason or "") if result.status == "unsupported" else ""
         verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
         names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
-        table.add_row(*names, verdict, *result.figures[: len(figures)], *[reason] * refused)
+        table.add_row(*names, verdict, *result.figures[: len(figures)])
     return table
