@@ -66,8 +66,11 @@ def print_tables(table: Table, console: Console) -> None:
             for text in filter(None, (note, remarks[entry.index] if REMARKS in spared else "")):
                 names.setdefault(text, []).append(entry.variant)
         for text, alike in names.items():
-            line = f"  {', '.join(alike)}: {brief(text, console.width)}"
-            console.print(escape(line))
+            whole = f"{', '.join(alike)}: {brief(text, console.width)}"
+            lines = textwrap.wrap(
+                whole, console.width, initial_indent="  ", subsequent_indent="    "
+            )
+            console.print(escape("\n".join(lines)))
         console.print()
     if left_out:
         dropped = ", ".join(left_out)

@@ -80,6 +80,13 @@ def test_a_narrow_terminal_keeps_intervals_before_anything_else(table, width, he
     assert ("unsupported: BindsNET" in "".join(lines)) == ("status" not in heads)
 
 
+def test_a_note_below_a_table_hangs_below_its_first_line(table):
+    lines = printed(table, 60).splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("  bindsnet: unsupported: "))
+    note = [line for line in lines[at + 1 : at + 4] if line.startswith("    ")]
+    assert len(note) == 2 and note[-1] == "    backward to prove"
+
+
 def test_identical_remarks_stand_once_above_the_table(table):
     for width in (140, 60):
         text = printed(table, width)
