@@ -59,7 +59,7 @@ def bundle(
     if names := sorted({network.partition("@")[0] for network in networks}):
         raise ConfigError(
             f"{folder}: has cases of {', '.join(names)}, your own networks, which others could "
-            "not verify; bundle other runs"
+            "not verify; publish its report with the network's file and the config instead"
         )
     if lacking := unfinished(made):
         say(f"{folder}: the run has not come to its end: {', '.join(lacking)}")

@@ -46,7 +46,8 @@ def test_a_run_of_a_network_of_ones_own_is_refused(snnbench_module):
         ResultFolder(folder).write_record(one)
     ended = snnbench_module("bundle", folder)
     sentence = (
-        "has cases of mine, your own networks, which others could not verify; bundle other runs"
+        "has cases of mine, your own networks, which others could not verify; "
+        "publish its report with the network's file and the config instead"
     )
     assert ended.exit_code == 2 and ended.stderr.strip().endswith(sentence), ended.stderr
 
