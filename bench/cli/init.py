@@ -1,5 +1,6 @@
 """`snnbench init`: a first config."""
 
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +8,11 @@ from typing import Annotated
 import typer
 
 from ..common.mistakes import ConfigError
-from ..experiment.config import Experiment
+from ..experiment.config import EXPERIMENT_NAME, Experiment
 from .console import print_json
+
+NAMED = 'name = "experiment"'
+"""The line of the starter that names the experiment; in a file `mine.toml` it names it `mine`."""
 
 
 def init(
@@ -24,7 +28,7 @@ def init(
         ),
     ] = False,
 ) -> None:
-    """Write a commented config to start from."""
+    """Write a commented config to start from, which names its experiment as the file is named."""
     if skill:
         typer.echo(_shipped("SKILL.md"), nl=False)
         return
@@ -35,7 +39,10 @@ def init(
         raise ConfigError(f"{path}: there is no folder {path.parent}")
     if path.exists():
         raise ConfigError(f"{path}: exists already; name another file")
-    path.write_text(_shipped("starter.toml"), encoding="utf-8")
+    text = _shipped("starter.toml")
+    if re.match(EXPERIMENT_NAME, path.stem):
+        text = text.replace(NAMED, f'name = "{path.stem}"', 1)
+    path.write_text(text, encoding="utf-8")
     typer.echo(f"wrote {path}; now: snnbench run --config {path}")
 
 

@@ -91,6 +91,7 @@ Share = Annotated[float, Field(strict=True, ge=0.001, le=1, allow_inf_nan=False)
 Processes = Annotated[int, Field(strict=True, ge=0, le=256)]
 Behind = Annotated[str, Field(pattern=UNVERSIONED)]
 Ranks = Annotated[int, Field(strict=True, gt=0, le=1024)]
+EXPERIMENT_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Device = Annotated[str, Field(pattern=DEVICE)]
 Neuron = Annotated[
     NeuronSpec | Native,
@@ -215,7 +216,7 @@ def _axes(values: Mapping[str, Any]) -> dict[str, Any]:
 class Experiment(_Table):
     """One config file."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
+    name: Annotated[str, Field(pattern=EXPERIMENT_NAME, max_length=100)]
     seed: Seed = 0
     adapters: list[str] = []
     exclude: list[dict[str, Any]] = []

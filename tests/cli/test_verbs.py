@@ -153,7 +153,8 @@ def test_plan_keeps_the_state_on_a_narrow_terminal_and_names_each_network_once()
 def test_init_writes_a_config_that_plan_accepts_and_overwrites_nothing(snnbench):
     assert snnbench("init", "mine.toml").exit_code == 0
     text = (snnbench.folder / "mine.toml").read_text()
-    assert document(snnbench("plan", "--config", "mine.toml", "--json"))["cases"]
+    planned = document(snnbench("plan", "--config", "mine.toml", "--json"))
+    assert planned["cases"] and planned["name"] == "mine"
     again = snnbench("init", "mine.toml")
     assert again.exit_code == 2
     assert "mine.toml: exists already" in again.message
