@@ -276,10 +276,15 @@ def _too_few_calls(ranked: Sequence[Row]) -> list[str]:
 
 
 def _missing(rows: Sequence[Row]) -> list[str]:
-    """Returns sentences on unranked cases; unsupported ones are only named."""
-    failed = [row for row in rows if row.status not in ("ok", "unsupported")]
+    """Returns sentences on unranked cases, each reason once; unsupported ones are only named, and
+    of an interruption the verb speaks."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.status not in ("ok", "unsupported", "interrupted"):
+            reasons.setdefault(_failure(row), []).append(_name(row))
+    failed = [f"{_listed(names)} ({reason})" for reason, names in reasons.items()]
     cannot = [row for row in rows if row.status == "unsupported"]
-    sentences = [f"Missing: {'; '.join(map(_failure, failed))}."] if failed else []
+    sentences = [f"Missing: {'; '.join(failed)}."] if failed else []
     return sentences + (
         [f"Unsupported by {', '.join(map(_name, cannot))}; the table says why."] if cannot else []
     )
@@ -291,7 +296,7 @@ def _failure(row: Row) -> str:
     reason = cut(row.reason or "no reason is known", MOST_OF_A_REASON)
     if row.status == "timeout" and load is not None and cores:
         reason += f", at a load of {load:.1f} on {cores} cores"
-    return f"{_name(row)} ({row.status}: {reason})"
+    return f"{row.status}: {reason}"
 
 
 def report_answer(table: Table) -> list[str]:

@@ -129,6 +129,11 @@ def test_missing_cases_are_named_with_the_reason_and_the_load():
     assert unsupported == "Unsupported by lava-dl, sinabs; the table says why."
     assert answer(rows_of([died]))[1:] == ["Missing: jax (crash: why jax is crash)."]
     assert "Missing" not in told(blocks("torch")) and "Unsupported" not in told(blocks("torch"))
+    late = [record(name, "timeout", "no end after 120 s") for name in ("norse", "torch")]
+    (told_once,) = (text for text in answer(rows_of(late)) if text.startswith("Missing: "))
+    assert told_once == "Missing: norse and torch (timeout: no end after 120 s)."
+    cut_short = [unmeasured(name, "interrupted") for name in ("norse", "torch")]
+    assert answer(rows_of(cut_short)) == ["Nothing could be ranked; the table has the reasons."]
 
 
 def test_how_sure_rests_on_what_decided():
