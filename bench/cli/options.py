@@ -9,6 +9,7 @@ import typer
 from snnbench.kernels.spec import NEURONS
 
 from ..common.mistakes import ConfigError
+from ..core.case import NETWORK
 from ..experiment.config import Grid
 from ..experiment.named import EXAMPLE, is_named
 from ..experiment.setting import Option, Setting, parse_setting
@@ -64,7 +65,11 @@ NEURON_HELP = (
     "or a table: { reset = 'hard', decay = 0.5 }."
 )
 Device = Annotated[str, typer.Option(help="cpu, cuda or cuda:0.")]
-WorkloadName = Annotated[str, typer.Option("--workload", help=f"{', '.join(WORKLOADS)}.")]
+WORKLOAD_HELP = (
+    f"{', '.join(name for name in WORKLOADS if name != NETWORK)}; docs/networks.md has them. "
+    "A network of yours needs a config: docs/own-networks.md."
+)
+WorkloadName = Annotated[str, typer.Option("--workload", help=WORKLOAD_HELP)]
 Axes = Annotated[
     list[str],
     typer.Option(

@@ -25,12 +25,12 @@ from ..runner.quick import (
     requested_rows,
     without_record,
 )
-from ..workloads import WORKLOADS
 from ..workloads.layers import linear_lif
 from . import exit_codes
 from .console import RARER, messages, output, say
 from .options import (
     NEURON_HELP,
+    WORKLOAD_HELP,
     Adapters,
     Axes,
     Fresh,
@@ -69,7 +69,7 @@ def quick(
         int | None, typer.Option(min=1, help="Neurons of the last layer, as 20 there.")
     ] = None,
     workload: Annotated[
-        str, typer.Option(help=f"{', '.join(WORKLOADS)}.", show_default="linear-lif, or mlp")
+        str, typer.Option(help=WORKLOAD_HELP, show_default="linear-lif, or mlp")
     ] = "",
     axes: Axes = [],
     neuron: Annotated[str, typer.Option(help=NEURON_HELP)] = "soft",

@@ -129,8 +129,8 @@ def network_workloads(
         )
     if NETWORK in workloads and not tables:
         raise ConfigError(
-            f"{place}: grid.workload: {NETWORK!r} needs a table [network], "
-            "which says where the network comes from"
+            f"{place}: grid.workload: {NETWORK!r} needs a config with a table [network], "
+            "such as nir = 'file.nir'; docs/own-networks.md has one"
         )
     return workloads
 

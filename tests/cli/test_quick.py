@@ -269,6 +269,10 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
             "--set grid.neurons=[1, 2]: grid.neurons = [1, 2]: must be one value; snnbench run",
         ),
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
+        (
+            ["torch", "--workload", "network"],
+            "config: grid.workload: 'network' needs a config with a table [network], such as nir",
+        ),
         (["torch", "--threads", 4096], "--threads 4096: more than the "),
         (["torch", "--neurons", 0], "Invalid value for '--neurons': must be at least 1 ("),
         (["torch", "--threads", "x"], "Invalid value for '--threads': "),

@@ -259,9 +259,10 @@ def test_the_workload_needs_a_table(snnbench):
     (snnbench.folder / "own.toml").write_text('name = "own"\n[grid]\nworkload = ["network"]\n')
     ended = snnbench("plan", "--config", snnbench.folder / "own.toml")
     assert (
-        ended.exit_code == 2 and "grid.workload: 'network' needs a table [network]" in ended.message
+        ended.exit_code == 2
+        and "grid.workload: 'network' needs a config with a table [network]" in ended.message
     )
     assert (
-        "'network' needs a table [network]"
+        "'network' needs a config with a table [network]"
         in snnbench("check", "torch", "--workload", "network").stderr
     )
