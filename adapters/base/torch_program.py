@@ -250,17 +250,17 @@ class TorchProgram(Program):
         return {**dtypes, **scaled, **told, "warnings": warnings}
 
     def state_dtype(self, x: Tensor) -> str | None:
-        """Returns the dtype of the first neuron's state, from a few steps; None under a compiler,
-        which hides it."""
+        """Returns the dtype of the first neuron's state, from a few steps where the network takes
+        them; None under a compiler, which hides it."""
         if self.case.mode in COMPILE_MODES:
             return None
         first = next(
             index for index, part in enumerate(self.network.parts) if part.neuron is not None
         )
+        few = x[: self.network.network.mixed_steps or STATE_STEPS]
         with torch.no_grad(), self.autocast, self.unchanged_statistics():
             return dtypes_of_state(
-                self.network.parts[first].module,
-                lambda: self.network(x[:STATE_STEPS], parts=first + 1),
+                self.network.parts[first].module, lambda: self.network(few, parts=first + 1)
             )
 
     @contextmanager

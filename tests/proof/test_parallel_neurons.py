@@ -42,6 +42,14 @@ def test_they_are_proved(name, workload):
 
 
 @pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["torch", "spikingjelly"])
+def test_the_dtype_of_the_state_is_read_from_all_steps(name):
+    program, problem = loaded(adapter_of(name), case_of("masked-psn", name))
+    facts = program.facts(program.forward(program.put_input(problem.input)))
+    assert facts["state_dtype"] == (None if name == "spikingjelly" else "float32")
+
+
+@pytest.mark.frameworks
 def test_classes_of_the_framework_compute_them():
     case = case_of("masked-psn", "spikingjelly")
     modules = adapter_of("spikingjelly").modules(case, network_of(case))
