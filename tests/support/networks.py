@@ -60,6 +60,20 @@ def recurrent(case: Case) -> Network:
     )
 
 
+def recurrences(case: Case) -> Network:
+    """Two recurrent layers of one width."""
+    recurring = {"neuron": case.neuron, "recurrent": True}
+    return Network(
+        (13,),
+        (
+            Node("linear1", "linear", (INPUT,), {"outputs": 11}),
+            Node("neuron1", "neuron", ("linear1",), recurring),
+            Node("linear2", "linear", ("neuron1",), {"outputs": 11}),
+            Node("neuron2", "neuron", ("linear2",), recurring),
+        ),
+    )
+
+
 def potentials(case: Case) -> Network:
     """linear – neuron – linear – neuron that hands out its potentials, for a loss of the
     membrane – mean_time."""
@@ -167,8 +181,9 @@ NETWORKS = {
     "contract": Workload("contract", contract, axes=(), small=TINY),
     "attention": Workload("attention", attention, axes=(), small=MANY),
     "ties": Workload("ties", ties, axes=(), small=MANY),
-    "recurrent": Workload("recurrent", recurrent, axes=(), small={"time_steps": 37, "batch": 3}),
-    "potentials": Workload("potentials", potentials, axes=(), small={"time_steps": 37, "batch": 3}),
+    "recurrent": Workload("recurrent", recurrent, axes=(), small=MANY),
+    "recurrences": Workload("recurrences", recurrences, axes=(), small=MANY),
+    "potentials": Workload("potentials", potentials, axes=(), small=MANY),
 }
 
 

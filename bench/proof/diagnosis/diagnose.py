@@ -38,7 +38,7 @@ from .hypotheses import (
     roundings,
     structures,
 )
-from .networks import behind_neurons, of_inputs, of_ties
+from .networks import MANY_DECISIONS, behind_neurons, of_inputs, of_ties
 from .operands import operands
 from .recurrences import recurrences
 from .shapes import shape_fault
@@ -49,9 +49,6 @@ MOST_DECISIONS = 400_000
 them wrong."""
 FEW_DECISIONS = 6
 """Number of wrong decisions below which several constants often explain them."""
-MANY_DECISIONS = 30
-"""Number of wrong decisions from which on a fault without constants that explains them is no
-accident."""
 FADED = 0.45
 """Largest mean step, as a share of all, of decisions that are wrong because of the start."""
 INEXACT = 0.02

@@ -1,9 +1,11 @@
 """Names the wrong node of a network and its fault: before the first wrong neuron, or where all
 decisions are right."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+
+from snnbench.kernels.spec import NeuronSpec
 
 from ...common.units import small_share
 from ...core.contract import Statistics
@@ -12,7 +14,7 @@ from .. import oracle
 from ..judge import JudgedCall
 from ..limits import Limits, LimitsByNode
 from ..problem import Problem
-from ..recurrence import from_threshold, run, spec_of
+from ..recurrence import before_synapse, from_threshold, run, spec_of
 from .pulls import best_pull
 from .values import best_fault
 
@@ -24,6 +26,11 @@ RECURRENT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "adds its recurrence twice": lambda weight: 2 * weight,
 }
 """Faults of a recurrent weight."""
+MANY_DECISIONS = 30
+"""Number of wrong decisions from which on a fault without constants that explains them, or biases
+that do, is no accident."""
+MOST_BIAS = 1e3
+"""Bound of a bias where no decision bounds it."""
 
 
 def of_inputs(problem: Problem, call: JudgedCall, neuron: str, limit: Limits) -> str | None:
@@ -42,17 +49,68 @@ def of_inputs(problem: Problem, call: JudgedCall, neuron: str, limit: Limits) ->
         for words, change in RECURRENT.items():
             if misfit(right, change(recurrent)) <= 1:
                 return f"{neuron} {words}"
-        back = spikes[:-1] @ recurrent.T
-        late, lost = right.copy(), right.copy()
-        late[2:] += back[:-1]
-        lost[1:] = (lost[1:] + back) * (spikes[:-1] == 0)
-        for words, currents in (
-            ("takes its recurrence one step late", late),
-            ("loses all currents of the step after a spike", lost),
-        ):
+        for words, currents in _fed_back(problem, result, neuron, recurrent):
             if misfit(currents, 0 * recurrent) <= 1:
                 return f"{neuron} {words}"
-    return best_fault(network, result, neuron, call.statistics and call.statistics[0], misfit)
+    wrong = np.argwhere(run(spec, right, spikes, recurrent)[1] != spikes)[:, 0]
+    if len(wrong) and (first := wrong[0]):
+        parts = [slice(at, at + first) for at in range(0, len(spikes), first)]
+        at_rest = [run(spec, right[part], spikes[part], recurrent)[1] for part in parts]
+        if (np.concatenate(at_rest) != spikes).mean() <= limit.decisions:
+            return f"{neuron} starts at rest every {first} steps"
+    before = call.statistics and call.statistics[0]
+    if found := best_fault(network, result, neuron, before, misfit):
+        return found
+    if recurrent is None or len(wrong) < MANY_DECISIONS:
+        return None
+    biased = misfit(_with_bias(spec, right, spikes, recurrent)) <= 1
+    return f"{neuron} adds a bias to its recurrence" if biased else None
+
+
+def _fed_back(
+    problem: Problem, result: oracle.Run, neuron: str, recurrent: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields wrong recurrences of a neuron, in words and as its currents."""
+    node, spikes = problem.network.node(neuron), result.spikes[neuron]
+    spec, right = spec_of(node.options["neuron"]), result.values[node.inputs[0]]
+    back = spikes[:-1] @ recurrent.T
+
+    def with_currents(more: np.ndarray, after: int = 1) -> np.ndarray:
+        return right + np.concatenate([np.zeros((after, *right.shape[1:])), more])[: len(right)]
+
+    yield "takes its recurrence one step late", with_currents(back, 2)
+    lost = with_currents(back)
+    lost[1:] *= spikes[:-1] == 0
+    yield "loses all currents of the step after a spike", lost
+    if spec.current_decay is not None:
+        behind = with_currents(before_synapse(spec, back))
+        yield "takes its recurrence behind its synapse, not through it", behind
+    for name, others in result.spikes.items():
+        if name != neuron and others.shape == spikes.shape:
+            yield (
+                f"takes the spikes of {name} back, not its own",
+                with_currents(others[:-1] @ recurrent.T),
+            )
+    earlier = oracle.forward(problem.network, problem.parameters, problem.other_input)
+    of_last_call = with_currents(back)
+    of_last_call[0] += earlier.spikes[neuron][-1] @ recurrent.T
+    yield "takes the last spikes of the call before back in its first step", of_last_call
+
+
+def _with_bias(
+    spec: NeuronSpec, currents: np.ndarray, spikes: np.ndarray, recurrent: np.ndarray
+) -> np.ndarray:
+    """Returns the currents with a bias for each neuron, from the second step on, that fits its
+    decisions: each of them bounds it from one side."""
+    later = np.ones_like(currents)
+    later[0] = 0
+    v = run(spec, currents, spikes, recurrent)[0]
+    share = run(spec, currents + later, spikes, recurrent)[0] - v
+    bound = (spec.threshold - v)[1:] / np.maximum(share[1:], 1e-12)
+    fired = spikes[1:] > 0
+    low = bound.max(axis=(0, 1), where=fired, initial=-MOST_BIAS)
+    high = bound.min(axis=(0, 1), where=~fired, initial=MOST_BIAS)
+    return currents + later * ((low + high) / 2)
 
 
 def of_ties(problem: Problem, call: JudgedCall, limits: LimitsByNode) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from math import isqrt
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from .values import sentence
 
 Pulls = dict[str, Pull]
 """Pulls by the words for their fault."""
+CUTS = (1, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100, 128)
+"""Lengths of segments between which no gradient of a recurrent neuron may pass."""
 NO_MEMORY = 1e-30
 """A decay that passes nothing on."""
 PARTS: dict[str, Callable[[np.ndarray], tuple[slice, ...]]] = {
@@ -290,12 +293,20 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
     v, s, recurrent = run.potentials[node.name], run.spikes[node.name], own.get("recurrent")
 
     def by(
-        back: np.ndarray | None = recurrent, slope: np.ndarray | None = None, **changes: object
+        back: np.ndarray | None = recurrent,
+        slope: np.ndarray | None = None,
+        cut: int = len(v),
+        **changes: object,
     ) -> Pull:
         other = replace(spec, **changes)  # type: ignore[arg-type]  # fields of the spec by name
 
+        def part(gradient: np.ndarray, at: slice) -> np.ndarray:
+            potentials, of_part = node.options["potentials"], slope if slope is None else slope[at]
+            return run_backward(other, v[at], s[at], gradient[at], back, potentials, of_part)
+
         def pull(gradient: np.ndarray) -> tuple[Mapping[str, np.ndarray], np.ndarray]:
-            g = run_backward(other, v, s, gradient, back, node.options["potentials"], slope)
+            parts = (slice(first, first + cut) for first in range(0, len(v), cut))
+            g = np.concatenate([part(gradient, at) for at in parts])
             return {} if recurrent is None else {
                 "recurrent": np.tensordot(g[1:], s[:-1], axes=([0, 1], [0, 1]))
             }, g
@@ -305,6 +316,9 @@ def _of_neuron(parameters: Parameters, run: oracle.Run, node: Node) -> Iterator[
     if recurrent is not None:
         yield "lets no gradient pass its recurrence", by(None)
         yield "takes its recurrent weight transposed in the backward", by(recurrent.T)
+        for steps in sorted({isqrt(len(v)), *CUTS}) if spec.adaptation is None else ():
+            if steps < len(v):
+                yield f"lets no gradient pass back every {steps} steps", by(cut=steps)
     attached = "attached" if spec.detach_reset else "detached"
     yield f"has its reset {attached} in the backward", by(detach_reset=not spec.detach_reset)
     if spec.decay:

@@ -140,3 +140,57 @@ class RecurrenceLate(Recurrences):
     def fed_back(self, linear, spikes):
         before, self.spikes = self.spikes, spikes
         return linear(spikes) * 0 if before is None else functional.linear(before, linear.weight)
+
+
+class RecurrenceWithBias(Recurrences):
+    """The recurrent linear has a bias, as by default in `RLeaky`."""
+
+    name = "wrong-recurrence-with-bias"
+
+    def fed_back(self, linear, spikes):
+        bias = torch.linspace(-0.3, 0.3, len(linear.weight))
+        return functional.linear(spikes, linear.weight, bias)
+
+
+class Scans(TorchLoop):
+    """The first recurrent layer runs by `scan(modules, right, currents, state)`, of all recurrent
+    layers and its right scan."""
+
+    def program(self, case, network):
+        program = super().program(case, network)
+        modules = [m for m in program.network.modules() if isinstance(m, Recurrent)]
+        self.by_nodes = {part.nodes: part.module for part in program.network.parts}
+        for module in modules[:1]:
+            module.scan = partial(self.scan, modules, module.scan)
+        return program
+
+
+class RecurrenceOfLastCall(Scans):
+    """The first step takes back the last spikes of the call before."""
+
+    name = "wrong-recurrence-of-last-call"
+    last = None
+
+    def scan(self, modules, right, currents, state):
+        if self.last is not None and self.last.shape == currents.shape[1:]:
+            state = self.last, None
+        spikes, state = right(currents, state)
+        self.last = spikes[-1].detach()
+        return spikes, state
+
+
+class RecurrenceOfNextLayer(Scans):
+    """The first layer takes the spikes of the next one back, not its own."""
+
+    name = "wrong-recurrence-of-next-layer"
+
+    def scan(self, modules, right, currents, state):
+        (first, second), linear = modules, self.by_nodes[("linear2",)]
+        spikes, states, of_second = [], None, None
+        for current in currents:
+            if of_second is not None:
+                current = current + first.recurrent(of_second[0])
+            s, states = first.neuron.step(current, states)
+            _, of_second = second.step(linear(s), of_second)
+            spikes.append(s)
+        return torch.stack(spikes), None
