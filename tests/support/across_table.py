@@ -1,6 +1,6 @@
-"""Generates the tables of docs/networks.md: frameworks over networks or firing rates."""
+"""Generates the tables of docs/networks.md: frameworks over networks, or over an axis."""
 
-from math import exp, inf, log
+from math import exp, inf, isfinite, log
 
 from support.first_table import OURS
 
@@ -14,20 +14,23 @@ from snnbench.report.words import reason_of
 LEFT_OUT = ("neurons", "seed", "machine")
 """Conditions without a word in the heading."""
 FASTEST_OTHER = "fastest other"
+SIZES = ("batch", "image", "width", "input_grad")
 
 
 def across_text(table: Table) -> str:
-    """Returns a table for each size and phase, the largest first. A row is a framework; a column is
-    a network or, in a set of one network, the firing rate of its input.
+    """Returns a table for each size and phase, the largest first, with and without the input's
+    gradient. A row is a framework; a column is a network or, in a set of one network, a value of
+    the axis that varies: firing rate of the input, batch or layers.
 
     A cell has the time and its ratio to that of `fused`, the last row the ratio of the fastest
     other framework and its 95 % interval.
     """
     groups = [group for _, group in table.comparison_groups()]
-    axis = "workload" if len({_value(group, "workload") for group in groups}) > 1 else "firing"
+    axes = ("workload", "firing", "batch", "layers")
+    axis = next(axis for axis in axes if len({_value(group, axis) for group in groups}) > 1)
     sizes: dict[tuple[int, ...], list[list[Entry]]] = {}
     for group in groups:
-        size = tuple(_value(group, each) or 0 for each in ("batch", "image", "width"))
+        size = tuple(_value(group, each) or 0 for each in SIZES if each != axis)
         sizes.setdefault(size, []).append(group)
     return "\n".join(
         _block(table, sizes[size], axis, phase)
@@ -38,19 +41,15 @@ def across_text(table: Table) -> str:
 
 
 def _value(group: list[Entry], axis: str):
-    return group[0].values[axis]
-
-
-def _rate(group: list[Entry]) -> float:
-    return _value(group, "firing") or SPIKE_SHARE
+    return group[0].values[axis] or (SPIKE_SHARE if axis == "firing" else None)
 
 
 def _block(table: Table, groups: list[list[Entry]], axis: str, phase: str) -> str:
-    if axis == "firing":
-        groups = sorted(groups, key=_rate)
-        heads = [f"{_rate(group):.0%} fire" for group in groups]
-    else:
-        heads = [_value(group, axis) for group in groups]
+    groups = sorted(groups, key=lambda group: _value(group, axis))
+    heads = [
+        f"{_value(group, axis):.0%} fire" if axis == "firing" else group[0].parts[axis]
+        for group in groups
+    ]
     parts = {name: text for group in groups for name, text in group[0].parts.items()}
     title = " · ".join(text for name, text in parts.items() if name not in (axis, *LEFT_OUT))
     columns = [_column(table, group, phase) for group in groups]
@@ -86,5 +85,5 @@ def _column(table: Table, group: list[Entry], phase: str) -> dict[str, tuple[flo
         place, text = cells[entry.variant]
         cells[entry.variant] = place, f"{text} · {units.ratio(exp(ratio.estimate))}"
     least = min(ratios, key=lambda ratio: ratio.estimate)
-    interval = units.ratio(*map(exp, (least.estimate, least.low, least.high)))
-    return cells | {FASTEST_OTHER: (inf, interval)}
+    known = (least.estimate, least.low, least.high) if isfinite(least.high) else (least.estimate,)
+    return cells | {FASTEST_OTHER: (inf, units.ratio(*map(exp, known)))}
