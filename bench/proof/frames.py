@@ -32,6 +32,14 @@ FAULTS: dict[str, Callable[[Framing, Asked], np.ndarray]] = {
     "events of the last bin are lost": _by(last_bin=False),
     "frames begin at time 0, not at a recording's first event": _by(origin="zero"),
     "events behind the time that frames show are not cropped": _by(cropped=False),
+    "frames divide a recording's own time evenly (tonic's n_time_bins)": _by(split="time"),
+    "frames divide a recording's own time evenly (SpikingJelly's split_by = 'time')": _by(
+        split="time", rest_in_last=True
+    ),
+    "frames have equally many events (tonic's n_event_bins)": _by(split="number"),
+    "frames have equally many events (SpikingJelly's split_by = 'number')": _by(
+        split="number", rest_in_last=True
+    ),
     "channels are in reverse order": _by(reversed_places=True),
     "recordings are not shifted": lambda right, asked: replace(
         asked, shifts=[0] * len(asked.shifts)

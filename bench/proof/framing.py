@@ -21,8 +21,10 @@ class Framing:
 
     data: DataSet
     steps: int
+    split: str = "window"
     origin: str = "first event"
     last_bin: bool = True
+    rest_in_last: bool = False
     cropped: bool = True
     clipped: bool = False
     reversed_places: bool = False
@@ -36,14 +38,24 @@ class Framing:
         t, places = t[within], places[within]
         frames = np.zeros((self.steps, self.data.channels), np.int64)
         if len(t):
+            bins = self._bins(t)
+            there = bins < self.steps
+            np.add.at(frames.reshape(-1), bins[there] * self.data.channels + places[there], 1)
+        frames = np.minimum(frames, 1) if self.clipped else frames
+        return frames[:, ::-1] if self.reversed_places else frames
+
+    def _bins(self, t: np.ndarray) -> np.ndarray:
+        """Returns the frame of each event, `steps` or more if it is in none."""
+        if self.split == "window":
             window = self.data.window_us(self.steps)
             start = t[0] if self.origin == "first event" else 0
             bins = (t - start) // window
             count = max(1, -(-int(t[-1] - start) // window)) - (not self.last_bin)
-            there = bins < min(count, self.steps)
-            np.add.at(frames.reshape(-1), bins[there] * self.data.channels + places[there], 1)
-        frames = np.minimum(frames, 1) if self.clipped else frames
-        return frames[:, ::-1] if self.reversed_places else frames
+            return np.where(bins < count, bins, self.steps)
+        by_time = self.split == "time"
+        passed, whole = (t - t[0], t[-1] - t[0]) if by_time else (np.arange(len(t)), len(t))
+        bins = passed // max(1, int(whole) // self.steps)
+        return np.minimum(bins, self.steps - 1) if self.rest_in_last else bins
 
     def _places(self, events: Events) -> np.ndarray:
         """Returns the place of each event in a frame."""

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.recordings import data_case, frames_of_tonic, made, pipeline_of
 from support.slow import without
+from tonic.functional import to_frame_numpy
 
 from snnbench.core.datasets import DATA_SETS, form_of
 from snnbench.data.reading import opened
@@ -124,6 +125,23 @@ def test_a_fault_is_named(folders, name, fault):
     asked = asked_of(folders, name, SHIFTS if "shift" in fault or "leaves" in fault else [0] * 6)
     wrong = (FAULTS | OF_CAMERAS)[fault](framing(name), asked).astype(np.float32)
     assert wrong_with(framing(name), asked, wrong, asked.labels) == fault
+
+
+@pytest.mark.parametrize("split", ["time", "number"])
+def test_frames_by_even_parts_are_those_of_the_frameworks(split):
+    """Of a recording of which neither times nor counts divide by the steps. SpikingJelly's ends of
+    frames are those of its documents: `datasets.utils`, which needs torchvision."""
+    random, steps = np.random.default_rng(1), 37
+    data, events = DATA_SETS["ssc"], np.zeros(991, [("t", "i8"), ("x", "i8"), ("p", "i8")])
+    events["t"], events["x"] = np.sort(random.integers(50_000, 901_234, 991)), 7
+    asked = Events(events["t"].astype(np.float64), events["x"])
+    how = {"n_time_bins": steps} if split == "time" else {"n_event_bins": steps}
+    counts = to_frame_numpy(events, (700, 1, 1), **how).sum((1, 2))
+    ours = Framing(data, steps, split).frames(asked).sum(1)
+    assert np.array_equal(ours, counts) and counts.sum() < 991
+    counts[-1] += 991 - counts.sum()
+    ours = Framing(data, steps, split, rest_in_last=True).frames(asked).sum(1)
+    assert np.array_equal(ours, counts), "its last frame has the rest"
 
 
 OTHERS = {

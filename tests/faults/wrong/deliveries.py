@@ -209,6 +209,28 @@ class _FromZero(frames_strategies.Uint8):
         return frames
 
 
+class _Evenly(frames_strategies.Uint8):
+    """Frames of equal parts of a recording, with the rest in the last, as SpikingJelly's."""
+
+    def frames_of(self, t, places):
+        within = (t >= 0) & (t <= self.data.longest_us)
+        t, frames = t[within].astype(np.int64), np.zeros(self.shape, np.int64)
+        passed, whole = self.passed(t)
+        bins = np.minimum(passed // max(1, int(whole) // len(frames)), len(frames) - 1)
+        np.add.at(frames, (bins, places[within]), 1)
+        return frames
+
+
+class _EvenTimes(_Evenly):
+    def passed(self, t):
+        return t - t[0], t[-1] - t[0]
+
+
+class _EvenCounts(_Evenly):
+    def passed(self, t):
+        return np.arange(len(t)), len(t)
+
+
 class _NotShifted(frames_strategies.Uint8):
     def epoch(self, epoch):
         return super().epoch(Epoch(epoch.numbers))
@@ -226,6 +248,8 @@ class _AxesSwapped(frames_strategies.Uint8):
 
 LastBinLost = adapter_of("LastBinLost", _LastBinLost)
 FromZero = adapter_of("FromZero", _FromZero)
+EvenTimes = adapter_of("EvenTimes", _EvenTimes)
+EvenCounts = adapter_of("EvenCounts", _EvenCounts)
 NotShifted = adapter_of("NotShifted", _NotShifted)
 PolaritiesSwapped = adapter_of("PolaritiesSwapped", _PolaritiesSwapped)
 AxesSwapped = adapter_of("AxesSwapped", _AxesSwapped)
