@@ -35,7 +35,7 @@ def recurrences(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
             f"the potential is cut off below {words} after the reset",
             _traced(e, after=partial(np.maximum, least)),
         )
-    for pause in (1, 2, 3, 5, 10):
+    if pause := _least_rest(spikes):
         yield (
             f"a neuron rests for {pause} step{'s' if pause > 1 else ''} after a spike (refractory)",
             _rests(e, pause),
@@ -94,6 +94,14 @@ def _loses_input(e: Evidence) -> Hypothesis:
         before = np.where(fired, 0.0, e.spec.decay * before + current)
         v[t] = before - a[t]
     return e.suppose(currents=currents_for(e, v))
+
+
+def _least_rest(spikes: np.ndarray) -> int:
+    """Returns the least number of silent steps between two spikes of a neuron, 0 if there are no
+    two."""
+    fired = spikes > 0
+    together = ((fired[by:] & fired[:-by]).any() for by in range(1, len(fired)))
+    return next((between for between, found in enumerate(together) if found), 0)
 
 
 def _rests(e: Evidence, pause: int) -> Hypothesis:

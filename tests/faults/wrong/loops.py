@@ -83,7 +83,7 @@ class Resting(Recurrence):
 
 
 class RestingLonger(Resting):
-    pause = 3
+    pause = 7
 
 
 class Refractory(OfLoop):
@@ -93,10 +93,10 @@ class Refractory(OfLoop):
     kind = Resting
 
 
-class RefractoryOfThree(OfLoop):
-    """Does not fire in the three steps after a spike."""
+class RefractoryOfSeven(OfLoop):
+    """Does not fire in the seven steps after a spike."""
 
-    name = "wrong-refractory-of-three"
+    name = "wrong-refractory-of-seven"
     kind = RestingLonger
 
 
