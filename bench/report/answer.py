@@ -105,29 +105,41 @@ def _ranks(ranked: Sequence[Row]) -> list[list[Row]]:
 
 
 def _in_order(ranked: Sequence[Row]) -> list[str]:
-    """Returns a sentence on the order behind the fastest, with ratios to it; nothing if no pair is
-    decided."""
+    """Returns sentences on the order behind the fastest, with ratios to it, and on pairs that are
+    decided inside a rank; nothing if no pair is decided."""
     if not any(row.surely_slower for row in ranked):
         return []
-    texts = [_rank_text(rank) for rank in _ranks(ranked)]
-    return [f"In order: {'; '.join(texts)}."]
+    ranks = _ranks(ranked)
+    order = f"In order: {'; '.join(map(_rank_text, ranks))}."
+    return [order, *(text for rank in ranks if (text := _inside(rank)))]
 
 
 def _rank_text(rank: Sequence[Row]) -> str:
     """Returns `jax (2.0 times, surely 1.7 or more) and spyx (2.1 times, surely 1.9 or more), with
     nothing decided between them`. Bounds are rounded down."""
     names = _listed(map(_name_with_ratio, rank))
-    if len(rank) == 1:
-        return names
-    inside = {_name(row) for row in rank}
-    ahead: dict[tuple[str, ...], list[str]] = {}
+    undecided = len(rank) > 1 and not _inside(rank)
+    return names + ", with nothing decided between them" * undecided
+
+
+def _inside(rank: Sequence[Row]) -> str:
+    """Returns `From jax to norse: jax is ahead of torch and all behind it; nothing else is
+    decided.`, empty if nothing is decided inside the rank."""
+    names = [_name(row) for row in rank]
+    ahead: dict[str, list[str]] = {}
     for row in rank:
-        if slower := tuple(name for name in row.surely_slower if name in inside):
-            ahead.setdefault(slower, []).append(_name(row))
-    decided = [f"{_listed(fast)} ahead of {_listed(slow)}" for slow, fast in ahead.items()]
+        slower = [name for name in names if name in row.surely_slower]
+        if slower:
+            all_behind = len(slower) > 2 and slower == names[-len(slower) :]
+            text = f"{slower[0]} and all behind it" if all_behind else _listed(slower)
+            ahead.setdefault(text, []).append(_name(row))
+    decided = [
+        f"{_listed(fast)} {'are' if fast[1:] else 'is'} ahead of {slow}"
+        for slow, fast in ahead.items()
+    ]
     if not decided:
-        return f"{names}, with nothing decided between them"
-    return f"{names}, with {', '.join(decided)}, and nothing else decided between them"
+        return ""
+    return f"From {names[0]} to {names[-1]}: {'; '.join(decided)}; nothing else is decided."
 
 
 def _name_with_ratio(row: Row) -> str:

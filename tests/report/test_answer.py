@@ -1,11 +1,12 @@
 """A comparison group in sentences: they say what the numbers say, and no more."""
 
 import re
+from types import SimpleNamespace
 
 from support.synthetic import blocks, disturbed, record, unmeasured
 
 from snnbench.records.rows import rows_of
-from snnbench.report.answer import answer, verdict
+from snnbench.report.answer import _inside, answer, verdict
 from snnbench.report.columns.latency import single_calls
 
 NOISE = 0.004
@@ -73,7 +74,21 @@ def test_a_pair_in_the_middle_is_decided_though_its_neighbours_are_not():
     records = [each for name in steps for each in blocks(name, step=steps[name], noise=NOISE)]
     records = [each for each in records if each.case["framework"] != "torch" or not each.block]
     _, order, *_ = answer(rows_of(records))
-    assert order.endswith(", with jax ahead of norse, and nothing else decided between them.")
+    assert order.endswith("From jax to norse: jax is ahead of norse; nothing else is decided.")
+
+
+def test_what_is_decided_in_a_tangle_is_told_by_where_it_begins():
+    names = ("jax", "spyx", "torch", "norse", "sinabs")
+    rows = [
+        SimpleNamespace(case=SimpleNamespace(framework_variant=name), surely_slower=())
+        for name in names
+    ]
+    rows[0].surely_slower, rows[1].surely_slower = names[:1:-1], names[3:]
+    assert _inside(rows) == (
+        "From jax to sinabs: jax is ahead of torch and all behind it; spyx is ahead of norse and "
+        "sinabs; nothing else is decided."
+    )
+    assert _inside(rows[2:]) == ""
 
 
 def test_the_fastest_of_the_others_is_named_as_far_as_it_is_decided():
