@@ -73,6 +73,8 @@ def test_the_table_scrolls_in_a_narrow_window_and_the_page_does_not(visit):
         seen.table()["overflows"]
         and seen.page.evaluate("document.documentElement.scrollWidth") == 390
     )
+    ratio = seen.page.locator("#cases tbody tr").nth(1).get_by_text("×").bounding_box()
+    assert ratio["x"] + ratio["width"] <= 390, "the ratio is seen without scrolling"
 
 
 @pytest.mark.parametrize("width", [1400, 390])
