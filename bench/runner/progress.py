@@ -11,8 +11,15 @@ from statistics import mean
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TimeElapsedColumn,
+)
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from ..common import units
 from ..common.texts import SHOWN, brief, clean, cut
@@ -29,6 +36,7 @@ from .planning import Plan
 UNMEASURED = ("unsupported", "env_error", "pruned", "interrupted")
 """Statuses of cases that were not measured."""
 HEARTBEAT_S = 30.0
+WIDEST_BAR = 40
 START_S = 4.0
 """Seconds of a start on a quiet machine."""
 RISE = 1.25
@@ -67,10 +75,10 @@ class Progress:
         self.seconds, self.tracebacks = list[float](), set[str]()
         self.ended, self.to_measure = 0, 0
         columns = (
-            BarColumn(),
+            BarColumn(bar_width := min(WIDEST_BAR, self.console.width // 5)),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}  {task.fields[what]}"),
+            WhatRuns(self.console.width - bar_width - len(f" {total}/{total} 0:00:00 ")),
         )
         self.bar = Bar(
             *columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal
@@ -164,6 +172,20 @@ class Progress:
         rises, self.expected_s = seconds > RISE * self.expected_s, seconds
         reason = f", for one takes {units.duration(one)} on average so far" if rises else ""
         return f"about {units.duration(seconds)} left{reason}"
+
+
+class WhatRuns(ProgressColumn):
+    """The remaining time and what runs, cut to `room` characters: a longer line would push out the
+    bar, the count and the elapsed time."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def render(self, task: Task) -> Text:
+        text = Text("  ".join(filter(None, (task.fields["left"], task.fields["what"]))))
+        text.truncate(self.room, overflow="ellipsis")
+        return text
 
 
 class Heartbeat:

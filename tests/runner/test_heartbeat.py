@@ -1,6 +1,7 @@
 """Without a terminal nobody waits for more than 30 s without a line that says what runs."""
 
 import io
+import re
 import threading
 
 from rich.console import Console
@@ -81,6 +82,14 @@ def test_a_bar_moves_with_passes_and_not_only_with_blocks():
     assert task.completed == 0
     progress.tell("pass 6 of 10, 2 cases", 1.0)
     assert task.completed == 1.0
+
+
+def test_a_narrow_terminal_keeps_the_count_and_the_elapsed_time():
+    console = Console(file=Stream(), width=60, force_terminal=True, color_system=None)
+    with Progress(console, 20, 1.0) as progress:
+        progress.tell("block 1: proving spikingjelly soft-undecayed mlp N=256 T=100 B=64 L=3")
+    line = console.file.getvalue().splitlines()[-2]
+    assert re.search(r" 0/20 \d:\d\d:\d\d block 1: proving spiking.*…", line), line
 
 
 def test_what_is_done_one_by_one_has_such_lines_too():
