@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,9 @@ direction of writing or are invisible, and lone surrogates, which UTF-8 cannot e
 
 SHOWN = 1200, 700
 """Characters of a long message that are shown of its beginning and its end."""
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+"""A space at which no line ends."""
 
 IMPERSONAL = """root user users admin guest nobody default runner build builder test tester ubuntu
 debian fedora docker vagrant jovyan cpu gpu cuda torch jax numpy native process events error crash
@@ -83,6 +87,18 @@ def brief(text: str, width: int) -> str:
         f"{cut(line, 3 * width)} (whole in the record)" if len(line) > 3 * width else line
         for line in lines
     )
+
+
+def condition_lines(conditions: str, width: int) -> list[str]:
+    """Breaks `a · b` into lines of at most `width`, inside a condition only if it is longer.
+
+    >>> condition_lines("T = 50 · B = 16 · 1 core", 12)
+    ['T = 50 ·', 'B = 16 ·', '1 core']
+    """
+    parts = conditions.split(" · ")
+    whole = [part.replace(" ", NO_BREAK) if len(part) + 2 <= width else part for part in parts]
+    lines = textwrap.wrap(f"{NO_BREAK}· ".join(whole), width)
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def unplaced(value: Any, folders: Iterable[Path]) -> Any:

@@ -10,6 +10,7 @@ import vl_convert
 
 from snnbench.adapters.registry import OURS
 
+from ..common.texts import condition_lines
 from ..machine.facts import machine_label
 from .colours import config, looks, named, styles
 from .figures import Figure, Panel, substituted
@@ -122,7 +123,7 @@ def paper_spec(figure: Figure, panel: Panel, table: Table) -> Spec:
         values |= looks(variants, styles(table.variants), "light")
     spec = substituted(figure.spec, values)
     frame = "group" if "autosize" in spec else "bounds"
-    subtitle = wrap(panel.title or " · ".join(table.conditions.fixed), LETTERS + 8)
+    subtitle = condition_lines(panel.title or " · ".join(table.conditions.fixed), LETTERS + 8)
     title = {"text": wrap(figure.title, LETTERS), "subtitle": subtitle, "frame": frame}
     return {**spec, "title": title, "config": config("light", TEXT_SIZE)}
 

@@ -158,6 +158,12 @@ def test_a_plot_that_stands_alone_says_what_was_measured_and_where():
     assert all(
         text in common for text in ("N = 256", "T = 50", "B = 16", "fp32", "1 core", "threads), ")
     )
+    slots = next(each for each in figures_of(table) if each.id == "slots")
+    assert slots.panels[0].title == "fused · neuron soft · step · wall time"
+    fixed = paper_spec(coverage_map(table), coverage_map(table).panels[0], table)["title"]
+    assert fixed["subtitle"][0].endswith(" ·") and fixed["subtitle"][-1] == "1 core"
+    drawing = DRAWING[".svg"](paper_spec(times, times.panels[0], table)).decode()
+    assert "4.30 ms" in drawing and "4.3 ms" not in drawing, "the digits of a table"
 
 
 def test_plots_of_data_say_epoch_and_which_data():

@@ -23,7 +23,9 @@ MOST_CASES = 400
 
 
 def slots(table: Table) -> Figure:
-    timed = [entry for entry in table.entries if entry.shows(entry.row.ranked) and not entry.native]
+    timed = [
+        entry for _, group in table.groups() for entry in group if entry.shows(entry.row.ranked)
+    ]
     calls = {
         entry.index: sum(map(len, entry.row.column(entry.row.ranked, "samples"))) for entry in timed
     }

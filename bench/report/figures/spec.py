@@ -32,8 +32,9 @@ LONG = 5
 
 
 def text_of(field: str, expression: str) -> str:
-    """Applies the expression of an axis label to a field of the data."""
-    return expression.replace("datum.value", f"datum['{field}']")
+    """Applies the expression of an axis label to a field of the data. An axis leaves out zeros at
+    the end, a text has all digits, as in tables."""
+    return expression.replace("datum.value", f"datum['{field}']").replace("~", "")
 
 
 def mebibytes(*fields: str) -> list[Spec]:

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 
-from ...common.texts import brief
+from ...common.texts import brief, condition_lines
 from ..columns.metric import NATIVES, REMARKS, SUMMARY, Entry
 from ..ranks import by_title, heads_of, lines_of, notes_of
 from ..table import Table
@@ -22,8 +22,6 @@ MOST_RATIO = 2 * BAR_WIDTH
 """Slowest ratio with bars; beyond it most bars would have the same length of one."""
 HEADING = 80
 """Characters of a line of a heading."""
-NO_BREAK = "\xa0"
-"""A space at which no line ends."""
 MOST_LINES = 1200
 """Approximate number of printed lines."""
 UNLIMITED = 1000
@@ -86,10 +84,8 @@ def _print_heading(title: str, console: Console) -> None:
     """Prints conditions in lines of at most HEADING characters, which end between two of them, and
     each remark behind `;` below them."""
     for part in title.split("; "):
-        conditions = (each.replace(" ", NO_BREAK) for each in part.split(" · "))
-        text = f"{NO_BREAK}· ".join(conditions)
-        for line in textwrap.wrap(text, min(HEADING, console.width)):
-            console.print(f"[bold]{escape(line.replace(NO_BREAK, ' '))}[/]")
+        for line in condition_lines(part, min(HEADING, console.width)):
+            console.print(f"[bold]{escape(line)}[/]")
 
 
 def _remarks(group: list[Entry]) -> tuple[str, dict[int, str]]:

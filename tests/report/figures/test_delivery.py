@@ -55,7 +55,7 @@ def test_every_stage_of_every_strategy_can_be_read(table):
     """Training takes 0.1 or 0.2 s here, waiting up to 6.8 s; both stand apart, and once each."""
     (_, svg), _ = drawn(table, [figure(table, "epoch-stages")], Choice(formats=("svg",)))
     texts = re.findall(r">([^<>]+ m?s · [^<>]+ m?s)<", svg.decode())
-    assert texts == ["400 ms · 100 ms", "1.9 s · 100 ms", "5.9 s · 100 ms", "6.8 s · 200 ms"]
+    assert texts == ["400 ms · 100 ms", "1.90 s · 100 ms", "5.90 s · 100 ms", "6.80 s · 200 ms"]
     training = re.findall(
         r'part: training on them[^>]*time: (\d+) ms"[^>]*translate\(([\d.]+)', svg.decode()
     )
