@@ -11,10 +11,14 @@ from .models import TO_KNOW, WRONG, Finding, verb_of
 MOST_STEPS = 3
 """Steps that are named."""
 LOST = {
-    True: "it is reset before every step",
-    False: "the state that it returns is not passed to its next call, or it is reset in every step",
+    True: ("it is reset before every step", "they are reset before every step"),
+    False: (
+        "the state that it returns is not passed to its next call, or it is reset in every step",
+        "the state that they return is not passed to their next call, or they are reset in every "
+        "step",
+    ),
 }
-"""Why a neuron has no memory, by whether it holds its state itself."""
+"""Why a neuron, and several, have no memory, by whether they hold their state themselves."""
 
 
 def state_findings(arrived: dict[str, Arrivals]) -> Iterator[Finding]:
@@ -50,8 +54,8 @@ def state_findings(arrived: dict[str, Arrivals]) -> Iterator[Finding]:
             f"{counted(calls, 'step')} ({steps}): gradients reach back {counted(reach, 'step')} at "
             "most; right for truncated backpropagation through time",
         )
-    for is_held, how in LOST.items():
+    for is_held, reasons in LOST.items():
         lost = [n for n, one in arrived.items() if one.is_renewed and one.is_held == is_held]
         if lost:
-            has = verb_of(lost, "has", "have")
+            has, how = verb_of(lost, "has", "have"), verb_of(lost, *reasons)
             yield Finding(WRONG, ", ".join(lost), f"{has} no memory between steps: {how}")
