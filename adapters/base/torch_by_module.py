@@ -172,7 +172,7 @@ def calls_of(model: TorchModel, name: str, x: np.ndarray) -> np.ndarray:
 def gradient_of_call(model: TorchModel, name: str, x: np.ndarray, call: int) -> np.ndarray | None:
     """Returns the gradient by x of the sum of what a call of a module gives; None without one."""
     given = model.put(x).requires_grad_()
-    y = _outputs(model, name, given)[call]
+    y = _outputs(model, name, given.clone())[call]
     if y.requires_grad:
         y.sum().backward()
     return None if given.grad is None else given.grad.float().numpy()

@@ -534,7 +534,7 @@ class TorchModel:
         """Returns the gradient by x (T, B, …) of the sum of a part of the output at `place`, along
         one of its axes."""
         given = self.put(x).requires_grad_()
-        output = self(given)[place].movedim(axis, 0)[part]
+        output = self(given.clone())[place].movedim(axis, 0)[part]
         if output.requires_grad:
             torch.autograd.backward(output.sum())
         return None if given.grad is None else _array(given.grad)
@@ -613,7 +613,7 @@ class TorchModel:
         x = torch.from_numpy(np.ascontiguousarray(currents, np.float32)).requires_grad_()
         with _replaced(seen.weights):
             with torch.set_grad_enabled(upstream is not None):
-                spikes = self._driven(seen, x)
+                spikes = self._driven(seen, x.clone())
             result = spikes.detach().float().numpy()
             if upstream is None or not spikes.requires_grad:
                 return result, None

@@ -137,7 +137,10 @@ IMAGES = ("snntorch_convolution", "norse_convolution", "spikingjelly_convolution
         ("SnnTorchSynaptic", "tbf", SHAPE),
         ("spikingjelly_learned_decay", "tbf", SHAPE),
         *((name, "tbf", SHAPE) for name in ("norse_recurrent", "norse_recurrent_cell")),
-        *((name, "tbf", SHAPE) for name in ("SnnTorchLearned", "spikingjelly_loop", "Sparse")),
+        *(
+            (name, "tbf", SHAPE)
+            for name in ("SnnTorchLearned", "spikingjelly_loop", "Sparse", "ChangesInput")
+        ),
         *((name, "tbf", SHAPE) for name in ("SnnTorchShared", "ByHand")),
         *((name, "tbf", (17, 3, 2, 9, 9)) for name in IMAGES),
         ("rockpool_synapses", "btf", SHAPE),
@@ -181,7 +184,7 @@ NAMED = {
     "no_zero_gradients": ("wrong", "lif1", "spikes without a surrogate"),
     "Cut": ("wrong", "fc1.weight, fc1.bias", "get no gradient although the module is called"),
     "Detached": ("wrong", "the model", "has no gradient by earlier steps"),
-    "state_dropped": ("wrong", "lif1", "the state that it returns is not passed to its next call"),
+    "state_dropped": ("wrong", "lif1, lif2", "the state that they return is not passed to their"),
     "BatchNorm": ("wrong", "lif2", "depend on other items of the batch"),
     "SoftmaxOverBatch": ("wrong", "the model", "depend on other items of the batch"),
     "OverTime": ("wrong", "lif2", "depend on later inputs"),

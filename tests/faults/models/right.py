@@ -27,6 +27,13 @@ class SnnTorchLoop(nn.Module):
         return torch.stack(spikes), torch.stack(membranes)
 
 
+class ChangesInput(SnnTorchLoop):
+    """Scales its input in place."""
+
+    def forward(self, x):
+        return super().forward(x.mul_(2))
+
+
 class Sparse(nn.Module):
     """Its readout seldom fires: neither zeros nor ones late in the input change a spike."""
 
