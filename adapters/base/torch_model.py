@@ -278,7 +278,9 @@ class Seen:
         """The threshold that the module holds under one of the usual names; None if there is no
         such number."""
         for module in nn.Module.modules(self.module):  # Rockpool's own is another
-            for holder, name in itertools.product((module, getattr(module, "p", None)), THRESHOLDS):
+            norse = getattr(module, "p", None)
+            holders = (module, norse, *(norse if isinstance(norse, tuple) else ()))
+            for holder, name in itertools.product(holders, THRESHOLDS):
                 value = getattr(holder, name, None)
                 if isinstance(value, Tensor) and value.numel():
                     value = float(value.detach().float().median())
@@ -303,8 +305,9 @@ class Seen:
         if self.inputs is not None:
             holder, name = self._given_by()
             alone[holder, name] = torch.eye(len(self.inputs))
-            if holder._parameters.get("bias") is not None:
-                alone[holder, "bias"] = torch.zeros(len(self.inputs))
+            for bias, value in holder._parameters.items():
+                if bias.startswith("bias") and value is not None:
+                    alone[holder, bias] = torch.zeros(len(self.inputs))
         return alone
 
     def _fed_back(self) -> list[tuple[Any, str]]:
@@ -313,7 +316,10 @@ class Seen:
         return [*held, *((self.module, name) for name in FED_BACK if name in own)]
 
     def _given_by(self) -> tuple[Any, str]:
-        """Norse's recurrent neurons and snnTorch's LinearLeaky weigh their inputs."""
+        """Norse's recurrent neurons and snnTorch's LinearLeaky and LeakyParallel weigh their
+        inputs."""
+        if self.framework == "snnTorch" and hasattr(self.module, "rnn"):
+            return self.module.rnn, "weight_ih_l0"
         if self.framework == "snnTorch":
             return getattr(self.module, "linear", None), "weight"
         return self.module, "input_weights"

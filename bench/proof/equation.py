@@ -17,7 +17,7 @@ import numpy as np
 from snnbench.kernels.spec import RESETS, SURROGATES, NeuronSpec
 from snnbench.kernels.surrogates import derivative
 
-from ..common.units import share
+from ..common.units import counted, share
 from ..core.network import INPUT, Network, Node
 from ..core.result import Gradients
 from .diagnosis.diagnose import name_fault
@@ -25,7 +25,7 @@ from .diagnosis.fitting import shortest
 from .judge import JudgedCall, judge
 from .limits import limits
 from .problem import Problem
-from .recurrence import run, run_backward, slope_of
+from .recurrence import lowest_threshold, run, run_backward, slope_of
 
 STEPS, REACH = 64, 16
 """Steps of the random currents; steps within which a strong pulse makes a neuron fire."""
@@ -53,6 +53,8 @@ NO_SURROGATE = "its surrogate is none of those here"
 MISFIT = 0.02
 """Relative misfit from which on a surrogate is another one."""
 DIFFER, NO_MEMORY = "decays", "it has no memory between steps"
+AGAIN, MOST_AGAIN = (1, 4, 12), 16
+"""Steps after a spike in which a neuron is made to fire again, with so many thresholds at most."""
 MOST_SAMPLED = 8
 """Most neurons that are looked at one by one where they differ."""
 
@@ -90,7 +92,7 @@ class Equation:
         spec = self.spec
         if spec is None:
             return "not one of the equations here"
-        has_surrogate = self.differs not in (NO_GRADIENT, NO_SURROGATE)
+        has_surrogate = not any(each in self.differs for each in (NO_GRADIENT, NO_SURROGATE))
         parts = [spec.reset if spec.reset != "none" else "no reset"]
         if spec.reset != "none" and has_surrogate:
             parts.append("detached" if spec.detach_reset else "attached")
@@ -141,7 +143,7 @@ def equation_of(neuron: Driven, threshold: float | None = None) -> Equation:
     if why == DIFFER:
         return _by_neuron(neuron, threshold, why)
     if rounds and why == NO_MEMORY:
-        decays = [0.0]
+        decays, why = [0.0], ""
     if not decays:
         return Equation("none", differs=why)
     surrogates = (
@@ -149,7 +151,7 @@ def equation_of(neuron: Driven, threshold: float | None = None) -> Equation:
         if rounds
         else list(_surrogates(neuron, center, gain, late, most))
     )
-    return _best(neuron, theta, gain, late, most, decays, surrogates, rounds)
+    return _best(neuron, theta, gain, late, most, decays, why, surrogates, rounds)
 
 
 class _One:
@@ -182,13 +184,18 @@ def _by_neuron(neuron: Driven, threshold: float | None, what: str) -> Equation:
     if count == 1:
         return Equation("none", differs=f"its {what} differ by batch item")
     sample = np.unique(np.linspace(0, count - 1, MOST_SAMPLED).astype(int))
-    each = [equation_of(_One(neuron, int(index)), threshold) for index in sample]
+    each = []
+    for index in sample:
+        each.append(equation_of(_One(neuron, int(index)), threshold))
+        if each[-1].verdict != "proved":  # what differs is looked for once
+            break
     first = each[0]
-    if any(one.spec is None for one in each) or first.spec is None:
-        return Equation("none", differs=differ)
+    without = next((one for one in each if one.spec is None), None)
+    if without is not None:
+        return Equation("none", differs=f"{differ}; of one of them: {without.differs}")
     kinds = {(e.spec.reset, e.spec.detach_reset, e.spec.surrogate) for e in each if e.spec}
     proved = len(kinds) == 1 and all(one.verdict == "proved" for one in each)
-    wrong = next((one.differs for one in each if one.differs), differ)
+    wrong = next((f"{differ}; {one.differs}" for one in each if one.differs), differ)
     return replace(
         first,
         verdict="proved" if proved else "nearest",
@@ -246,7 +253,8 @@ def _smallest_pulse(neuron: Driven) -> tuple[np.ndarray | None, int, int, bool]:
 
 def _decays(neuron: Driven, pulse: float, late: int) -> tuple[list[float], str]:
     """Returns the decays of the potential behind a pulse: one, or those of potential and synaptic
-    current in any order. Empty with the reason if these do not describe it."""
+    current in any order; the nearest one with what differs if these do not describe it; empty with
+    the reason if there is none."""
     whole = np.full(neuron.shape, pulse)
 
     def is_enough(size: np.ndarray) -> np.ndarray:
@@ -274,7 +282,13 @@ def _decays(neuron: Driven, pulse: float, late: int) -> tuple[list[float], str]:
         decays = _fitted_decays(steps, seen, sharing)
         if decays is not None:
             return decays, ""
-    return [], "its potential decays with neither one constant nor two"
+    grid = np.linspace(0.005, 1, 200)
+    nearest = grid[np.argmin(np.square(grid[:, None] ** steps - seen).sum(axis=1))]
+    parts = "{:.2f}, {:.2f} and {:.2f}".format(*seen[[0, 3, -1]])
+    return [float(nearest)], (
+        f"its potential decays with neither one constant nor two: {steps[0]}, {steps[3]} and "
+        f"{steps[-1]} steps behind a pulse it is {parts} times the pulse"
+    )
 
 
 def _response(steps: np.ndarray, decays: np.ndarray) -> np.ndarray:
@@ -381,10 +395,12 @@ def _best(
     late: int,
     most: int,
     decays: list[float],
+    other_decay: str,
     surrogates: list[tuple[str, float, float]],
     rounds: bool,
 ) -> Equation:
-    """Returns the equation that the oracle proves, or the nearest one with what differs."""
+    """Returns the equation that the oracle proves, or the nearest one with what differs;
+    `other_decay` is what differs of its decays."""
     random = np.random.default_rng(7)
     size = prod(neuron.shape)
     steps = max(REACH, min(max(STEPS, LEAST_DRIVEN // size), MOST_DRIVEN // size, 4 * STEPS))
@@ -421,7 +437,8 @@ def _best(
                 full = replace(spec, surrogate=name, slope=slope, detach_reset=detached)
                 tried.append((_gradient_error(full, height, x, s, up, g), full, height))
     error, spec, height = min(tried, key=lambda each: each[0])
-    equation = Equation("nearest", spec, gain, height, late)
+    unknown = NO_GRADIENT if g is None else "" if surrogates else NO_SURROGATE
+    equation = Equation("nearest", spec, gain, height, late, unknown)
     network = Network((x.shape[2],), (Node("neuron", "neuron", (INPUT,), {"neuron": spec}),))
     problem = Problem(network, {}, x, x[::-1].copy(), up)
     limit = limits("fp32", spec, 1, x.shape[0] * x.shape[1], x.shape[0])
@@ -430,21 +447,52 @@ def _best(
     call = JudgedCall(x, {"neuron": s}, gradients=judged)
     verdict = judge(problem, replace(call, gradients=None), by_node)
     close = verdict.passed and error < LEAST_NAMED  # rounding is explained by any fault
-    if close and (error <= limit.gradient or judge(problem, call, by_node).passed):
-        return replace(equation, verdict="proved")
+    proved = close and (error <= limit.gradient or judge(problem, call, by_node).passed)
+    if proved and not other_decay:
+        return replace(equation, verdict="proved", differs="")
     share_wrong = float((run(spec, x, s)[1] != s).mean())
     if share_wrong > ALIKE:
-        return Equation("none", differs=f"the nearest decides {share(share_wrong)} otherwise")
-    if g is None and verdict.passed:
-        return replace(equation, differs=NO_GRADIENT)
-    if verdict.passed and not surrogates:
-        return replace(equation, differs=NO_SURROGATE)
+        nearest_one = f"the nearest, {equation.words()}, decides {share(share_wrong)} otherwise"
+        reasons = nearest_one, other_decay or _after_a_spike(neuron, equation), unknown
+        return Equation("none", differs="; ".join(filter(None, reasons)))
+    if other_decay:
+        return replace(equation, differs="; ".join(filter(None, [other_decay, unknown])))
+    if verdict.passed and unknown:
+        return equation
     fault = None if close else name_fault(problem, call, by_node)
     if fault is None and not verdict.passed:
         fault = f"{share(share_wrong)} of its decisions differ"
+        if again := _after_a_spike(neuron, equation):
+            fault = f"{fault}: {again}"
     elif fault is None:
         fault = f"its gradient differs by {error:.1g} (relative L2 error)"
     return replace(equation, differs=fault)
+
+
+def _after_a_spike(neuron: Driven, equation: Equation) -> str:
+    """Returns when after a spike a neuron needs another current to fire again than its equation;
+    empty if never."""
+    spec, late = equation.spec, equation.late
+    assert spec is not None
+    theta = spec.threshold / equation.gain
+    currents = np.zeros((1 + AGAIN[-1], 1))
+    currents[0] = 1.05 * spec.threshold
+    potentials = run(spec, currents)[0][:, 0]
+    whole = np.full(neuron.shape, theta)
+    for step in AGAIN:
+
+        def fires(size: np.ndarray, step: int = step) -> np.ndarray:
+            sizes = {"at0": 1.05 * whole, f"at{step}": size}
+            return _pulses(neuron, step + late + 1, **sizes)[step + late] > 0
+
+        needed = np.median(_least(fires, 0 * whole, MOST_AGAIN * whole, HALVINGS // 2)) / theta
+        due = max(lowest_threshold(spec) - potentials[step], 0) / spec.threshold
+        after = f"{counted(step, 'step')} after a spike it needs"
+        if needed > 0.99 * MOST_AGAIN:
+            return f"{after} more than {MOST_AGAIN} times its threshold to fire again"
+        if abs(needed - due) > 0.01:
+            return f"{after} {needed:.2f} of its threshold to fire again, not {due:.2f}"
+    return ""
 
 
 def _specs(

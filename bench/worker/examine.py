@@ -552,7 +552,7 @@ class Examination:
                 "differs": equation.differs,
             }
             self.write(self.answer)
-            if equation.differs == NO_GRADIENT:
+            if NO_GRADIENT in equation.differs:
                 yield Finding(
                     WRONG,
                     one.name,

@@ -17,13 +17,16 @@ from snnbench.worker.models import inputs
 
 FEATURES, HIDDEN, STEPS, BATCH = 11, 8, 17, 3
 BATCH_FIRST = ("sinabs", "rockpool")
-OTHER = "decays with neither one constant nor two"
+OTHER = "the nearest equation; its potential decays with neither one constant nor two: 1, 4 and 15"
+AGAIN = "1 step after a spike it needs"
+REFRACTORY = f"{AGAIN} more than 16 times its threshold to fire again"
 WINDOW = "its surrogate is none of those here"
 ATAN = "threshold 1, surrogate atan of slope 1"
 LEAKY = f"soft-undecayed, detached, decay 0.9, {ATAN}"
 SYNAPTIC = f"soft-undecayed, detached, decay 0.8, synapse 0.9, {ATAN}"
 NORSE = "decay 0.9, synapse 0.8, threshold 1, surrogate superspike of slope 1, currents times 0.1"
-LSNN = "17.5% of its decisions differ"
+LSNN = f"17.5% of its decisions differ: {AGAIN} 1.96 of its threshold to fire again, not 0.16"
+ALIF = f"6.0% of its decisions differ: {AGAIN} 1.04 of its threshold to fire again, not 1.00"
 SIGMOID = "threshold 1, surrogate sigmoid of slope 4"
 JELLY = f"hard, attached, decay 0.5, {SIGMOID}, currents times 0.5"
 MANY = "many spikes a step, surrogate 2 times exponential of slope 2"
@@ -35,12 +38,13 @@ SAID = {
     "snntorch Leaky": f"{LEAKY}: proved",
     "snntorch Lapicque": f"soft-undecayed, detached, decay 0.89464, {ATAN}, currents times 0.10536",
     "snntorch Synaptic": f"{SYNAPTIC}: proved",
-    "snntorch Alpha": "not one of the equations here: the nearest decides 27.4% otherwise",
+    "snntorch Alpha": f"spikes 1 step late, decides 27.4% otherwise; {REFRACTORY}",
     "snntorch RLeaky": f"{LEAKY}, recurrent: proved",
     "snntorch RSynaptic": f"{SYNAPTIC}, recurrent: proved",
     "snntorch StateLeaky": f"no reset, decay 0.904837, {ATAN}: proved",
     "snntorch LinearLeaky": f"no reset, decay 0.904837, {ATAN}: proved",
-    "snntorch LeakyParallel": "not one of the equations here",
+    "snntorch LeakyParallel": "no reset, decay 0.194091, threshold 1, surrogate 1.0005 times atan "
+    "of slope 1.0079: the nearest equation; its decays differ by neuron; 2.2% of its decisions",
     "snntorch SLSTM": "not one of the equations here",
     **{
         f"norse {name}": "hard, attached, decay 1, threshold 1, surrogate superspike of slope 1: proved"
@@ -56,7 +60,7 @@ SAID = {
         f"norse {name}": LSNN for name in ("LSNN", "LSNNCell", "LSNNRecurrent", "LSNNRecurrentCell")
     },
     **{
-        f"norse {name}": "not one of the equations here"
+        f"norse {name}": f"hard-straight, detached, {NORSE}, decides 25.7% otherwise; {REFRACTORY}"
         for name in ("LIFRefracCell", "LIFRefracRecurrent", "LIFRefracRecurrentCell")
     },
     **{
@@ -65,17 +69,15 @@ SAID = {
         for form in ("", "Cell", "Recurrent", "RecurrentCell")
     },
     **{f"norse LIFAdExRefrac{form}": OTHER for form in ("Cell", "Recurrent", "RecurrentCell")},
-    **{
-        f"norse {name}": "not one of the equations here"
-        for name in ("CobaLIFCell", "LIFMCRefracRecurrentCell")
-    },
-    "norse LIFMCRecurrentCell": "the nearest equation; its gradient differs",
+    "norse CobaLIFCell": "not one of the equations here, recurrent: it fires without a current",
+    "norse LIFMCRefracRecurrentCell": "its decays differ by neuron; its potential decays with nei",
+    "norse LIFMCRecurrentCell": "the nearest equation; its decays differ by neuron; its gradient",
     "sinabs IAF": f"soft, attached, decay 1, threshold 1, {MANY}: proved",
     "sinabs LIF": f"{SINABS}; learned: tau_mem: proved",
-    "sinabs ALIF": "the nearest equation; 6.0% of its decisions differ",
+    "sinabs ALIF": ALIF,
     "sinabs IAFRecurrent": f"soft, attached, decay 1, threshold 1, {MANY}, recurrent: proved",
     "sinabs LIFRecurrent": f"{SINABS}, recurrent; learned: tau_mem: proved",
-    "sinabs ALIFRecurrent": "the nearest equation; 6.0% of its decisions differ",
+    "sinabs ALIFRecurrent": ALIF,
     **{
         f"spikingjelly {name}": f"hard, attached, decay 1, {SIGMOID}: proved"
         for name in ("IFNode", "SimpleIFNode")
@@ -89,8 +91,8 @@ SAID = {
     "rectangle of slope 1: proved",
     "spikingjelly SLTTLIFNode": "the nearest equation; the gradient is cut at every step",
     "spikingjelly OTTTLIFNode": "the nearest equation; the gradient is cut at every step",
-    "spikingjelly ComplementaryLIFNode": "the nearest equation; 0.8% of its decisions differ",
-    "spikingjelly HalfThresholdIFNode": "the nearest equation; 3.5% of its decisions differ",
+    "spikingjelly ComplementaryLIFNode": f"0.8% of its decisions differ: {AGAIN} 1.34 of its",
+    "spikingjelly HalfThresholdIFNode": f"3.5% of its decisions differ: {AGAIN} 1.95 of its",
     "spikingjelly ILIFNode": "soft, attached, decay 0.25, threshold 1, 0 to 4 spikes a step, "
     "rounded, surrogate a window: proved",
     "spikingjelly ActivationAwareIFNode": f"soft, attached, decay 1, {SIGMOID}: proved",
@@ -100,7 +102,7 @@ SAID = {
     "spikingjelly SlidingPSN": OTHER,
     "rockpool LIFTorch": SYNAPSES.format(0.951229, 0.95123),
     "rockpool LIFBitshiftTorch": SYNAPSES.format(0.9375, 0.9375),
-    "rockpool aLIFTorch": "not one of the equations here",
+    "rockpool aLIFTorch": f"decides 28.6% otherwise; {AGAIN} 0.81 of its threshold",
     "rockpool LIFNeuronTorch": WINDOW,
 }
 ARGUMENTS = {
