@@ -13,6 +13,9 @@ AXES = {
     "bias": ("neuron",),
     "input": ("step", "batch item", "input"),
 }
+MOST_ELSEWHERE = 0.1
+"""Largest relative error, in L2, outside of the places that are named, as a share of the one in
+them."""
 MOST_PLACES = 8
 """Most places that are listed."""
 
@@ -97,7 +100,8 @@ def _others(e: Evidence, name: str, right: np.ndarray) -> Iterator[tuple[str, np
 
 
 def _places(e: Evidence, name: str, right: np.ndarray) -> str | None:
-    """Names the places along one axis where an array is wrong, if it is right elsewhere."""
+    """Names the places along one axis where an array is wrong, if it is right elsewhere,
+    and not only smaller."""
     gradient = e.gradients[name]
     axes = ("step", "batch item", "neuron") if e.weight is None else AXES[name]
     limit = (e.limit.bias_gradient if name == "bias" else e.limit.gradient) * np.linalg.norm(right)
@@ -106,7 +110,13 @@ def _places(e: Evidence, name: str, right: np.ndarray) -> str | None:
         others = tuple(other for other in range(gradient.ndim) if other != axis)
         error = np.sqrt(((gradient - right) ** 2).sum(axis=others))
         wrong = np.flatnonzero(error > limit / np.sqrt(len(error)))
-        if len(wrong) < len(error):
+        size = np.sqrt((right**2).sum(axis=others))
+        rest = np.delete(np.arange(len(error)), wrong)
+        here, elsewhere = (
+            float(np.linalg.norm(error[at])) / max(float(np.linalg.norm(size[at])), 1e-300)
+            for at in (wrong, rest)
+        )
+        if size[rest].any() and elsewhere <= MOST_ELSEWHERE * here:
             numbers = e.neurons if word == "neuron" else np.arange(len(error))
             text = _worded(wrong, numbers, word)
             if not gradient.take(wrong, axis=axis).any():

@@ -22,6 +22,8 @@ Pulls = dict[str, Pull]
 """Pulls by the words for their fault."""
 CUTS = (1, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100, 128)
 """Lengths of segments between which no gradient of a recurrent neuron may pass."""
+BETTER = 0.5
+"""Share of the right network's misfit that a fault may leave, so that noise is not named."""
 NO_MEMORY = 1e-30
 """A decay that passes nothing on."""
 PARTS: dict[str, Callable[[np.ndarray], tuple[slice, ...]]] = {
@@ -42,7 +44,9 @@ def best_pull(
     """Names the fault of one node, or of all of its kind, that explains every gradient in
     `given`. The nodes nearest to the wrong gradients come first."""
     network = problem.network
-    wrong = _wrong(oracle.backward(network, run, problem.upstream), given, limits)
+    before = _misfits(oracle.backward(network, run, problem.upstream), given, limits)
+    if not (wrong := {node for node, misfit in before.items() if misfit > 1}):
+        return None
     sources = {node.name: _sources(network, node.name) for node in network.nodes}
     near = [node for node in network.nodes if wrong <= sources[node.name] | {node.name}]
     kinds = {
@@ -61,13 +65,17 @@ def best_pull(
                     **{node.name: own[words] for node, own in zip(alike, faults, strict=True)},
                 }
                 expected = oracle.backward(network, replace(run, pulls=pulls), problem.upstream)
-                if not _wrong(expected, given, limits):
+                after = _misfits(expected, given, limits)
+                if max(after.values()) <= 1 and all(
+                    after[node] <= BETTER * before[node] for node in wrong
+                ):
                     return sentence(alike, words)
     return None
 
 
-def _wrong(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) -> set[str]:
-    """Returns the nodes, INPUT among them, with wrong gradients. A missing one is zero."""
+def _misfits(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) -> dict[str, float]:
+    """Returns how far gradients are from the expected ones, as multiples of the limit: the largest
+    of each node, INPUT among them. A missing one is zero."""
     by_parameter, of_input = expected
     pairs = [
         (node, given.parameters[node].get(name), right)
@@ -75,13 +83,14 @@ def _wrong(expected: oracle.Expected, given: Gradients, limits: LimitsByNode) ->
         for name, right in own.items()
     ]
     pairs += [(INPUT, given.input, of_input)] if given.input is not None else []
-    wrong = set()
+    misfits = dict[str, float]()
     for node, array, value in pairs:
         right = oracle.whole(value)
         apart = float(np.linalg.norm((0.0 if array is None else array) - right))
-        if not apart <= limits[node].gradient * float(np.linalg.norm(right)):
-            wrong.add(node)
-    return wrong
+        allowed = limits[node].gradient * float(np.linalg.norm(right))
+        misfit = apart / allowed if allowed else np.inf if apart else 0.0
+        misfits[node] = max(misfits.get(node, 0.0), np.nan_to_num(misfit, nan=np.inf))
+    return misfits
 
 
 def _sources(network: Network, name: str) -> set[str]:

@@ -11,6 +11,8 @@ from support.slow import representatives
 
 from snnbench.kernels.spec import NEURONS
 from snnbench.kernels.surrogates import derivative
+from snnbench.proof.diagnosis import arrays
+from snnbench.proof.limits import limits_of
 from snnbench.proof.recurrence import run, run_backward
 
 NEURON = pytest.mark.parametrize("neuron", representatives(["soft", "hard", "none"], [0]))
@@ -157,3 +159,17 @@ def test_places_of_a_wrong_gradient(neuron):
     by_item = lambda gradient: gradient * np.array([1, 0.5, 2])[:, None]
     said = named(problem, case, spikes, gradients_of(problem, spikes, pull=by_item))
     assert said == "the gradient of the input is right for the first batch item only"
+
+
+def test_an_error_as_large_as_its_limit_is_in_all_places(monkeypatch):
+    """It passes the limit only where the gradient is large: in a third of the neurons."""
+    case = replace(CASE, precision="bf16")
+    problem = problem_of(case)
+    spikes, random = spikes_of(problem), np.random.default_rng(3)
+    gradients = gradients_of(problem, spikes)
+    limit = limits_of(case, problem.network)["linear1"].bias_gradient
+    share = 1.1 * limit * random.choice([-1, 1], 97)
+    gradients.parameters["linear1"]["bias"] *= (1 + share).astype(np.float32)
+    assert named(problem, case, spikes, gradients) is None
+    monkeypatch.setattr(arrays, "MOST_ELSEWHERE", 10.0)
+    assert "is wrong for neurons" in named(problem, case, spikes, gradients)
