@@ -100,6 +100,16 @@ def test_running_statistics_of_timed_calls_are_judged(fault):
     assert words in rechecked(adapter, Case(adapter.name, **sizes), phase, calls=3)
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("fault", TABLE["timed_steps"])
+def test_updates_of_timed_steps_are_judged(fault, optimizer):
+    adapter = registry.load(f"{WRONG / fault}")
+    sizes = {"neurons": 31, "inputs": 61, "outputs": 7, "layers": 3, "time_steps": 5, "batch": 3}
+    case = Case(adapter.name, workload="mlp", loss="cross-entropy", optimizer=optimizer, **sizes)
+    assert TABLE["timed_steps"][fault] + optimizer in rechecked(adapter, case, "step", calls=12)
+    assert rechecked(adapter_of("torch"), case, "step", calls=12) == ""
+
+
 @pytest.mark.parametrize("framework", without({"jax"}, ["torch", "jax", "fused"]))
 @pytest.mark.parametrize(
     ("phase", "precision"),

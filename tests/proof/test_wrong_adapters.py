@@ -22,7 +22,7 @@ TIMED = [
     fault
     for kind in (
         *("timed", "timed_networks", "foreseeing", "timed_stacks", "timed_natives"),
-        "weighed",
+        *("timed_steps", "weighed"),
     )
     for fault in TABLE[kind]
 ]

@@ -314,6 +314,7 @@ class RateHalvedLater(Stepping):
     """Halves its rate from the fourth step on."""
 
     name = "wrong-rate-halved-later"
+    right_steps = 3
 
     def change(self, trainer, program):
         right, taken = trainer.update, []
@@ -321,8 +322,15 @@ class RateHalvedLater(Stepping):
         def update():
             taken.append(None)
             for group, rate in zip(trainer.optimizer.param_groups, rates, strict=True):
-                group["lr"] = rate if len(taken) < 4 else rate / 2
+                group["lr"] = rate if len(taken) <= self.right_steps else rate / 2
             right()
 
         rates = [group["lr"] for group in trainer.optimizer.param_groups]
         trainer.update = update
+
+
+class RateHalvedInEnd(RateHalvedLater):
+    """Halves its rate from the eighth step on, behind the steps of its proof."""
+
+    name = "wrong-rate-halved-in-end"
+    right_steps = 7
