@@ -26,6 +26,7 @@ from ..lif.contract import CHECKPOINT_STEPS, Backward
 from ..lif.operator import NeuronOptions, run, run_forward
 from ..register import no_second_derivative
 from .images import by_images
+from .layouts import channels_first, pixels_last
 from .neuron import PlannedNeuron
 from .spikes import Spikes, spikes_of
 from .strides import Taps, selected_pixels
@@ -74,7 +75,8 @@ class ConvOptions:
         return self.recompute and self.most == 1
 
     def spikes(self, x: Tensor, weight: Tensor) -> Spikes | None:
-        """Returns the spikes of x (T, B, H, W, C) if `spikes` shall convolve them."""
+        """Returns the spikes of x (T, B, H, W, C), as `spikes_of` takes it, if `spikes` shall
+        convolve them."""
         return spikes_of(x, weight, self.most) if self.neuron.backend == "cpp" else None
 
     def drops_currents(self, weight: Tensor) -> bool:
@@ -171,9 +173,13 @@ class ConvNeuron(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Returns spikes (T, B, C', H', W') of x (T, B, C, H, W), mean and biased variance
         (C',)."""
-        pixels, ctx.weight = pixels_last(x), weight.shape
-        weight = options.taps.of(weight)
+        pixels, ctx.first = x.permute(0, 1, 3, 4, 2), x.is_contiguous()
+        if not ctx.first and not pixels.is_contiguous():
+            pixels = pixels_last(x)
+        ctx.weight, weight = weight.shape, options.taps.of(weight)
         found = options.spikes(pixels, weight)
+        if found is None and not pixels.is_contiguous():
+            pixels = pixels_last(x)
         currents = options.all_currents(pixels if found is None else found, weight)
         ctx.options, ctx.shapes = options, (pixels.shape, currents.shape)
         ctx.spikes = None if found is None else found.of(None)
@@ -236,7 +242,9 @@ class ConvNeuron(torch.autograd.Function):
                 inputs = pixels_last(source) if ctx.spikes is None else ctx.spikes.of(source)
                 by_weight = options.taps.whole(options.by_weight(g, inputs, weight), ctx.weight)
             if needs_x:
-                by_x = options.by_input(g, x[2:], weight).permute(0, 1, 4, 2, 3)
+                by_x = options.by_input(g, x[2:], weight)
+                # Torch copies the gradient of a leaf into the layout of the leaf.
+                by_x = channels_first(by_x) if ctx.first else by_x.permute(0, 1, 4, 2, 3)
             return by_x, by_weight, found.bias, found.gamma, found.beta, None
         scale, shift, center = _rows(
             shape, mean, variance, gamma, bias if mean is None else beta, options.epsilon
@@ -407,11 +415,6 @@ class Scans:
         if self.currents is not None:
             return self.currents[steps, items]
         return self.options.currents(self.inputs(steps, items) if x is None else x, self.weight)
-
-
-def pixels_last(x: Tensor) -> Tensor:
-    """Returns (T, B, H, W, C) of (T, B, C, H, W), copied unless memory has that order."""
-    return x.permute(0, 1, 3, 4, 2).contiguous()
 
 
 def _images(x: Tensor) -> Tensor:

@@ -81,8 +81,8 @@ class Spikes:
 
 
 def spikes_of(x: Tensor, weight: Tensor, most: int) -> Spikes | None:
-    """Returns the spikes of contiguous x (T, B, H, W, C); None if a dense convolution with the
-    weight is faster, or x holds anything else.
+    """Returns the spikes of x (T, B, H, W, C), contiguous or a view of contiguous (T, B, C, H, W);
+    None if a dense convolution with the weight is faster, or x holds anything else.
 
     `most` is the largest number in x, 0 if unknown. Records the choice.
     """
@@ -99,7 +99,7 @@ def spikes_of(x: Tensor, weight: Tensor, most: int) -> Spikes | None:
 
 
 def _packed(x: Tensor, counts: int) -> Spikes | None:
-    numbers, shape, dtype = _packing(x.shape, counts, torch.get_num_threads())
+    numbers, shape, dtype = _packing(x.shape, x.is_contiguous(), counts, torch.get_num_threads())
     fields = x.new_empty(shape, dtype=dtype)
     ones = _library(64).conv_pack(numbers, x.data_ptr(), fields.data_ptr())
     if ones < 0:
@@ -110,14 +110,16 @@ def _packed(x: Tensor, counts: int) -> Spikes | None:
 
 @lru_cache(maxsize=4096)
 def _packing(
-    x: torch.Size, counts: int, threads: int
+    x: torch.Size, last: bool, counts: int, threads: int
 ) -> tuple[bytes, tuple[int, ...], torch.dtype]:
-    """Returns the struct Image of x (T, B, H, W, C), and shape and type of its fields."""
+    """Returns the struct Image of x (T, B, H, W, C), in memory with its channels `last` or else
+    (T, B, C, H, W), and shape and type of its fields."""
     steps, batch, height, width, channels = x
     bits = next(bits for bits in FIELDS if bits >= min(channels, 64))
     pixels, parts = x[:4].numel(), counts.bit_length() * -(-channels // 64)
     threads = min(threads, 1 + pixels // PIXELS_OF_A_THREAD)
-    numbers = struct.pack("=5q", threads, pixels, channels, counts, bits // 8)
+    of_image = 0 if last else height * width
+    numbers = struct.pack("=6q", threads, pixels, channels, counts, bits // 8, of_image)
     return numbers, (parts, steps, batch, height * width), FIELDS[bits]
 
 

@@ -12,9 +12,15 @@ constexpr int64_t PIECE = 512 << 10;  // bytes of the words that are computed to
 
 struct Image {
   int64_t threads, pixels, channels, largest;
-  int64_t bytes;  // of a field: 1, 2, 4 or 8
+  int64_t bytes;     // of a field: 1, 2, 4 or 8
+  int64_t of_image;  // pixels of an image if its numbers are (channels, pixels); 0 if (pixels, channels)
 
   int64_t parts_of_pixel() const { return parts(channels, WORD); }
+  int planes() const {
+    int planes = 0;
+    for (int64_t rest = largest; rest; rest /= 2) ++planes;
+    return planes;
+  }
 };
 
 // Calls `then` with the fields, in their type.
@@ -33,8 +39,7 @@ static int64_t pack_fields(const Image& n, const float* x, Field* fields) {
   constexpr int64_t BITS = 8 * sizeof(Field);
   const bool flat = n.largest == 1 && (n.channels == BITS || n.channels % WORD == 0);
   const int64_t of_pixel = n.parts_of_pixel(), units = flat ? parts(n.pixels * n.channels, WORD) : n.pixels;
-  int planes = 0;
-  for (int64_t rest = n.largest; rest; rest /= 2) ++planes;
+  const int planes = n.planes();
   int64_t ones = 0;
   bool stop = false;
 #pragma omp parallel for schedule(static) num_threads(n.threads) if (n.threads > 1) reduction(+ : ones) reduction(|| : stop)
@@ -69,9 +74,46 @@ static int64_t pack_fields(const Image& n, const float* x, Field* fields) {
   return stop ? -1 : ones;
 }
 
-// Packs the numbers (pixels, channels); returns the number of set bits, or −1 if one is no spike.
+// The same of images (channels, pixels): squares of bits are turned.
+template <typename Field>
+static int64_t pack_channels(const Image& n, const float* x, Field* fields) {
+  const int64_t of_pixel = n.parts_of_pixel(), of_line = parts(n.of_image, WORD), units = n.pixels / n.of_image * of_line;
+  const int planes = n.planes();
+  int64_t ones = 0;
+  bool stop = false;
+#pragma omp parallel for schedule(static) num_threads(n.threads) if (n.threads > 1) reduction(+ : ones) reduction(|| : stop)
+  for (int64_t unit = 0; unit < units; ++unit) {
+    if (stop) continue;
+    const int64_t image = unit / of_line, first = unit % of_line * WORD, count = smaller(WORD, n.of_image - first);
+    bool strange = false;
+    alignas(64) float buffer[WORD];
+    for (int64_t part = 0; part < of_pixel; ++part) {
+      uint64_t squares[8][WORD] = {};
+      for (int64_t i = 0; i < smaller(WORD, n.channels - part * WORD); ++i) {
+        const int64_t channel = image * n.channels + part * WORD + i;
+        const float* from = block_of<WORD>(x + channel * n.of_image + first, 1, count, buffer);
+        if (n.largest == 1) {
+          ones += __builtin_popcountll(squares[0][i] = ones_of(from, &strange));
+        } else {
+          ones += planes_of(from, n.largest, planes, squares[0] + i, WORD, &strange);
+        }
+      }
+      for (int plane = 0; plane < planes; ++plane) {
+        transpose_bits(squares[plane]);
+        Field* to = fields + (plane * of_pixel + part) * n.pixels + image * n.of_image + first;
+        for (int64_t i = 0; i < count; ++i) to[i] = (Field)squares[plane][i];
+      }
+    }
+    stop = strange;
+  }
+  return stop ? -1 : ones;
+}
+
+// Packs the numbers of images; returns the number of set bits, or −1 if one is no spike.
 extern "C" int64_t conv_pack(const Image* image, const float* x, void* fields) {
-  return typed(image->bytes, fields, [&](auto* to) { return pack_fields(*image, x, to); });
+  return typed(image->bytes, fields, [&](auto* to) {
+    return image->of_image ? pack_channels(*image, x, to) : pack_fields(*image, x, to);
+  });
 }
 
 struct Window {

@@ -15,6 +15,7 @@ from torch.nn.functional import conv2d
 from snnbench.kernels import ConvLIF
 from snnbench.kernels.build import cpp
 from snnbench.kernels.conv_lif import alone, spikes
+from snnbench.kernels.conv_lif.layouts import channels_first
 from snnbench.kernels.linear import dense, record
 
 
@@ -62,6 +63,8 @@ def check(problem: Problem) -> tuple[torch.Tensor, torch.Tensor]:
         / x.numel()
         / problem.counts.bit_length()
     )
+    first = spikes._packed(channels_first(x).permute(0, 1, 3, 4, 2), problem.counts)
+    assert first.share == found.share and torch.equal(first.fields, found.fields), "channels first"
     sums = found.sums(weight, *window)
     exact = weight.double().requires_grad_()
     right = conv2d(images_of(x).double(), exact, None, *window)
@@ -189,7 +192,8 @@ def test_a_number_that_is_no_spike_is_found_anywhere(value, channels):
     for place in (0, 5, -1):
         x = Problem(channels=channels).input()
         x.view(-1)[place] = value
-        assert spikes._packed(x, 1) is None and spikes._packed(x, 3) is None
+        for layout in (x, channels_first(x).permute(0, 1, 3, 4, 2)):
+            assert spikes._packed(layout, 1) is None and spikes._packed(layout, 3) is None
 
 
 # -- modules ---------------------------------------------------------------------------------------
@@ -259,6 +263,7 @@ FAULTS = {
     "the last pixel of a line is left out": ("(w.image[1] - 1 - left) / stride + 1", "(w.image[1] - 1 - left) / stride"),
     "a field is cut at the end of a word": ("if (!two) continue;", "continue;"),
     "a later piece replaces the gradient": ("piece.given = row > 0;", "piece.given = 0;"),
+    "channels of a square are not turned": ("transpose_bits(squares[plane]);", ";"),
     "every piece begins at the first row": ("fill_words(n, window, from, row,", "fill_words(n, window, from, 0,"),
 }  # fmt: skip
 
@@ -268,7 +273,7 @@ def test_planted_faults_are_seen(plant, compiled_anew, fault):
     check(MANY_PIECES)
     forget()
     plant(cpp, *FAULTS[fault], "windows.cpp")
-    with pytest.raises(AssertionError, match=r"sums differ|gradient by the weight"):
+    with pytest.raises(AssertionError, match=r"sums differ|gradient by the weight|channels first"):
         check(MANY_PIECES)
 
 
