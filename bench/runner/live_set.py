@@ -114,9 +114,13 @@ class Member:
     ) -> "Member":
         """Returns the member of a worker that is ready; `facts` is its warm-up report by phase.
 
-        Raises ValueError for an invalid report.
+        Raises ValueError for an invalid report, and for a device's clock where the case has no such
+        device: disturbed slots are known by the CPU time alone.
         """
-        warm = WARM.validate_python(facts)
+        warm, case = WARM.validate_python(facts), planned.case
+        known = {"process": True, "events": case.device_type == "cuda", "ranks": bool(case.ranks)}
+        if not all(known.get(phase.device_clock) for phase in warm.values()):
+            raise ValueError("a clock that the case does not have")
         timing = {
             name: {**phase.model_dump(exclude={"seconds", "period"}), "slots": []}
             for name, phase in warm.items()

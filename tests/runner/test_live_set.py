@@ -29,12 +29,15 @@ def live_set(*workers, ranked="step", **measure) -> LiveSet:
         lambda what, timed=0.0: None,
     )
     live.members += [
-        Member.ready(
-            Planned(worker.name), datetime.now(UTC), worker, PATH, [], ranked, worker.ready
-        )
+        ready(worker, ranked, worker.ready, "cpu" if worker.device is None else "cuda")
         for worker in workers
     ]
     return live
+
+
+def ready(worker, ranked, facts, device="cpu"):
+    planned = Planned(worker.name, device)
+    return Member.ready(planned, datetime.now(UTC), worker, PATH, [], ranked, facts)
 
 
 def passes_of(member, phase):
@@ -406,6 +409,15 @@ def test_times_of_the_device_are_asked_for_behind_every_slot_on_a_gpu_and_nowher
         assert ("device" not in order) or (
             before["phase"] == order["phase"] and "burst" not in before
         )
+
+
+@pytest.mark.parametrize("clock", ["events", "ranks", "mine"])
+def test_a_worker_on_a_cpu_has_no_clock_but_its_processs(clock):
+    """By another one no slot would count as disturbed."""
+    worker = Worker(phases=("step",))
+    facts = {"step": {**worker.ready["step"], "device_clock": clock}}
+    with pytest.raises(ValueError, match="a clock that the case does not have"):
+        ready(worker, "step", facts)
 
 
 def test_a_worker_that_can_tell_no_times_of_the_device_is_timed_without_them():

@@ -18,7 +18,8 @@ class Clock:
 class Planned:
     """A case of that name."""
 
-    def __init__(self, name):
+    def __init__(self, name, device="cpu"):
+        self.device_type, self.ranks = device, None
         self.id, self.case, self.framework = name, self, name
         self.as_dict, self.delivers_data, self.workload = dict, False, "linear-lif"
         self.mode = "eager"
