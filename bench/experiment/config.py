@@ -52,7 +52,7 @@ from ..schema import MOST_LEVELS
 from ..workloads import WORKLOADS
 from .measure import Flag, Measure
 from .named import NAMED, lines_of
-from .network import Networks, NetworkTable, network_workloads, resolve_network
+from .network import NIR_HINT, Networks, NetworkTable, network_workloads, resolve_network
 from .setting import Setting, about, apply, setting_of
 from .shipped import located
 from .values import NAMED_NEURONS, parse_neuron
@@ -321,6 +321,8 @@ def _resolve_recordings(experiment: Experiment, place: str, folder: Path) -> Non
 
 
 def _read(path: Path) -> dict[str, Any]:
+    if path.suffix == ".nir":
+        raise ConfigError(f"{path}: is no config; {NIR_HINT}")
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from snnbench.kernels.spec import NeuronSpec
@@ -15,6 +16,7 @@ from ..core.variant import ALL, VARIANT_FIELDS, Variant, VariantPattern
 from ..workloads import workload_of
 from .adapter_info import AdapterInfo
 from .config import Experiment, Grid, listed
+from .network import NIR_HINT
 from .values import parse_neuron
 
 MOST_NAMES, LISTING = 8, "snnbench adapters lists them"
@@ -107,9 +109,19 @@ def resolve_variants(
         raise ConfigError(f"{about(str(pattern))}: {words} cannot both be chosen") from None
 
 
+OF_FILES = {
+    ".py": "an adapter's file is named by --adapter FILE.py:Class, or by adapters in a config",
+    ".nir": NIR_HINT,
+}
+"""What a file is that is named as a framework, by its suffix."""
+
+
 def others(name: str, adapters: Mapping[str, AdapterInfo]) -> str:
-    """Returns the end of a message on an unknown name: the most similar name, else those of
-    networks or of many the command that lists them, and the adapters that gave none."""
+    """Returns the end of a message on an unknown name: where a file belongs, the most similar
+    name, else those of networks or of many the command that lists them, and the adapters that
+    gave none."""
+    if hint := OF_FILES.get(Path(name.partition(":")[0]).suffix):
+        return f"; {hint}"
     failed = "".join(f"; {adapter.error}" for adapter in adapters.values() if adapter.error)
     known = [key for key, adapter in adapters.items() if not adapter.loads_data]
     listed = f"there are {', '.join(known)}" if len(known) <= MOST_NAMES else LISTING

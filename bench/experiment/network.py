@@ -115,6 +115,12 @@ def listed(value: Any) -> Any:
 Networks = Annotated[list[NetworkTable], BeforeValidator(listed)]
 
 
+NIR_HINT = (
+    "a NIR file is the network of a config: nir = 'FILE.nir' in a table [network], of which "
+    "docs/own-networks.md has an example"
+)
+
+
 def network_workloads(
     place: str, tables: Sequence[NetworkTable], workloads: list[str], named: bool
 ) -> list[str]:
@@ -130,7 +136,7 @@ def network_workloads(
     if NETWORK in workloads and not tables:
         raise ConfigError(
             f"{place}: grid.workload: {NETWORK!r} needs a config with a table [network], "
-            "such as nir = 'file.nir'; docs/own-networks.md has one"
+            "which says where the network comes from; docs/own-networks.md has one"
         )
     return workloads
 

@@ -68,6 +68,11 @@ def test_a_framework_that_is_not_installed_ends_with_3(snnbench):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (
+            ["mine.py:Mine"],
+            ["unknown framework 'mine.py'; an adapter's file is named by --adapter"],
+        ),
+        (["net.nir"], ["unknown framework 'net.nir'; a NIR file is the network of a config"]),
         (["torc"], ["unknown framework 'torc'", "did you mean 'torch'"]),
         (["torch", "--neuron", "sofd"], ["--neuron", "sofd", "did you mean 'soft'"]),
         (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),

@@ -271,7 +271,7 @@ def test_a_network_is_measured_by_its_workload(snnbench, monkeypatch):
         (["torch", "--device", "gpu"], "--device gpu: must be 'cpu', 'cuda' or 'cuda:0'"),
         (
             ["torch", "--workload", "network"],
-            "config: grid.workload: 'network' needs a config with a table [network], such as nir",
+            "config: grid.workload: 'network' needs a config with a table [network], which",
         ),
         (["torch", "--threads", 4096], "--threads 4096: more than the "),
         (["torch", "--neurons", 0], "Invalid value for '--neurons': must be at least 1 ("),

@@ -258,6 +258,11 @@ def test_an_axis_may_stand_there_that_changes_nothing_or_is_another_workload_s(t
     assert load_config(path).grid.layers
 
 
+def test_a_nir_file_is_no_config_and_belongs_into_one(tmp_path):
+    with pytest.raises(ConfigError, match=r"net.nir: is no config; a NIR file .* \[network\]"):
+        load_config(tmp_path / "net.nir")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
