@@ -83,7 +83,10 @@ def check(
             say(f"{_names(failed)}: {reason}")
     else:
         console = output()
-        console.print(_table(results))
+        common, table = _table(results)
+        if common:
+            console.print(f"all: {common}", soft_wrap=True, markup=False)
+        console.print(table)
         for line in _refusals(results):
             console.print(line, soft_wrap=True, markup=False)
         for reason, failed in faults.items():
@@ -121,15 +124,23 @@ def _refusals(results: list[Checked]) -> Iterator[str]:
         yield f"{_names(alike)}: {reason}"
 
 
-def _table(results: list[Checked]) -> Table:
-    """Returns the verdicts; reasons are printed below the table."""
+def _table(results: list[Checked]) -> tuple[str, Table]:
+    """Returns the neuron and the precision that all cases have in common, and the verdicts;
+    reasons are printed below the table."""
+    axes = {
+        "neuron": [result.case.neuron_label or "" for result in results],
+        "precision": [result.case.precision for result in results],
+    }
+    common = [cells[0] for cells in axes.values() if len({*cells}) == 1]
+    axes = {axis: cells for axis, cells in axes.items() if len({*cells}) > 1}
     figures = FIGURES if any(any(result.figures) for result in results) else ()
-    columns = ("framework", "neuron", "precision", "verdict", *figures)
+    columns = ("framework", *axes, "verdict", *figures)
     table = new_table(*columns, whole=("framework", "verdict"), right=figures)
-    table.columns[1].overflow = "fold"
-    for result in results:
-        case = result.case
+    for at, result in enumerate(results):
         verdict = f"[{COLOURS.get(result.status, 'red')}]{result.verdict}[/]"
-        names = escape(case.framework_variant), escape(case.neuron_label or ""), case.precision
+        names = (
+            escape(result.case.framework_variant),
+            *(escape(cells[at]) for cells in axes.values()),
+        )
         table.add_row(*names, verdict, *result.figures[: len(figures)])
-    return table
+    return " · ".join(filter(None, common)), table
