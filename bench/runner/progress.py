@@ -74,11 +74,12 @@ class Progress:
         self.heartbeat, self.starts = Heartbeat(self.say, clock), list[float]()
         self.seconds, self.tracebacks = list[float](), set[str]()
         self.ended, self.to_measure = 0, 0
+        dots = 0 if console.encoding.startswith("utf") else len("...") - len("…")
         columns = (
             BarColumn(bar_width := min(WIDEST_BAR, self.console.width // 5)),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            WhatRuns(self.console.width - bar_width - len(f" {total}/{total} 0:00:00 ")),
+            WhatRuns(console.width - bar_width - len(f" {total}/{total} 0:00:00 ") - dots),
         )
         self.bar = Bar(
             *columns, console=self.console, auto_refresh=False, disable=not self.console.is_terminal
@@ -97,6 +98,7 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if not self.console.is_terminal:
             self.heartbeat.__exit__()
+        self.bar.update(self.task, left="", what="")
         self.bar.stop()
 
     def begin(self, to_measure: int) -> None:
