@@ -82,7 +82,6 @@ def test_the_columns_of_deliveries_are_filled(run):
 
 RECORDINGS = {
     "shd": {"samples": [28]},
-    "nmnist": {"samples": [28], "augment": [True]},
     "dvsgesture": {"samples": [5], "time_steps": [5], "batch": [2], "augment": [True]},
 }
 
@@ -189,21 +188,19 @@ def test_a_wrong_strategy_is_named_by_what_only_cameras_have(wrong_of_cameras, n
 
 
 @pytest.mark.parametrize(
-    ("behind", "dataset", "recipe"),
+    ("behind", "dataset", "recipe", "size"),
     representatives(
         [
-            ("fused", "synthetic-shd", "steps"),
-            ("sinabs", "synthetic-shd", "lenz"),
-            ("fused", "synthetic-nmnist", "steps"),
-            ("torch", "synthetic-nmnist", "li"),
+            ("sinabs", "synthetic-shd", "lenz", {}),
+            ("fused", "synthetic-nmnist", "steps", {}),
+            ("torch", "synthetic-nmnist", "li", {"samples": [5], "time_steps": [3], "batch": [2]}),
         ],
         [],
     ),
 )
-def test_a_network_trains_on_the_batches(snnbench, behind, dataset, recipe):
-    ended = snnbench.run(
-        configured(snnbench, ["frames:packed"], behind=[behind], dataset=[dataset], recipe=[recipe])
-    )
+def test_a_network_trains_on_the_batches(snnbench, behind, dataset, recipe, size):
+    grid = {"behind": [behind], "dataset": [dataset], "recipe": [recipe], **size}
+    ended = snnbench.run(configured(snnbench, ["frames:packed"], **grid))
     (row,) = ended.rows
     assert (ended.exit_code, row["status"], row["behind"]) == (0, "ok", behind), (
         ended.stdout + ended.stderr
