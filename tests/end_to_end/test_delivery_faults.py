@@ -159,6 +159,57 @@ def test_a_damaged_file_is_named_in_every_record(snnbench, real, words):
     assert {row["status"] for row in ended.rows} == {"build_error"}
 
 
+def written_as_shd(path, recordings, labels):
+    """A file in the layout of zenkelab.org's SHD, of (seconds, channels) of every recording."""
+    path.parent.mkdir(parents=True)
+    path.with_name(f"{path.name}.zip").touch()
+    of_speakers = {"gender": "S6", "age": np.uint16, "body_height": np.uint16}
+    with h5py.File(path, "w") as file:
+        for name, kind, column in (("times", np.float16, 0), ("units", np.uint16, 1)):
+            shape, lists = (len(recordings),), h5py.vlen_dtype(kind)
+            data = file.create_dataset(f"spikes/{name}", shape, lists)
+            for number, recording in enumerate(recordings):
+                data[number] = recording[column].astype(kind)
+        file["labels"] = labels.astype(np.uint16)
+        file["extra/speaker"] = (labels % 12).astype(np.uint16)
+        file["extra/keys"] = np.array([f"class {label}" for label in range(20)], "S8")
+        for name, kind in of_speakers.items():
+            file[f"extra/meta_info/{name}"] = np.zeros(12, kind)
+
+
+NOT_DELIVERED = {
+    "recording 3: has no events": lambda t, x: (t[:0], x[:0]),
+    "recording 3: event 1 is earlier than the one before it: ": lambda t, x: (t[::-1], x[::-1]),
+}
+
+
+@pytest.mark.slow
+def test_a_file_of_shd_s_own_layout_is_delivered_and_trained_on(snnbench):
+    random = np.random.default_rng(46)
+    counts = random.integers(200, 2000, 28)
+    recordings = [
+        (np.sort(random.uniform(0, 1.1, count)), random.integers(700, size=count))
+        for count in counts
+    ]
+    labels = random.integers(20, size=28)
+    path = snnbench.folder / "real" / "SHD" / "shd_train.h5"
+    written_as_shd(path, recordings, labels)
+    some = ["tonic:naive", "frames:uint8"]
+    config = configured(snnbench, some, dataset=["shd"], behind=["fused"])
+    ended = snnbench.run(config, "--set", "data.folder=real")
+    assert ended.exit_code == 0, ended.stdout + ended.stderr
+    assert {(row["dataset"], row["status"]) for row in ended.rows} == {("shd", "ok")}
+    for words, change in NOT_DELIVERED.items():
+        wrong = snnbench.folder / f"wrong-{len(words)}"
+        changed = [change(*each) if i == 3 else each for i, each in enumerate(recordings)]
+        written_as_shd(wrong / "SHD" / "shd_train.h5", changed, labels)
+        ended = snnbench.run(config, "--set", f"data.folder={wrong.name}")
+        assert ended.exit_code == 3
+        (reason,) = {row["reason"] for row in ended.rows}
+        assert f"SHD/shd_train.h5: {words}" in reason and "\n" not in reason
+        assert {row["status"] for row in ended.rows} == {"build_error"}
+
+
 @pytest.mark.slow
 def test_fewer_recordings_than_are_asked_for_is_a_sentence(snnbench, real):
     config = configured(snnbench, STRATEGIES, dataset=["shd"], samples=[29])
