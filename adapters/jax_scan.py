@@ -34,13 +34,23 @@ class JaxScan(JaxAdapter):
         return in_segments if construction == "checkpointed" else super().loop(construction)
 
     def step(self, spec, features):
-        fire = firing(spec)
+        import jax.numpy as jnp
+
+        fire, rest = firing(spec), at_rest(spec)
 
         def step(state, current):
             after, (s, _) = fire(state, current)
             return after, s
 
-        return at_rest(spec), step
+        def step_with_synapse(state, current):
+            i, after = state
+            i = spec.current_decay * i + current
+            after, (s, _) = fire(after, i)
+            return (i, after), s
+
+        if spec.current_decay is None:
+            return rest, step
+        return lambda current: (jnp.zeros_like(current), rest(current)), step_with_synapse
 
     def scan(self, spec, features):
         return over_time(spec, lambda s, v: s)

@@ -33,8 +33,8 @@ OTHER_FAMILIES = {
         "equations here"
     ),
     "rsynaptic": (
-        "RSynaptic feeds spikes back by a layer of its own; no recurrent neuron with a synaptic "
-        "current is offered here"
+        "RSynaptic feeds spikes back by a layer of its own; a linear from the spikes of a Synaptic "
+        "to its currents is offered here"
     ),
     "slstm": "SLSTM has the gates of an LSTM, and no membrane that decays by a constant",
     "sconv2dlstm": (

@@ -68,6 +68,11 @@ class Spyx(JaxAdapter):
             return "Spyx's neurons fire once a step"
         return None
 
+    def refuses(self, case, network):
+        if case.construction != "default" and network.has_neuron("recurrent"):
+            return f"no recurrent linear fits into the loop of {case.construction}"
+        return super().refuses(case, network)
+
     def neuron(self, spec, features):
         import jax
         import spyx

@@ -302,8 +302,6 @@ class Adapter(ABC):
             return "potentials that are never reset are those of a node integrator: use that kind"
         if network.has_neuron("potentials", "recurrent"):
             return "a recurrent neuron that hands out potentials is not offered"
-        if case.spec.current_decay is not None and network.has_neuron("recurrent"):
-            return "a recurrent neuron with a synaptic current is not offered"
         return None
 
     def _offered_without(self, what: str, case: Case) -> str:

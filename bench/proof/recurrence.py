@@ -119,17 +119,20 @@ def run(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns potentials before the spike and the spikes they call for, each (T, …), from rest,
     for float64 currents (T, …). With `spikes` (T, …) the neuron is forced on them. `recurrent`
-    (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N). `contrary`: decisions no further
-    than this from a threshold are inverted. `decay`: a learned decay instead of the
-    specification's. `arithmetic`: not exact in a run that shows what a precision can do."""
-    currents = synaptic(spec, currents, arithmetic)
+    (N, N) adds s[t−1] · recurrentᵀ to the currents (T, B, N), in front of a synapse. `contrary`:
+    decisions no further than this from a threshold are inverted. `decay`: a learned decay instead
+    of the specification's. `arithmetic`: not exact in a run that shows what a precision can do."""
+    currents, synapse = synaptic(spec, currents, arithmetic), spec.current_decay or 0.0
     decay = spec.decay if decay is None else decay
+    fed_back = np.zeros_like(currents[0])
     v, expected = np.empty_like(currents), np.empty_like(currents)
     after, a = np.zeros_like(currents[0]), np.zeros_like(currents[0])
     for t, current in enumerate(currents):
         v[t] = arithmetic.step(decay * after) + current
         if recurrent is not None and t:
-            v[t] += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
+            fed_back *= synapse
+            fed_back += (expected if spikes is None else spikes)[t - 1] @ recurrent.T
+            v[t] += fed_back
         if spec.adaptation:
             v[t] -= a
         v[t] = arithmetic.step(v[t])
@@ -203,9 +206,9 @@ def run_backward(
     upstream gradient (T, …) of its spikes; `decay` as in `run`.
 
     gv[t] = (gs[t] + gp[t]·∂p/∂s)·σ'(v[t] − θ) + gp[t]·∂p/∂v, gp[t−1] = decay·gv[t], gs[t] =
-    upstream[t] + gv[t+1] · recurrent. With `by_potentials` upstream is the gradient of the
-    potentials, added to gv[t] instead. Wrong backwards have another `slope` (T, …) than σ'(v − θ),
-    or another `passing`.
+    upstream[t] + gi[t+1] · recurrent, gi[t] = gv[t] + current_decay·gi[t+1]. With `by_potentials`
+    upstream is the gradient of the potentials, added to gv[t] instead. Wrong backwards have another
+    `slope` (T, …) than σ'(v − θ), or another `passing`.
 
     With ga the gradient by a, that by the spikes has adaptation·ga[t+1] too, and ga[t] =
     adaptation_decay·ga[t+1] + gp[t]·∂p/∂a − the part of gv[t] through the spike.
@@ -216,6 +219,7 @@ def run_backward(
     )
     gradient = np.empty_like(v)
     carried, by_a, a = np.zeros_like(v[0]), np.zeros_like(v[0]), risen(spec, spikes)
+    by_current, synapse = np.zeros_like(v[0]), spec.current_decay or 0.0
     for t in range(len(v) - 1, -1, -1):
         by_v = spikes[t] == 0 if spec.reset == "hard" else 1.0
         by_s: np.ndarray | float = 0.0
@@ -225,7 +229,8 @@ def run_backward(
         if spec.adaptation:
             by_spike = by_spike + passing.to_threshold * spec.adaptation * by_a
         if recurrent is not None and t + 1 < len(v):
-            by_spike = by_spike + gradient[t + 1] @ recurrent
+            by_current = gradient[t + 1] + synapse * by_current
+            by_spike = by_spike + by_current @ recurrent
         by_spike = arithmetic.step(by_spike + carried * (passing.reset * by_s))
         through_spike = arithmetic.step(by_spike * slope[t])
         gradient[t] = arithmetic.step(through_spike + carried * by_v)

@@ -18,7 +18,7 @@ from ..register import no_second_derivative
 from ..spec import NeuronSpec
 from . import backends
 from .contract import Backward, Forward, parts_of_state
-from .operator import potentials_of, rise_of, v_of
+from .operator import by_spikes, potentials_of, v_of
 
 LEAST_ROWS = 1536
 """Steps · items of a segment at least: each is several calls, which lay the weights out anew."""
@@ -97,9 +97,9 @@ class BehindLinear(torch.autograd.Function):
                 saved, _ = run.forward(part, words, steps, None, kept[number], True, None)
             else:
                 saved = kept
-            first = number == len(segments) - 1
-            errors, by_rise = run.backward(
-                saved, _part(grad_spikes, steps), grad_final, by_recurrent, not first
+            first, hands_on = number == len(segments) - 1, number or needed[4]
+            errors, grad_final = run.backward(
+                saved, _part(grad_spikes, steps), grad_final, by_recurrent, not first, hands_on
             )
             rows = errors.flatten(0, 1)
             if by_weight is not None:
@@ -108,15 +108,10 @@ class BehindLinear(torch.autograd.Function):
                 by_bias += rows.sum(0, dtype=by_bias.dtype)
             if by_x is not None:
                 run.dense.add_input(_part(by_x, steps).flatten(0, 1), rows, True)
-            if number or needed[4]:
-                earliest = errors[0].to(run.state_dtype)
-                by_spikes = earliest @ run.recurrent.to(run.state_dtype)
-                by_state = [plan.spec.decay * earliest, by_spikes]
-                grad_final = torch.stack(by_state if by_rise is None else [*by_state, by_rise])
             del saved, errors, rows  # before the next segment is computed again
         if by_bias is not None:
             by_bias = by_bias.to(bias.dtype)
-        gradients = by_x, by_weight, by_bias, by_recurrent, grad_final if needed[4] else None
+        gradients = by_x, by_weight, by_bias, by_recurrent, grad_final
         return *gradients, None, None, None
 
 
@@ -155,6 +150,10 @@ class Segment:
         elif x is not None:
             self.dense.add_weight(into, g, x.flatten(0, 1), first)
 
+    def _state(self) -> Tensor:
+        shape = parts_of_state(self.plan.spec), *self.of_step
+        return self.recurrent.new_empty(shape, dtype=self.state_dtype)
+
     def forward(
         self,
         x: Tensor | None,
@@ -174,7 +173,6 @@ class Segment:
         else:
             currents = self.recurrent.new_empty(size)
         self.currents(x, words, currents.flatten(0, 1))
-        shape = parts_of_state(self.plan.spec), *self.of_step
         call = Forward(
             spec=self.plan.spec,
             currents=currents,
@@ -182,7 +180,7 @@ class Segment:
             bias=self.bias,
             state=None if state is None else state.contiguous(),
             spikes=spikes,
-            final_state=currents.new_empty(shape, dtype=self.state_dtype),
+            final_state=self._state(),
             potentials=potentials,
             bits=self.kernel.bits_like(currents),
             words=next_words,
@@ -197,9 +195,10 @@ class Segment:
         grad_final: Tensor | None,
         by_recurrent: Tensor,
         adds: bool,
+        hands_on: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        """Returns e (steps, B, N) and the gradient by the first rise of an adaptive threshold;
-        writes or adds to the gradient by the recurrent weight."""
+        """Returns e (steps, B, N) and, if it `hands_on`, the gradient by the first state; writes or
+        adds to the gradient by the recurrent weight."""
         potentials, bits = saved
         v = v_of(potentials)
         in_place = self.plan.recompute and v.dtype == self.recurrent.dtype
@@ -212,9 +211,11 @@ class Segment:
             grad_spikes=grad_spikes,
             grad_final=None if grad_final is None else grad_final.contiguous(),
             errors=errors,
-            grad_rise=rise_of(self.plan.spec, potentials),
+            grad_state=self._state() if hands_on else None,
             grad_weight=by_recurrent,
             adds=adds,
         )
         self.kernel.backward(call)
-        return errors, call.grad_rise
+        if call.grad_state is not None:
+            by_spikes(errors, self.recurrent, call.grad_state)
+        return errors, call.grad_state

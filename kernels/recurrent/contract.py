@@ -11,7 +11,13 @@ Backward in time, with gs the gradient by the spikes and (gp[T-1], r) that by th
     gp[t-1] = decay · e[t]
     dR      = Σ_t e[t]·s[t-1]ᵀ;   by p[-1] and s[-1]: decay · e[0] and Rᵀ·e[0]
 
-An adaptive threshold is that of `lif.adaptive`; its state has a third part, a[0] or a[T].
+An adaptive threshold is that of `lif.adaptive`; its state has a third part, a[0] or a[T]. With a
+synaptic current spikes feed back through it, and the third part is i[-1] or i[T-1]:
+
+    i[t] = current_decay · i[t-1] + x[t] + b + R·s[t-1]
+
+The e[t] above is then h[t], by v[t], gp[t-1] = decay · h[t], and e[t] = h[t] + current_decay ·
+e[t+1]; the gradient by the final i is added to e[T-1].
 
 Arithmetic is float32 for every storage type (float64 in the reference for float64 currents). The
 order of the sums R·s is the backend's, so a potential that is next to a threshold may fire in one
@@ -26,8 +32,8 @@ from ..spec import NeuronSpec
 
 
 def parts_of_state(spec: NeuronSpec) -> int:
-    """Returns 2, or 3 with an adaptive threshold."""
-    return 2 if spec.adaptation is None else 3
+    """Returns 2, or 3 with an adaptive threshold or a synaptic current."""
+    return 2 if spec.adaptation is None and spec.current_decay is None else 3
 
 
 @dataclass(kw_only=True)
@@ -40,12 +46,12 @@ class Forward:
     bias: Tensor | None
     """b, float32 (N,), contiguous; None: zeros."""
     state: Tensor | None
-    """p[-1], s[-1] and with an adaptive threshold a[0], float32 (2 or 3, B, N), contiguous; None:
+    """p[-1], s[-1] and a[0] or i[-1] if there is one, float32 (2 or 3, B, N), contiguous; None:
     zeros. An s other than 0 is a spike."""
     spikes: Tensor | None
     """Written: s (T, B, N), contiguous, of the currents' type; None: not written."""
     final_state: Tensor
-    """Written: p[T-1], s[T-1] and a[T], like `state`."""
+    """Written: p[T-1], s[T-1] and a[T] or i[T-1], like `state`."""
     potentials: Tensor | None
     """Written: v (T, B, N), float32, contiguous; None: not written. With an adaptive threshold v
     and a, (2, T, B, N). v may be the currents themselves."""
@@ -66,12 +72,12 @@ class Backward:
     grad_spikes: Tensor
     """gs (T, B, N), any strides, of the spikes' type."""
     grad_final: Tensor | None
-    """gp[T-1], r and the gradient by a[T], like `state`; None: zeros."""
+    """gp[T-1], r and the gradient by a[T] or i[T-1], like `state`; None: zeros."""
     errors: Tensor
     """Written: e (T, B, N), contiguous, of the spikes' type; may be v."""
-    grad_rise: Tensor | None
-    """Written: the gradient by a[0], float32 (B, N), contiguous; None without an adaptive
-    threshold."""
+    grad_state: Tensor | None
+    """Written, but for the gradient by s[-1], which is e[0]·R: the gradient by `state`, like it;
+    None: not written."""
     grad_weight: Tensor | None
     """Written: dR (N, N), contiguous, of the weight's type; None: not written."""
     adds: bool = False

@@ -15,7 +15,6 @@ from .contract import parts_of_state
 from .operator import RecurrentLayer, RecurrentOptions, recurrent_lif_op
 
 _NOT_FUSED = {
-    "current_decay": "a synaptic current",
     "learned_decay": "a learned decay",
     "rounding": "rounded spikes",
 }
@@ -36,9 +35,10 @@ def recurrent_lif(
                   (float64 runs in the reference only.)
     weight        R (N, N), of a type of currents: the currents of step t are x[t] + R·s[t-1].
     state         float32 (2, B, N): the potential after the reset and the spikes of the previous
-                  step; None: zeros. With an adaptive threshold (3, B, N), its rise at the next
-                  step, too. A sequence that is run in pieces, each from the previous state,
-                  gives bitwise the same result.
+                  step; None: zeros. (3, B, N) with an adaptive threshold, its rise at the next
+                  step, or with a synaptic current, through which spikes then feed back. A sequence
+                  that is run in pieces, each from the previous state, gives bitwise the same
+                  result.
     backend       "reference" or "cpp"; default: the best that runs here.
 
     Returns `LIFOutput(spikes, state, None)`, spikes of the currents' type. Gradients flow to

@@ -50,7 +50,7 @@ def backward(call: Backward) -> None:
         call.weight,
         (
             *(call.grad_spikes, call.grad_final, call.potentials, call.weight),
-            *(call.errors, call.grad_rise),
+            *(call.errors, call.grad_state),
         ),
     )
     if call.grad_weight is not None:
@@ -83,12 +83,15 @@ def _plan(name, spec, shape, strides, value_type, weight_type, threads):
     # A thread has at least one item, over all steps.
     threads = min(threads, batch, 1 + steps * batch * neurons**2 // WORK_OF_A_THREAD)
     numbers = struct.pack(
-        "=7q7f4x", threads, *shape, *strides, *neuron_numbers(spec), *adaptation_numbers(spec)
+        "=7q8f",
+        *(threads, *shape, *strides),
+        *(*neuron_numbers(spec), *adaptation_numbers(spec), spec.current_decay or 0.0),
     )
     macros = {
         **neuron_macros(NeuronSpec(spec.reset) if name == "recurrent_forward" else spec),
         name.upper(): 1,
         "RECURRENT_ADAPTS": int(spec.adaptation is not None),
+        "RECURRENT_SYNAPSE": int(spec.current_decay is not None),
         "RECURRENT_VALUE": TYPES[value_type],
         "RECURRENT_WEIGHT": TYPES[weight_type],
     }

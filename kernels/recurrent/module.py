@@ -20,8 +20,7 @@ class RecurrentLIF(torch.nn.Module):
     The currents of step t are x[t] + weight_hh_l0 · s[t-1], with inputs weight_ih_l0 · x[t] +
     bias_ih_l0 + weight_hh_l0 · s[t-1]. Parameters have the names and shapes of `torch.nn.RNN`, and
     its `state_dict` is loaded: a second bias is added to the first. A call takes the initial state
-    (2, B, neurons), potential and spikes of the step before, as a second argument (default: zeros).
-    Raises the errors of `recurrent_lif`.
+    of `recurrent_lif` as a second argument (default: zeros). Raises the errors of `recurrent_lif`.
 
     Example:
 

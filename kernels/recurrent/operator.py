@@ -124,16 +124,12 @@ def run_backward(
         grad_spikes=grad_spikes,
         grad_final=None if grad_final is None else grad_final.contiguous(),
         errors=errors,
-        grad_rise=rise_of(options.spec, potentials),
+        grad_state=grad_state,
         grad_weight=grad_weight,
     )
     backends.module(options.backend).backward(call)
     if grad_state is not None:
-        if call.grad_rise is not None:
-            grad_state[2] = call.grad_rise
-        first = errors[0].to(grad_state.dtype)
-        torch.mul(first, options.spec.decay, out=grad_state[0])
-        torch.mm(first, weight.to(grad_state.dtype), out=grad_state[1])
+        by_spikes(errors, weight, grad_state)
     return results
 
 
@@ -142,9 +138,9 @@ def v_of(potentials: Tensor) -> Tensor:
     return potentials if potentials.dim() == 3 else potentials[0]
 
 
-def rise_of(spec: NeuronSpec, potentials: Tensor) -> Tensor | None:
-    """Allocates the `grad_rise` of `Backward`."""
-    return None if spec.adaptation is None else torch.empty_like(potentials[0, 0])
+def by_spikes(errors: Tensor, weight: Tensor, grad_state: Tensor) -> None:
+    """Writes the part of `grad_state` that `Backward` leaves out."""
+    torch.mm(errors[0].to(grad_state.dtype), weight.to(grad_state.dtype), out=grad_state[1])
 
 
 class RecurrentLayer(torch.autograd.Function):

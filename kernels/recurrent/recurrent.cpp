@@ -8,9 +8,9 @@
 // Threads process items of the batch, each from the first step to the last, and never wait for each
 // other. An item's sums do not depend on the number of threads. Compiled at first use with
 // RECURRENT_VALUE and RECURRENT_WEIGHT, the types of currents, spikes and their gradients, and of the
-// weight, with RECURRENT_ADAPTS, 1 for an adaptive threshold, and with the macros of lif_step.h.
-// Products forward are rounded one by one (lif_step.h), those of the gradient are fused
-// multiply-adds.
+// weight, with RECURRENT_ADAPTS, 1 for an adaptive threshold, RECURRENT_SYNAPSE, 1 for a current
+// that decays, and with the macros of lif_step.h. Products forward are rounded one by one
+// (lif_step.h), those of the gradient are fused multiply-adds.
 
 #include <cmath>
 #include <cstdlib>
@@ -30,6 +30,7 @@ struct Layer {
   int64_t strides[3];  // of the currents (forward) or of the spikes' gradient (backward): time, batch, neurons
   LifNeuron neuron;
   Adaptation adaptation;
+  float current_decay;
 
   int64_t rows() const { return steps * batch; }
   int64_t blocks() const { return parts(neurons, BLOCK); }
@@ -38,16 +39,19 @@ struct Layer {
   int64_t first(int64_t part) const { return batch * part / threads; }
 };
 
+// A third state beside potential and spikes: the threshold's rise a, or the current i.
+constexpr bool THIRD = RECURRENT_ADAPTS || RECURRENT_SYNAPSE;
+
 #ifdef RECURRENT_FORWARD
 
 struct ForwardArrays {
   const RECURRENT_VALUE* currents;  // x (T, B, N), any strides
   const RECURRENT_WEIGHT* weight;   // R (N, N)
   const float* bias;                // (N,), may be missing
-  const float* state;               // p[-1], s[-1] and with an adaptive threshold a[0] (3, B, N), may be missing
+  const float* state;               // p[-1], s[-1] and a[0] or i[-1] if there is one (2 or 3, B, N), may be missing
   RECURRENT_VALUE* spikes;          // s (T, B, N), may be missing
   float* potentials;                // v (T, B, N), may be missing, or the currents themselves; a (T, B, N) follows
-  float* final_state;               // p[T-1], s[T-1] and a[T]
+  float* final_state;               // p[T-1], s[T-1] and a[T] or i[T-1]
   int64_t* words;                   // the number of ones in s[t-1], and its words: [words][T·B]
   int64_t* next;                    // the same of s[t], for a next layer; may be missing
 };
@@ -57,7 +61,7 @@ struct Items {  // of a thread, over all steps
   const ForwardArrays& arrays;
   const int64_t first, items;
   const float* tables;  // rows of Rᵀ: [blocks][selected][TABLE]
-  float *states, *rises, *sums;  // p and a: [blocks][items][64]; [items][64]
+  float *states, *thirds, *sums;  // p, and a or i: [blocks][items][64]; [items][64]
   const Lists lists;
   const bool past;
   int64_t ones = 0, before = 0, last = 0;  // in all s[t-1]; in s[-1] and s[T-1]
@@ -73,12 +77,12 @@ struct Items {  // of a thread, over all steps
         alignas(64) float s[BLOCK] = {};
         float* p = states + (block * items + item) * BLOCK;
         memset(p, 0, BLOCK * 4);
-        float* a = rises + (block * items + item) * BLOCK;
-        if (RECURRENT_ADAPTS) memset(a, 0, BLOCK * 4);
+        float* third = thirds + (block * items + item) * BLOCK;
+        if (THIRD) memset(third, 0, BLOCK * 4);
         if (arrays.state) {
           const float* from = arrays.state + (first + item) * n.neurons + block * BLOCK;
           memcpy(p, from, count * 4);
-          if (RECURRENT_ADAPTS) memcpy(a, from + 2 * n.batch * n.neurons, count * 4);
+          if (THIRD) memcpy(third, from + 2 * n.batch * n.neurons, count * 4);
           for (int64_t j = 0; j < count; ++j) s[j] = from[n.batch * n.neurons + j] != 0.0f ? 1.0f : 0.0f;
         }
         bool strange = false;
@@ -121,7 +125,7 @@ struct Items {  // of a thread, over all steps
       const Adaptation adaptation = n.adaptation;
       float* rise_to = arrays.potentials ? arrays.potentials + n.rows() * n.neurons + at : a_buffer;
       float* __restrict rise = arrays.potentials ? place_block(rise_to, a_buffer, count, false) : a_buffer;
-      float* __restrict a = rises + (block * items + item) * BLOCK;
+      float* __restrict a = thirds + (block * items + item) * BLOCK;
 #pragma omp simd
       for (int64_t j = 0; j < BLOCK; ++j) {
         const float potential = lif_integrate(neuron, p[j], x[j] + (sum[j] + shift[j]));
@@ -134,9 +138,12 @@ struct Items {  // of a thread, over all steps
       }
       if (arrays.potentials) put_block(rise_to, rise, count, false);
 #else
+      float* __restrict i = thirds + (block * items + item) * BLOCK;
 #pragma omp simd
       for (int64_t j = 0; j < BLOCK; ++j) {
-        const float potential = lif_integrate(neuron, p[j], x[j] + (sum[j] + shift[j])), spike = lif_spike(neuron, potential);
+        float current = x[j] + (sum[j] + shift[j]);
+        if (RECURRENT_SYNAPSE) i[j] = current = n.current_decay * i[j] + current;
+        const float potential = lif_integrate(neuron, p[j], current), spike = lif_spike(neuron, potential);
         p[j] = lif_reset(neuron, potential, spike);
         s[j] = spike;
         v[j] = potential;
@@ -152,7 +159,7 @@ struct Items {  // of a thread, over all steps
         float* after = arrays.final_state + (first + item) * n.neurons + block * BLOCK;
         memcpy(after, p, count * 4);
         memcpy(after + n.batch * n.neurons, s, count * 4);
-        if (RECURRENT_ADAPTS) memcpy(after + 2 * n.batch * n.neurons, rises + (block * items + item) * BLOCK, count * 4);
+        if (THIRD) memcpy(after + 2 * n.batch * n.neurons, thirds + (block * items + item) * BLOCK, count * 4);
       }
       if (arrays.spikes) put_block(arrays.spikes + at, s, count, past);
       if (arrays.potentials) put_block(arrays.potentials + at, v, count, false);
@@ -164,8 +171,8 @@ extern "C" int64_t recurrent_forward(const Layer* layer, const ForwardArrays* ar
   const Layer n = *layer;
   const int64_t most = parts(n.batch, n.threads), of_tables = n.blocks() * n.selected();
   const int64_t of_states = Memory::room<float>(n.blocks() * most * BLOCK), of_sums = Memory::room<float>(most * BLOCK);
-  const int64_t of_rises = RECURRENT_ADAPTS ? of_states : 0;
-  const int64_t own = of_states + of_rises + of_sums + Memory::room<uint8_t>(Lists::bytes(most, n.selected()));
+  const int64_t of_thirds = THIRD ? of_states : 0;
+  const int64_t own = of_states + of_thirds + of_sums + Memory::room<uint8_t>(Lists::bytes(most, n.selected()));
   Memory memory(Memory::room<float>(of_tables * TABLE) + n.threads * own);
   if (!memory.start) return NO_MEMORY;
   float* tables = memory.take<float>(of_tables * TABLE);
@@ -185,9 +192,9 @@ extern "C" int64_t recurrent_forward(const Layer* layer, const ForwardArrays* ar
     for (int64_t part = 0; part < n.threads; ++part) {
       const int64_t first = n.first(part), items = n.first(part + 1) - first;
       uint8_t* to = owned + part * own;
-      float *states = (float*)to, *rises = (float*)(to + of_states), *sums = (float*)(to + of_states + of_rises);
-      const Lists lists(to + of_states + of_rises + of_sums, items, n.selected());
-      Items run{n, *arrays, first, items, tables, states, rises, sums, lists, past};
+      float *states = (float*)to, *thirds = (float*)(to + of_states), *sums = (float*)(to + of_states + of_thirds);
+      const Lists lists(to + of_states + of_thirds + of_sums, items, n.selected());
+      Items run{n, *arrays, first, items, tables, states, thirds, sums, lists, past};
       run.start();
       for (int64_t t = 0; t < n.steps; ++t) run.step(t);
       ones += run.ones;
@@ -208,7 +215,7 @@ struct BackwardArrays {
   const float* potentials;          // v (T, B, N), and a (T, B, N) with an adaptive threshold
   const RECURRENT_WEIGHT* weight;   // R (N, N)
   RECURRENT_VALUE* errors;          // e (T, B, N), may be the potentials themselves
-  float* grad_rise;                 // ga[0] (B, N), with an adaptive threshold
+  float* grad_state;                // by the state, of its shape, without s[-1]; may be missing
 };
 
 #if defined(__AVX512F__) || defined(__aarch64__)
@@ -217,7 +224,7 @@ constexpr int TILE_ROWS = 8;
 constexpr int TILE_ROWS = 6;
 #endif
 constexpr int64_t WIDTH = 2 * LANES;  // columns of R in a panel
-constexpr int64_t BUFFERS = RECURRENT_ADAPTS ? 4 : 3;
+constexpr int64_t BUFFERS = THIRD ? 4 : 3;
 
 INLINE Vector multiply_add(float a, Vector b, Vector c) {
 #if defined(__AVX512F__)
@@ -280,14 +287,14 @@ struct Backwards {  // of a thread's items
   const BackwardArrays& arrays;
   const int64_t first, items, stride;
   const float* panels;  // columns of R: [N / WIDTH][N][WIDTH]
-  float *after, *later, *now, *rises;  // gp[t], e[t+1], e[t] and ga[t+1]: [items][stride]
+  float *after, *later, *now, *thirds;  // gp[t], e[t+1], e[t], and ga[t+1] or gi[t]: [items][stride]
 
   void run() {
     memset(after, 0, BUFFERS * items * stride * 4);  // all of them
     for (int64_t item = 0; arrays.grad_final && item < items; ++item) {
       const float* from = arrays.grad_final + (first + item) * n.neurons;
       memcpy(after + item * stride, from, n.neurons * 4);
-      if (RECURRENT_ADAPTS) memcpy(rises + item * stride, from + 2 * n.batch * n.neurons, n.neurons * 4);
+      if (THIRD) memcpy(thirds + item * stride, from + 2 * n.batch * n.neurons, n.neurons * 4);
     }
     for (int64_t t = n.steps - 1; t >= 0; --t) {
       for (int64_t column = 0; column < n.neurons; column += WIDTH) {
@@ -304,8 +311,11 @@ struct Backwards {  // of a thread's items
       }
       std::swap(later, now);
     }
-    for (int64_t item = 0; RECURRENT_ADAPTS && item < items; ++item)
-      memcpy(arrays.grad_rise + (first + item) * n.neurons, rises + item * stride, n.neurons * 4);
+    for (int64_t item = 0; arrays.grad_state && item < items; ++item) {
+      float* to = arrays.grad_state + (first + item) * n.neurons;
+      memcpy(to, after + item * stride, n.neurons * 4);
+      if (THIRD) memcpy(to + 2 * n.batch * n.neurons, thirds + item * stride, n.neurons * 4);
+    }
   }
 
   // In place of what the next step feeds back: the gradient by the final spikes, of one item.
@@ -330,7 +340,9 @@ struct Backwards {  // of a thread's items
 #if RECURRENT_ADAPTS
       const Adaptation adaptation = n.adaptation;
       const float* __restrict a = columns_of(arrays.potentials + n.rows() * n.neurons + at, 1, count, a_buffer);
-      float* __restrict rise = rises + i * stride + column;
+      float* __restrict rise = thirds + i * stride + column;
+#else
+      float* __restrict by_current = thirds + i * stride + column;
 #endif
 #pragma omp simd
       for (int64_t j = 0; j < WIDTH; ++j) {
@@ -340,6 +352,10 @@ struct Backwards {  // of a thread's items
         e[j] = lif_error(neuron, v[j], g[j] + r[j], 0.0f, p[j]);
 #endif
         p[j] = neuron.decay * e[j];
+#if RECURRENT_SYNAPSE
+        e[j] += by_current[j];
+        by_current[j] = n.current_decay * e[j];
+#endif
       }
       RECURRENT_VALUE* to = arrays.errors + at;
 #pragma omp simd

@@ -23,7 +23,8 @@ SOFT, HARD = (
     NeuronSpec("hard", detach_reset=True, decay=0.5, current_decay=0.5),
 )
 ATTACHED = NeuronSpec("hard", decay=0.5, current_decay=0.75)
-FAULTS = tomllib.loads((WRONG / "faults.toml").read_text())["synapses"]
+TABLE = tomllib.loads((WRONG / "faults.toml").read_text())
+FAULTS, OF_RECURRENT = TABLE["synapses"], TABLE["recurrent_synapses"]
 SIZES = {"neurons": 130, "time_steps": 40, "batch": 4}
 
 PROVED = one_of_each(
@@ -70,6 +71,32 @@ def test_behind_convolutions_and_norms_too(name):
     proved(name, SOFT, workload="cifar-small", **sizes, time_steps=6, batch=3)
 
 
+RECURRENT = {"workload": "recurrent-lif", "time_steps": 37, "batch": 3, "neurons": 97}
+
+
+@of_frameworks(
+    representatives(
+        [
+            *((name, SOFT) for name in ("fused", "torch", "jax", "snntorch", "spikingjelly")),
+            *((name, SOFT) for name in ("sinabs", "fused:reference")),
+            *((name, HARD) for name in ("fused", "jax", "sinabs")),
+        ],
+        (1,),
+    )
+)
+def test_spikes_feed_back_through_the_current(name, spec):
+    proved(name, spec, **RECURRENT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", OF_RECURRENT)
+def test_a_wrong_recurrence_is_named(fault):
+    adapter = registry.load(f"{WRONG / fault}")
+    proof = proof_of(adapter, Case(adapter.name, neuron=SOFT, **RECURRENT))
+    assert not proof.passed
+    assert OF_RECURRENT[fault] in proof.reason
+
+
 @pytest.mark.parametrize("fault", without(COVERED, FAULTS))
 def test_a_wrong_one_is_named(fault):
     adapter = registry.load(f"{WRONG / fault}")
@@ -93,6 +120,12 @@ def test_a_wrong_one_is_named(fault):
 )
 def test_a_missing_one_is_refused_with_the_reason(name, spec, words):
     assert words in refusal_of(adapter_of(name), case_of(name, spec, **SIZES))
+
+
+@pytest.mark.parametrize(("name", "spec"), [("spyx:cuba-lif", SOFT), ("norse:lif", ATTACHED)])
+def test_a_loop_that_no_spikes_come_back_into_is_refused(name, spec):
+    case = case_of(name, spec, **RECURRENT)
+    assert "no recurrent linear fits into" in refusal_of(adapter_of(name), case)
 
 
 @given(st.integers(1, 9), st.floats(0.05, 0.95), st.integers(0, 1000))

@@ -194,3 +194,17 @@ class RecurrenceOfNextLayer(Scans):
             _, of_second = second.step(linear(s), of_second)
             spikes.append(s)
         return torch.stack(spikes), None
+
+
+class RecurrenceBehindSynapse(Scans):
+    """Spikes are fed back behind the synaptic current, not through it."""
+
+    name = "wrong-recurrence-behind-synapse"
+
+    def scan(self, modules, right, currents, state):
+        spikes, more = [], torch.zeros_like(currents[0])
+        for current in currents:
+            s, (i, p) = modules[0].neuron.step(current + more, state)
+            state, more = (i - more, p), modules[0].recurrent(s)
+            spikes.append(s)
+        return torch.stack(spikes), None

@@ -69,7 +69,12 @@ def test_a_linear_layer_in_front_is_torch_s(shape, inputs, dense, bias, recomput
 
 @pytest.mark.parametrize(
     ("spec", "dense"),
-    [(None, False), (None, True), (NeuronSpec(adaptation=0.2, adaptation_decay=0.9), False)],
+    [
+        (None, False),
+        (None, True),
+        (NeuronSpec(adaptation=0.2, adaptation_decay=0.9), False),
+        (NeuronSpec(current_decay=0.6), False),
+    ],
 )
 def test_recomputing_gives_the_same_and_keeps_little(spec, dense):
     steps, batch, inputs, neurons = 600, 3, 24, 64

@@ -9,6 +9,7 @@ from support.compiled import forget
 from support.neurons import RESETS, SURROGATE_SPECS, currents_of, label, relative
 from support.slow import representatives
 
+from snnbench.adapters.torch_loop import TorchLoop
 from snnbench.kernels import NeuronSpec, RecurrentLIF
 from snnbench.kernels.build import cpp
 from snnbench.kernels.linear import dense
@@ -23,6 +24,7 @@ from snnbench.kernels.recurrent.operator import (
 from snnbench.proof.recurrence import run, run_backward
 
 ALIF = NeuronSpec(adaptation=0.2, adaptation_decay=0.9)
+CUBA = NeuronSpec(current_decay=0.6)
 SPECS = [
     *(spec for spec in RESETS if spec.max_spikes == 1),
     *SURROGATE_SPECS[1:],
@@ -32,6 +34,12 @@ SPECS = [
         for reset, detach in (("soft", True), ("hard", False), ("hard", True), ("none", False))
     ),
     replace(ALIF, reset="soft-undecayed"),
+    CUBA,
+    *(
+        replace(CUBA, reset=reset, detach_reset=detach)
+        for reset, detach in (("soft", True), ("hard", False), ("hard", True), ("none", False))
+    ),
+    replace(CUBA, reset="soft-undecayed", surrogate="atan"),
 ]
 SIZES = [(37, 3, 97), (1, 3, 97), (37, 1, 97), (5, 2, 1), (7, 17, 64), (3, 300, 131), (50, 13, 260)]
 
@@ -56,8 +64,9 @@ def check(currents, weight, upstream, spec=None, **options):
     v, expected = run(spec, currents.double().numpy(), recurrent=exact)
     assert (spikes.double().numpy() == expected).all(), "spikes differ: a fault, or another seed"
     gradient = run_backward(spec, v, expected, upstream.double().numpy(), exact)
-    errors, before = torch.from_numpy(gradient)[1:], torch.from_numpy(expected)[:-1]
-    assert relative(by_currents, torch.from_numpy(gradient)) <= 3e-6, "gradient by the currents"
+    gradient = torch.from_numpy(gradient.copy())
+    errors, before = gradient[1:], torch.from_numpy(expected)[:-1]
+    assert relative(by_currents, gradient) <= 3e-6, "gradient by the currents"
     by_exact = errors.flatten(0, 1).t() @ before.flatten(0, 1)
     assert relative(by_weight, by_exact) <= 3e-6, "gradient by the weight"
     return actual
@@ -68,7 +77,7 @@ def problem(*shape, seed=0):
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
-@pytest.mark.parametrize("spec", representatives(SPECS, (0, 3, 9, 14)), ids=label)
+@pytest.mark.parametrize("spec", representatives(SPECS, (0, 3, 9, 14, len(SPECS) - 3)), ids=label)
 def test_every_neuron_is_the_oracle_s(spec, backend):
     check(*problem(37, 3, 97), spec, backend=backend)
 
@@ -76,6 +85,26 @@ def test_every_neuron_is_the_oracle_s(spec, backend):
 @pytest.mark.parametrize("shape", SIZES, ids=str)
 def test_any_sizes(shape):
     check(*problem(*shape))
+
+
+@pytest.mark.parametrize(
+    ("reset", "shape"),
+    representatives(
+        [(reset, size) for reset in ("soft", "hard") for size in SIZES[:5] if size[0] > 1], (0, 6)
+    ),
+)
+def test_a_current_that_decays_is_that_of_torch_s_loop(reset, shape):
+    spec = replace(CUBA, reset=reset)
+    currents, weight, upstream = problem(*shape)
+    loop = TorchLoop().recurrent(spec, shape[2], "default")
+    x = currents.clone().requires_grad_()
+    with torch.no_grad():
+        loop.recurrent.weight.copy_(weight)
+    spikes = loop(x)
+    expected = spikes.detach(), *torch.autograd.grad(spikes, [x, loop.recurrent.weight], upstream)
+    found = results(currents, weight, upstream, spec)
+    assert torch.equal(found[0], expected[0]), "spikes differ: a fault, or another seed"
+    assert all(relative(a, b) <= 3e-6 for a, b in zip(found[1:], expected[1:], strict=True))
 
 
 @pytest.mark.parametrize("drive", [-1.0, 2.0], ids=["silent", "all fire"])
@@ -115,7 +144,7 @@ def test_threads_do_not_change_it(monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(one, several, strict=True))
 
 
-@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF], ids=label)
+@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF, CUBA], ids=label)
 @pytest.mark.parametrize("backend", ["reference", "cpp"])
 def test_a_sequence_in_pieces_is_the_whole(backend, spec):
     currents, weight, upstream = problem(37, 3, 97)
@@ -132,11 +161,11 @@ def test_a_sequence_in_pieces_is_the_whole(backend, spec):
     assert relative(by_currents, whole[1]) <= 2e-6 and relative(by_weight, whole[2]) <= 2e-6
 
 
-@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF], ids=label)
+@pytest.mark.parametrize("spec", [NeuronSpec(), ALIF, CUBA], ids=label)
 def test_gradients_of_the_state_are_those_of_the_reference(spec):
     currents, weight, upstream = problem(7, 3, 97)
     state = [currents[0], (currents[1] > 0).float()]
-    state = torch.stack(state if spec.adaptation is None else [*state, currents[2].abs()])
+    state = torch.stack([*state, currents[2].abs()][: parts_of_state(spec)])
     found = []
     for backend, dtype in (("cpp", torch.float32), ("reference", torch.float64)):
         leaves = [t.to(dtype).detach().requires_grad_() for t in (currents, weight, state)]
@@ -253,7 +282,7 @@ def test_its_parameter_is_that_of_torch_s_recurrent_layer():
         ),
         ({"spec": "soft"}, TypeError, "must be a NeuronSpec, not 'soft'"),
         ({"spec": NeuronSpec(max_spikes=2)}, ValueError, "max_spikes must be 1"),
-        ({"spec": NeuronSpec(current_decay=0.5)}, ValueError, "a synaptic current"),
+        ({"spec": NeuronSpec(learned_decay="direct")}, ValueError, "a learned decay"),
         ({"backend": "metal"}, ValueError, "'metal' is not one of reference, cpp"),
         ({"state": torch.zeros(2, 2, 5, device="meta")}, ValueError, "state is on meta"),
     ],
@@ -274,8 +303,9 @@ def test_a_second_derivative_is_refused():
 # -- other processors, planted faults --------------------------------------------------------------
 
 
-def test_other_instruction_sets_give_the_same_spikes(compile_for_other_processor):
-    arrays = problem(37, 5, 261)
+@pytest.mark.parametrize("spec", representatives([NeuronSpec(), CUBA], [0]), ids=label)
+def test_other_instruction_sets_give_the_same_spikes(compile_for_other_processor, spec):
+    arrays = *problem(37, 5, 261), spec
     native = results(*arrays)
     compile_for_other_processor()
     assert torch.equal(check(*arrays)[0], native[0])
@@ -292,6 +322,14 @@ FAULTS = {
     ),
     "the last neurons' columns are those before them": ("panels + column * n.neurons", "panels"),
     "the threshold does not rise": ("adaptation.jump * spike", "0.0f * spike", ALIF),
+    "the current does not decay": ("n.current_decay * i[j]", "i[j]", CUBA),
+    "the current's gradient is cut": ("n.current_decay * e[j]", "0.0f", CUBA),
+    "the membrane's gradient takes the current's": (
+        "p[j] = neuron.decay * e[j];\n#if RECURRENT_SYNAPSE\n        e[j] += by_current[j];",
+        "e[j] += RECURRENT_SYNAPSE ? thirds[i * stride + column + j] : 0.0f;\n"
+        "        p[j] = neuron.decay * e[j];\n#if RECURRENT_SYNAPSE",
+        CUBA,
+    ),
     "the threshold's rise has no gradient": ("- through_spike)", "- 0.0f)", ALIF),
 }
 
