@@ -104,9 +104,12 @@ def parse_neuron(value: Any) -> NeuronSpec | Native:
         if is_named(value):
             return read_named(value).spec
         if value not in NAMED_NEURONS:
+            dotted = re.sub(r"^\s*(\w+)\s+(?=\w)", r"\1.", value)
+            meant = f"; did you mean '{dotted}'?" if dotted != value else ""
             raise ValueError(
                 f"must be one of {', '.join(NAMED_NEURONS)}, a framework's neuron such as "
-                f"{EXAMPLE}, or a table of a neuron's fields{nearest(value, NAMED_NEURONS)}"
+                f"{EXAMPLE}, or a table of a neuron's fields"
+                f"{meant or nearest(value, NAMED_NEURONS)}"
             )
         return NAMED_NEURONS[value]
     if not isinstance(value, dict):

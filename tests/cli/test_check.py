@@ -74,6 +74,7 @@ def test_a_framework_that_is_not_installed_ends_with_3(snnbench):
         ),
         (["net.nir"], ["unknown framework 'net.nir'; a NIR file is the network of a config"]),
         (["torc"], ["unknown framework 'torc'", "did you mean 'torch'"]),
+        (["torch", "--neuron", "norse LIF()"], ["--neuron norse LIF()", "mean 'norse.LIF()'?"]),
         (["torch", "--neuron", "sofd"], ["--neuron", "sofd", "did you mean 'soft'"]),
         (["torch", "--precision", "fp23"], ["--precision fp23", "fp32, tf32, bf16"]),
         (["torch", "--workload", "lfi"], ["--workload lfi", "linear-lif, lif"]),
