@@ -11,6 +11,7 @@ construction, `default` the one chosen for the device, and variants of the multi
 from typing import TYPE_CHECKING, Any
 
 from snnbench.core.case import SPIKES, Case
+from snnbench.core.contract import Trait
 from snnbench.core.network import INPUT, Network, Node
 from snnbench.kernels.spec import LEARNED
 
@@ -26,6 +27,7 @@ LINEAR = {
 }
 RECOMPUTED = "conv-recompute"
 SPELLINGS = ("reference", "cpp", "triton", "cuda")
+EVERY: set[Trait] = {"uncut", "synaptic", "learning", "rounding"}
 FLOATS = {"fp16": "float16", "bf16": "bfloat16", "amp-bf16": "bfloat16"}
 
 
@@ -33,12 +35,12 @@ class Fused(TorchAdapter):
     name = "fused"
     distribution = "snnbench"
     constructions = {
-        "default": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
-        "reference": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
-        "cpp": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
-        "triton": {"uncut", "synaptic", "learning"},
-        "cuda": {"uncut", "synaptic", "learning"},
-        "vanilla": {"uncut", "recurrent", "synaptic", "adaptive", "learning", "resumable"},
+        "default": {*EVERY, "recurrent", "adaptive", "resumable"},
+        "reference": {*EVERY, "recurrent", "adaptive", "resumable"},
+        "cpp": {*EVERY, "recurrent", "adaptive", "resumable"},
+        "triton": EVERY,
+        "cuda": EVERY,
+        "vanilla": {*EVERY, "recurrent", "adaptive", "resumable"},
         "linear-split": {"uncut", "linear"},
         "linear-recompute": {"uncut", "recurrent", "linear"},
         "linear-split-recompute": {"uncut", "linear"},
@@ -246,7 +248,7 @@ def _refuses_recurrent(case: Case, network: Network) -> str | None:
     specs = [node.options["neuron"] for node in network.nodes if node.options.get("recurrent")]
     if specs and case.device_type != "cpu":
         return "our recurrent layer has no kernel for GPUs"
-    if any(spec.max_spikes > 1 for spec in specs):
+    if any(spec.max_spikes > 1 or spec.rounding for spec in specs):
         return "our recurrent layer has no counts of spikes"
     return None
 

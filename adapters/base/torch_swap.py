@@ -176,8 +176,6 @@ def fused_neuron(seen: Seen, spec: NeuronSpec, gain: float, height: float, late:
     """Returns the fused neuron of an equation. Raises NoSwap."""
     if late:
         raise NoSwap("its spikes come late")
-    if spec.rounding is not None:
-        raise NoSwap("its spikes are rounded, which no fused neuron does")
     if height != 1:
         if spec.surrogate not in SCALED:
             raise NoSwap(f"its surrogate is {height:g} times that of the fused {spec.surrogate}")

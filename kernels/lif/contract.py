@@ -140,7 +140,14 @@ def neuron_macros(spec: NeuronSpec) -> dict[str, int]:
         "LIF_DETACH": int(spec.detach_reset),
         "LIF_SURROGATE": SURROGATES.index(spec.surrogate),
         "LIF_MAX_SPIKES": spec.max_spikes,
+        "LIF_ROUNDS": int(spec.rounding is not None),
     }
+
+
+def forward_macros(spec: NeuronSpec) -> dict[str, int]:
+    """Returns the macros of a forward pass, equal for all neurons with the same spikes and
+    resets."""
+    return {**neuron_macros(spec), "LIF_DETACH": 0, "LIF_SURROGATE": 0}
 
 
 def neuron_numbers(spec: NeuronSpec) -> tuple[float, float, float, float]:

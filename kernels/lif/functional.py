@@ -220,8 +220,6 @@ def _check(spec, channel_dim, currents, state, scale, shift):
             raise ValueError(
                 f"{label} must have the shape ({shape[channel_dim]},), not {tuple(info[0])}"
             )
-    if spec.rounding is not None:
-        raise ValueError("a neuron that rounds its spikes (rounding) is not offered")
     if spec.max_spikes > 1 and spec.reset.startswith("hard"):
         raise ValueError(
             "a hard reset after a count of spikes is not defined: max_spikes must be 1"
@@ -239,7 +237,8 @@ def _spikes_name(dtype, currents_dtype, spec) -> str:
         )
     if name == "bits" and spec.max_spikes > 1:
         raise ValueError('spikes_dtype = "bits" holds 0 or 1: max_spikes must be 1')
-    most = {"uint8": 255, "bfloat16": 256, "float16": 2048}.get(name, 2**24)
+    exact = 2**24 if spec.rounding is None else 2**22  # Triton rounds by a sum
+    most = {"uint8": 255, "bfloat16": 256, "float16": 2048}.get(name, exact)
     if spec.max_spikes > most:
         raise ValueError(
             f"spikes_dtype = {name} holds counts up to {most}, max_spikes is {spec.max_spikes}"

@@ -2,7 +2,7 @@
 //
 // Formulas: contract.py. Products and sums are rounded one by one: with contraction (without
 // -ffp-contract=off or --fmad=false) the spikes would differ from the reference. LIF_RESET,
-// LIF_DETACH, LIF_SURROGATE and LIF_MAX_SPIKES are macros, so that a step has no branches.
+// LIF_DETACH, LIF_SURROGATE, LIF_MAX_SPIKES and LIF_ROUNDS are macros, so that a step has no branches.
 
 #pragma once
 
@@ -39,12 +39,21 @@ LIF_FUNCTION float lif_integrate(const LifNeuron& n, float p, float current) { r
 
 // s[t] of v[t]: 0 or 1, or a count. A NaN does not fire.
 LIF_FUNCTION float lif_spike(const LifNeuron& n, float v) {
-#if LIF_MAX_SPIKES == 1
+#if LIF_ROUNDS
+  const float count = v / n.threshold;
+#elif LIF_MAX_SPIKES == 1
   return v >= n.threshold ? 1.0f : 0.0f;
 #else
   const float count = floorf(v / n.threshold);
+#endif
+#if LIF_ROUNDS || LIF_MAX_SPIKES > 1
   const float positive = count > 0.0f ? count : 0.0f;
-  return positive < (float)LIF_MAX_SPIKES ? positive : (float)LIF_MAX_SPIKES;
+  const float clipped = positive < (float)LIF_MAX_SPIKES ? positive : (float)LIF_MAX_SPIKES;
+#if LIF_ROUNDS
+  return rintf(clipped);  // halves to the even number
+#else
+  return clipped;
+#endif
 #endif
 }
 
@@ -106,7 +115,9 @@ LIF_FUNCTION float lif_reciprocal(float x) {
 // sigma'(v - threshold)
 LIF_FUNCTION float lif_surrogate(const LifNeuron& n, float v) {
   const float u = v - n.threshold;
-#if LIF_SURROGATE == LIF_SUPERSPIKE
+#if LIF_ROUNDS
+  return u >= -n.threshold && u <= (float)(LIF_MAX_SPIKES - 1) * n.threshold ? 1.0f / n.threshold : 0.0f;
+#elif LIF_SURROGATE == LIF_SUPERSPIKE
   const float w = 1.0f + n.slope * lif_absolute(u);
   return lif_reciprocal(w * w);
 #elif LIF_SURROGATE == LIF_ATAN

@@ -101,11 +101,12 @@ def current(
 
 def spikes_of(spec: NeuronSpec, v: torch.Tensor) -> torch.Tensor:
     """Returns s[t]: 0 or 1, or a count up to `max_spikes`; 0 where v is NaN."""
-    if spec.max_spikes == 1:
+    if spec.max_spikes == 1 and spec.rounding is None:
         return (v >= spec.threshold).to(v.dtype)
     # A Python number as divisor would make CUDA multiply by 1/θ.
     threshold = torch.full((), spec.threshold, dtype=v.dtype, device=v.device)
-    return torch.floor(v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
+    counts = (v / threshold).clamp(0, spec.max_spikes).nan_to_num(nan=0.0)
+    return torch.floor(counts) if spec.rounding is None else torch.round(counts)
 
 
 def after_spike(spec: NeuronSpec, v: torch.Tensor, s: torch.Tensor) -> torch.Tensor:

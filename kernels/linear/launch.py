@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..build import cpp
-from ..lif.contract import neuron_macros, neuron_numbers
+from ..lif.contract import forward_macros, neuron_macros, neuron_numbers
 from ..lif.cpu.launch import TYPES
 from ..spec import NeuronSpec
 from . import dense, record
@@ -122,11 +122,8 @@ def _plan(
         filled,
         *neuron,
     )
-    if forwards and spec is not None:
-        # Macros of a forward pass depend on no other field.
-        spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)
     macros = {
-        **({} if spec is None else neuron_macros(spec)),
+        **({} if spec is None else (forward_macros if forwards else neuron_macros)(spec)),
         **{
             "LINEAR_FORWARD" if forwards else "LINEAR_BACKWARD": 1,
             "LINEAR_NEURON": int(spec is not None),

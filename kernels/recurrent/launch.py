@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..build import cpp
 from ..lif.adaptive import adaptation_numbers
-from ..lif.contract import neuron_macros, neuron_numbers
+from ..lif.contract import forward_macros, neuron_macros, neuron_numbers
 from ..lif.cpu.launch import TYPES
 from ..linear import launch
 from ..linear.dense import WORK_OF_A_THREAD, checked
@@ -88,7 +88,7 @@ def _plan(name, spec, shape, strides, value_type, weight_type, threads):
         *(*neuron_numbers(spec), *adaptation_numbers(spec), spec.current_decay or 0.0),
     )
     macros = {
-        **neuron_macros(NeuronSpec(spec.reset) if name == "recurrent_forward" else spec),
+        **(forward_macros if name == "recurrent_forward" else neuron_macros)(spec),
         name.upper(): 1,
         "RECURRENT_ADAPTS": int(spec.adaptation is not None),
         "RECURRENT_SYNAPSE": int(spec.current_decay is not None),

@@ -37,7 +37,7 @@ SIZES = {"neurons": 97, "time_steps": 37, "batch": 3}
 
 PROVED = one_of_each(
     [
-        *((name, spec) for name in ("torch", "torch:stepwise", "jax") for spec in ALL),
+        *((name, spec) for name in ("torch", "torch:stepwise", "jax", "fused") for spec in ALL),
         *(
             (name, spec)
             for name in ("spikingjelly", "spikingjelly:single-step", "spikingjelly:stepwise")
@@ -67,7 +67,8 @@ def test_a_bound_that_no_count_reaches_by_chance_is_proved():
 
 @pytest.mark.frameworks
 @pytest.mark.parametrize(
-    "name", without({"jax", "spikingjelly", "spikingjelly:layers"}, ["torch", "jax", *LAYERED])
+    "name",
+    without({"jax", "spikingjelly", "spikingjelly:layers"}, ["torch", "fused", "jax", *LAYERED]),
 )
 def test_a_block_of_the_spike_driven_transformer_is_proved(name):
     case = case_of(name, replace(WITHOUT_MEMORY, reset="none"))
@@ -90,7 +91,11 @@ def test_a_wrong_one_is_named(fault):
 @pytest.mark.parametrize(
     ("name", "spec", "words"),
     [
-        ("fused", INTEGER, "offered without spikes that are rounded in construction 'default'"),
+        (
+            "fused:linear-split",
+            INTEGER,
+            "offered without spikes that are rounded in construction 'linear-split'",
+        ),
         ("norse", INTEGER, "offered without spikes that are rounded in construction 'default'"),
         ("norse", NeuronSpec("none", decay=0.0), "decay 0 is not offered"),
         ("spikingjelly", NONE, "ILIFNode always subtracts"),

@@ -4,6 +4,7 @@
 #pragma once
 
 extern "C" float floorf(float);  // no standard headers: they take longer to compile than a kernel
+extern "C" float rintf(float);
 
 #define LIF_EMULATED
 #define __global__

@@ -18,6 +18,7 @@ RESETS = [
     NEURONS["hard-straight"],
     NeuronSpec("hard-straight"),
     NeuronSpec("soft", max_spikes=3, threshold=0.4),
+    NeuronSpec(threshold=0.4, surrogate="straight-through", max_spikes=3, rounding="nearest"),
 ]
 SURROGATE_SPECS = [NeuronSpec(surrogate=name, slope=1.7) for name in SURROGATES]
 # C++ is compiled once for each of these, which is what such a test costs.

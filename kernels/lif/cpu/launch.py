@@ -11,7 +11,15 @@ import torch
 
 from ...build import cpp
 from ...spec import NeuronSpec
-from ..contract import CHECKPOINT_STEPS, Backward, Call, Forward, neuron_macros, neuron_numbers
+from ..contract import (
+    CHECKPOINT_STEPS,
+    Backward,
+    Call,
+    Forward,
+    forward_macros,
+    neuron_macros,
+    neuron_numbers,
+)
 from ..strides import MAX_DIMS, walk
 
 TYPES = {
@@ -113,11 +121,8 @@ def _plan(name: str, spec: NeuronSpec, shape: torch.Size, arrays: tuple, bits: b
     room = [number for time, *over in walked.values() for number in (0, time, *[0] * unused, *over)]
     head = (threads, shape[0], *[1] * unused, *sizes, *neuron_numbers(spec))
     like = struct.pack(f"={2 + MAX_DIMS}q4f{len(room)}q", *head, *room)
-    if name == "lif_forward":
-        # Macros of a forward pass depend on no other field.
-        spec = NeuronSpec(spec.reset, max_spikes=spec.max_spikes)
     macros = {
-        **neuron_macros(spec),
+        **(forward_macros if name == "lif_forward" else neuron_macros)(spec),
         **{macro: int(not features.isdisjoint(types)) for macro, features in FEATURES.items()},
         **{
             name.upper(): 1,

@@ -54,6 +54,7 @@ def forward_kernel(
     neuron,
     RESET: tl.constexpr,
     COUNTS: tl.constexpr,
+    ROUNDS: tl.constexpr,
     BITS: tl.constexpr,
     DIMS: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -102,7 +103,7 @@ def forward_kernel(
         spiked = ()
         for k in tl.static_range(STEPS):
             v = leaked + current(xs[k], scale, shift)
-            s = spikes_of(v, threshold, max_spikes, COUNTS)
+            s = spikes_of(v, threshold, max_spikes, COUNTS, ROUNDS)
             p, leaked = after_spike(v, s, decay, subtracted, RESET)
             # Steps after the end have no effect: they are neither stored nor the last.
             last = tl.where(first + k < steps, p, last)
@@ -175,6 +176,7 @@ def backward_kernel(
     DETACHED: tl.constexpr,
     SURROGATE: tl.constexpr,
     COUNTS: tl.constexpr,
+    ROUNDS: tl.constexpr,
     DIMS: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
@@ -264,15 +266,20 @@ def backward_kernel(
             v = leaked + current(xs[k], scale, shift)
             potentials = potentials + (v,)
             _, leaked = after_spike(
-                v, spikes_of(v, threshold, max_spikes, COUNTS), decay, subtracted, RESET
+                v, spikes_of(v, threshold, max_spikes, COUNTS, ROUNDS), decay, subtracted, RESET
             )
         gradients = ()
         for k in tl.static_range(STEPS - 1, -1, -1):
             exists = chunk * STEPS + k < steps
             v = potentials[k]
-            sigma = surrogate(v - threshold, slope, width, SURROGATE)
+            sigma = surrogate(v - threshold, slope, width, threshold, SURROGATE, ROUNDS)
             rho = reset_slope(
-                v, spikes_of(v, threshold, max_spikes, COUNTS), sigma, subtracted, RESET, DETACHED
+                v,
+                spikes_of(v, threshold, max_spikes, COUNTS, ROUNDS),
+                sigma,
+                subtracted,
+                RESET,
+                DETACHED,
             )
             direct = tl.zeros((BLOCK,), tl.float32)
             if grad_spikes is not None:

@@ -151,8 +151,10 @@ def backward_launch(call: Backward) -> TritonLaunch:
     read = [t for t in (call.currents, call.grad_spikes, call.grad_trace) if t is not None]
     held = len(read) - 1 + (call.mix_error is not None or call.sum_by_current is not None)
     shape = backward_shape(count, dense, sum(t.element_size() for t in read), held)
-    slope = call.spec.slope
-    width = {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(call.spec.surrogate, 0.0)
+    spec, slope = call.spec, call.spec.slope
+    width = {"atan": math.pi * slope, "rectangle": 0.5 / slope}.get(spec.surrogate, 0.0)
+    if spec.rounding is not None:
+        slope, width = 1 / spec.threshold, (spec.max_spikes - 1) * spec.threshold
     arguments = {
         **tensors,
         **_numbers(call, sizes, count, shape, slope, width),
@@ -194,6 +196,7 @@ def _numbers(
         ),
         "RESET": spec.reset,
         "COUNTS": spec.max_spikes > 1,
+        "ROUNDS": spec.rounding is not None,
         "DIMS": len(sizes),
         "BLOCK": shape.block,
         "STEPS": shape.steps,

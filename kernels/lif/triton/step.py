@@ -21,9 +21,14 @@ def current(x, scale, shift):
 
 
 @triton.jit
-def spikes_of(v, threshold, max_spikes, COUNTS: tl.constexpr):
-    """Returns s as float32; correct rounding of the division prevents an extra spike."""
-    if COUNTS:
+def spikes_of(v, threshold, max_spikes, COUNTS: tl.constexpr, ROUNDS: tl.constexpr):
+    """Returns s as float32; correct rounding of the division prevents an extra spike. With ROUNDS
+    halves become the even number: a sum with 1.5·2²³ has no digits behind the point."""
+    if ROUNDS:
+        count = tl.div_rn(v, tl.zeros_like(v) + threshold)
+        clipped = tl.where(count > 0.0, tl.where(count < max_spikes, count, max_spikes), 0.0)
+        s = (clipped + 12582912.0) - 12582912.0
+    elif COUNTS:
         whole = tl.floor(tl.div_rn(v, tl.zeros_like(v) + threshold))
         s = tl.where(whole >= 1.0, tl.where(whole < max_spikes, whole, max_spikes), 0.0)
     else:
@@ -48,12 +53,15 @@ def after_spike(v, s, decay, subtracted, RESET: tl.constexpr):
 
 
 @triton.jit
-def surrogate(u, slope, width, SURROGATE: tl.constexpr):
-    """Returns σ'(u); `width` is π·slope (atan) or half the width (rectangle).
+def surrogate(u, slope, width, threshold, SURROGATE: tl.constexpr, ROUNDS: tl.constexpr):
+    """Returns σ'(u); `width` is π·slope (atan), half the width (rectangle), or with ROUNDS, where
+    `slope` is 1/threshold, the highest u with a gradient.
 
     Divisions are accurate to 2 units in the last place.
     """
-    if SURROGATE == "superspike":
+    if ROUNDS:
+        sigma = tl.where(u >= -threshold, tl.where(u <= width, slope, 0.0), 0.0)
+    elif SURROGATE == "superspike":
         root = 1.0 + slope * tl.abs(u)
         sigma = 1.0 / (root * root)
     elif SURROGATE == "atan":

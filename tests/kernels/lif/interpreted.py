@@ -145,12 +145,21 @@ def test_bits_of_transposed_currents():
     check_forward(forward_call(NEURONS["hard"], currents(5, 21, 3).transpose(1, 2), bits=True))
 
 
-@pytest.mark.parametrize("reset", ["soft", "soft-undecayed", "none"])
-def test_counts(reset):
-    """Currents are multiples of a threshold that is no power of two, so that quotients lie at
-    the edge of a count."""
-    spec = NeuronSpec(reset, threshold=0.3, max_spikes=3, decay=0.5, slope=2.0)
-    x = torch.cat([torch.arange(-40, 56).view(3, 2, 16) * spec.threshold, currents(20, 2, 16)])
+@pytest.mark.parametrize(
+    ("reset", "more"),
+    [
+        ("soft", {"slope": 2.0}),
+        ("soft-undecayed", {"slope": 2.0}),
+        ("none", {"slope": 2.0}),
+        ("soft", {"surrogate": "straight-through", "rounding": "nearest"}),
+    ],
+    ids=["soft", "soft-undecayed", "none", "rounding"],
+)
+def test_counts(reset, more):
+    """Currents are multiples of half a threshold that is no power of two, so that quotients lie at
+    the edge of a count, and halves are rounded."""
+    spec = NeuronSpec(reset, threshold=0.3, max_spikes=3, decay=0.5, **more)
+    x = torch.cat([torch.arange(-40, 56).view(3, 2, 16) * spec.threshold / 2, currents(20, 2, 16)])
     done = check_forward(forward_call(spec, x, spikes_dtype=torch.uint8))
     assert set(done.spikes.unique().tolist()) == {0, 1, 2, 3}
     check_backward(backward_call(done))

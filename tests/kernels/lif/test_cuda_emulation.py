@@ -168,7 +168,12 @@ def test_bits_beside_a_shift_that_fires_alone():
 
 
 @pytest.mark.parametrize(
-    "spec", [NeuronSpec("soft", max_spikes=3, threshold=0.3), NeuronSpec("none", max_spikes=200)]
+    "spec",
+    [
+        NeuronSpec("soft", max_spikes=3, threshold=0.3),
+        NeuronSpec("none", max_spikes=200),
+        NeuronSpec(threshold=0.3, surrogate="straight-through", max_spikes=3, rounding="nearest"),
+    ],
 )
 def test_several_spikes_a_step(spec):
     x = currents(40, 3, 7) * 2

@@ -34,8 +34,13 @@ def test_the_reference_is_the_oracle_in_float64(spec):
     assert gradient.abs().sum() > 0 and state.shape == (3, 5)
 
 
-# All resets, and of the other surrogates atan (a division) and sigmoid (an exponential).
-@pytest.mark.parametrize("spec", representatives(KINDS, quick=(0, 2, len(RESETS) + 1)), ids=label)
+# All resets, counts that are rounded, and of the other surrogates atan (a division) and sigmoid (an
+# exponential).
+@pytest.mark.parametrize(
+    "spec",
+    representatives(KINDS, quick=(0, 2, len(RESETS) - 1, len(RESETS) + 1)),
+    ids=label,
+)
 def test_cpp_has_the_bits_of_the_reference_and_the_gradients_of_float64(spec):
     x, state = currents_of(67, 3, 97), currents_of(3, 97, seed=2)
 
