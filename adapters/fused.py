@@ -111,10 +111,12 @@ class Fused(TorchAdapter):
         with the linear in front of it a `RecurrentLIF`, every convolution with its norm and neuron
         a `ConvLIF`, every linear with both a `LinearNormLIF`, every other norm with its neuron a
         `BatchNormLIF`, every integrator an `Integrator`, a linear behind spikes without norm and
-        neuron a `SpikesLinear`; other convolutions come from `alone`. Layers and neurons stay
-        apart where ranks share the time steps, because a state is handed on between them."""
+        neuron a `SpikesLinear`; other convolutions and norms of images come from `alone`. Layers
+        and neurons stay apart where ranks share the time steps, because a state is handed on
+        between them."""
         from snnbench.adapters.base.torch_network import Merged, layer_of
         from snnbench.kernels.batch_norm_lif import BatchNormLIF
+        from snnbench.kernels.batch_norm_lif.alone import BatchNorm2d
         from snnbench.kernels.conv_lif import LinearNormLIF, alone
         from snnbench.kernels.linear.module import SpikesLinear
         from snnbench.kernels.linear_lif.module import LinearLIF
@@ -171,9 +173,16 @@ class Fused(TorchAdapter):
                     sizes = network.shapes[linear.inputs[0]][0], channels, linear.options["bias"]
                     modules[linear.name, norm, neuron] = LinearNormLIF(*sizes, spec, **of_norm)
         for node in network.nodes:
-            if node.kind == "conv" and not any(node.name in run for run in modules):
+            if any(node.name in run for run in modules):
+                continue
+            if node.kind == "conv":
                 layer = _in_its_layout(case, layer_of(node, network, alone))
                 modules[(node.name,)] = Merged(layer)
+            elif node.kind == "norm" and len(network.shapes[node.name]) == 3:
+                channels, own = network.shapes[node.name][0], node.options
+                modules[(node.name,)] = Merged(
+                    BatchNorm2d(channels, own["epsilon"], own["momentum"])
+                )
         return modules
 
     def _conv_lif(self, case: Case, network: Network, run: tuple[str, ...]):
