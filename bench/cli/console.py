@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..common import units
 from ..common.texts import SHOWN, clean, cut
 
 TABLES, LINES = 100, 180
@@ -40,6 +42,11 @@ def _console(stream: TextIO, width: int) -> Console:
 def say(sentence: str) -> None:
     """Prints a sentence on one line of stderr."""
     messages().print(escape(cut(clean(f"snnbench: {sentence}"), *SHOWN)), soft_wrap=True)
+
+
+def waiting(what: str, limit_s: float) -> AbstractContextManager[object]:
+    """Shows on a terminal what runs, and for how long at most."""
+    return messages().status(escape(f"{what}, for {units.duration(limit_s)} at most"))
 
 
 def print_json(document: Any) -> None:

@@ -12,7 +12,7 @@ from ..common.mistakes import ConfigError
 from ..report.page.examined import examined_html
 from ..runner.examine import Examined, Look, examine_model, read_input
 from . import exit_codes, options
-from .console import output, print_json, say
+from .console import output, print_json, say, waiting
 
 COLOURS = {"wrong": "red", "costly": "yellow", "to know": "cyan"}
 
@@ -89,7 +89,8 @@ def examine(
         step=parse_model(step) if step else None,
         quick=quick,
     )
-    examined = examine_model(*parse_model(model), look, seconds)
+    with waiting(f"examining {model}", seconds):
+        examined = examine_model(*parse_model(model), look, seconds)
     if as_json:
         print_json(examined.as_dict())
     else:

@@ -6,7 +6,7 @@ import typer
 
 from ..runner.examine import compare_models
 from . import exit_codes, options
-from .console import output, print_json
+from .console import output, print_json, waiting
 from .examine import Axes, Input, Layout, Timeout, parse_look, parse_model
 
 Model = Annotated[
@@ -29,7 +29,9 @@ def same(
     and where the first difference is."""
     seconds = options.parse_seconds("--timeout", timeout)
     models = [parse_model(text) for text in (first, second)]
-    compared = compare_models(models, parse_look(input_, axes), seconds)
+    look = parse_look(input_, axes)
+    with waiting(f"comparing {first} and {second}", seconds):
+        compared = compare_models(models, look, seconds)
     if as_json:
         print_json(compared.as_dict())
     else:
