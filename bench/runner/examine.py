@@ -171,7 +171,7 @@ def swap_in_words(swap: Swapped) -> Iterator[str]:
         return
     low, high = min(measured["ratios"]), max(measured["ratios"])
     before, after = measured["seconds"]
-    speed = "in no clear ratio of times"
+    speed = "not clearly faster or slower"
     if low > 1:
         speed = f"{units.ratio_within(before / after, low, high)} times as fast"
     elif high < 1:

@@ -34,6 +34,7 @@ def test_a_right_model_in_sentences(snnbench):
     assert page.count("data:image/svg+xml;base64,") == 4
     assert not re.search(r"https?:|<script", page)
     assert page.count("soft, attached, decay 0.75") == 2 and "Nothing wrong, costly" in page
+    assert "<b>soft</b>: a spike subtracts the threshold" in page and "<b>hard</b>" not in page
 
 
 @pytest.mark.slow
@@ -52,7 +53,7 @@ def test_what_would_help_is_measured_and_written(snnbench):
     last = ended.stdout.splitlines()[-1]
     assert re.match(
         r"fused neurons for lif1, lif2: same spikes and gradients; a training step is (\d+(\.\d+)? "
-        r"times as (fast|slow)|in no clear ratio of times) \(\d+(\.\d+)? to \d+(\.\d+)? in [3-7] rounds: "
+        r"times as (fast|slow)|not clearly faster or slower) \(\d+(\.\d+)? to \d+(\.\d+)? in [3-7] rounds: "
         r".*s → .*s\), its tensors take \d\.\d\d times the memory \(.* → .*\)$",
         last,
     ), last
@@ -96,6 +97,9 @@ ENDS = {
     "Hangs": (3, "timeout: no end after 9 s, stopped in part 'first_call'"),
     "Exits": (3, "crash: exited with status 3 in part 'first_call'"),
     "SysExits": (3, "crash: SystemExit: enough"),
+    "Segfaults": (3, "crash: killed by SIGSEGV in part 'first_call'"),
+    "ClosesFiles": (3, "crash: exited with status 1 in part 'first_call'"),
+    "Recurses": (3, "forward raises RecursionError: maximum recursion depth exceeded (line "),
     "Raises": (3, "forward raises ValueError: no such neuron (line "),
     "Nothing": (3, "forward returns no tensor"),
     "missing": (3, "raises ModuleNotFoundError: No module named 'package_that_is_not_installed'"),

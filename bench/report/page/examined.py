@@ -32,6 +32,21 @@ UNITS = {
 """Units of an axis, the largest first."""
 MOST_LAYERS = 11
 """Layers in a figure: the palette has so many colours."""
+WORDS = {
+    "soft": "a spike subtracts the threshold from the potential",
+    "soft-undecayed": "a spike subtracts the threshold one step later, after the decay",
+    "hard": "a spike sets the potential to 0",
+    "hard-straight": "a spike sets the potential to 0, and backward does not see that",
+    "no reset": "a spike leaves the potential as it is",
+    "attached": "gradients go through the reset",
+    "detached": "no gradient goes through the reset",
+    "decay": "share of the potential that is left after a step",
+    "synapse": "share of the synaptic current that is left after a step",
+    "currents": "factor on what the layer before gives",
+    "surrogate": "the derivative that backward takes for that of the spike",
+    "recurrent": "spikes come back as currents of the next step",
+}
+"""What the parts of an equation mean, by their first word."""
 
 
 def examined_html(examined: dict[str, Any], costs: Sequence[str]) -> str:
@@ -57,9 +72,17 @@ def examined_html(examined: dict[str, Any], costs: Sequence[str]) -> str:
         style=style,
         examined=examined,
         costs=costs,
+        words=_words([neuron["equation"] for neuron in neurons]),
         figures=[(title, *_pictures(spec)) for title, spec in figures if spec],
         left_out=len(neurons) - len(known),
     )
+
+
+def _words(equations: Iterable[str]) -> dict[str, str]:
+    """Returns the meaning of the parts that equations have."""
+    parts = {part for equation in equations for part in equation.split(", ")}
+    names = parts | {part.partition(" ")[0] for part in parts}
+    return {name: meaning for name, meaning in WORDS.items() if name in names}
 
 
 def _over_time(

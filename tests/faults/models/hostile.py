@@ -1,5 +1,6 @@
 """Models that must not harm the command: each ends in one sentence."""
 
+import ctypes
 import os
 import time
 
@@ -27,6 +28,24 @@ class Exits(Base):
 class SysExits(Base):
     def forward(self, x):
         raise SystemExit("enough")
+
+
+class Segfaults(Base):
+    def forward(self, x):
+        ctypes.string_at(0)
+
+
+class ClosesFiles(Base):
+    """Closes the pipes to the command, too."""
+
+    def forward(self, x):
+        os.closerange(0, 200)
+        return self.fc(x)
+
+
+class Recurses(Base):
+    def forward(self, x):
+        return self.forward(x)
 
 
 class Prints(Base):
