@@ -236,6 +236,7 @@ class Examination:
             )
         steps, batch = self.shape[:2]
         where = f"in {counted(steps, 'step')} of {counted(batch, 'item')} on this input"
+        silent: dict[str, int] = {}
         for one in neurons:
             spikes = torch_model.over_time(one, steps, batch)
             rate, fires = float(spikes.mean()), (spikes > 0).mean(axis=(0, 1))
@@ -257,12 +258,7 @@ class Examination:
             if (is_silent or is_saturated) and not self._is_used(one):
                 continue  # a readout of potentials
             if is_silent:
-                yield Finding(
-                    COSTLY,
-                    one.name,
-                    f"is silent: none of its {spikes.shape[2]} neurons fires {where}; raise the "
-                    "weights before it or lower its threshold",
-                )
+                silent[one.name] = spikes.shape[2]
             elif is_saturated:
                 yield Finding(
                     COSTLY,
@@ -270,6 +266,16 @@ class Examination:
                     f"is saturated: it fires in {share(float(fires.mean()))} of all steps, "
                     f"{where}; lower the weights before it or raise its threshold",
                 )
+        if silent:
+            names, count = list(silent), sum(silent.values())
+            which = verb_of(names, "is silent: none of its", "are silent: none of their")
+            first = verb_of(names, "it", "the first one")
+            yield Finding(
+                COSTLY,
+                ", ".join(names),
+                f"{which} {count} neurons fires {where}; raise the weights before {first} or lower "
+                "its threshold",
+            )
 
     def _is_used(self, one: Seen) -> bool:
         try:

@@ -37,8 +37,8 @@ def state_findings(arrived: dict[str, Arrivals]) -> Iterator[Finding]:
             WRONG,
             ", ".join(detached),
             f"{verb_of(detached, 'finds its', 'find their')} state detached in every step of the "
-            "loop over time: no gradient goes back through it to earlier steps; pass it on with "
-            "its graph",
+            "loop over time: no gradient goes back through it to earlier steps; pass it on "
+            "without .detach() or .data",
         )
     truncated: dict[tuple[int, ...], list[str]] = {}
     for name, one in arrived.items():

@@ -212,10 +212,11 @@ def _difference(
         numbers = [counted(len(step.outputs), "tensor") for step in (first, second)]
         return f"forward returns {numbers[0]} and {numbers[1]}"
     for place, (y, z) in enumerate(zip(first.outputs, second.outputs, strict=True)):
+        which = f"output {place}" if len(first.outputs) > 1 else "the output"
         if y.shape != z.shape:
-            return f"output {place} {OTHER_SIZES} {y.shape} and {z.shape}"
+            return f"{which} {OTHER_SIZES} {y.shape} and {z.shape}"
         if error := _error(y, z):
-            return f"output {place} differs by {error}"
+            return f"{which} differs by {error}"
     wrong = [
         (name, other, error)
         for name, other in reversed(parameters)

@@ -179,6 +179,7 @@ NAMED = {
         "complaints.py:",
     ),
     "Silent": ("costly", "lif2", "is silent: none of its 5 neurons fires"),
+    "BothSilent": ("costly", "lif1, lif2", "are silent: none of their 18 neurons fires in 17 st"),
     "Saturated": ("costly", "lif2", "is saturated: it fires in 100.0% of all steps"),
     "NoSurrogate": ("wrong", "lif1", "spikes without a surrogate"),
     "no_zero_gradients": ("wrong", "lif1", "spikes without a surrogate"),

@@ -104,7 +104,7 @@ DIFFERENT = {
     ),
     "learns": (Wider, "new learns gain, which old has not"),
     "outputs": (Twice, "forward returns 1 tensor and 2 tensors"),
-    "output": (Potential, "output 0 differs by 0.01 (relative L2 error)"),
+    "output": (Potential, "the output differs by 0.01 (relative L2 error)"),
 }
 
 
@@ -204,7 +204,7 @@ def test_gradients_that_differ_because_a_state_is_detached_have_that_reason():
 
 
 def test_a_model_that_does_not_repeat_itself_is_not_compared():
-    with pytest.raises(Unfit, match="old does not repeat itself: output 0 differs by"):
+    with pytest.raises(Unfit, match="old does not repeat itself: the output differs by"):
         compared(complaints.Net(), complaints.Global())
 
 

@@ -82,6 +82,12 @@ class Silent(Net):
         self.lif2.threshold = 1e4
 
 
+class BothSilent(Silent):
+    def __init__(self):
+        super().__init__()
+        self.lif1.threshold = 1e4
+
+
 class Saturated(Net):
     def __init__(self):
         super().__init__()
