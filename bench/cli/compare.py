@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 from ..common.mistakes import ConfigError
 from ..records.bundle import stored_set
@@ -25,7 +27,7 @@ from ..records.rows import Row
 from ..report.comparison import columns, junit_text, markdown_text, rows, summary
 from ..report.files import read_results
 from . import exit_codes
-from .console import RARER, new_table, output, say
+from .console import RARER, UNLIMITED, new_table, output, say
 
 
 class ComparisonFormat(StrEnum):
@@ -168,7 +170,20 @@ def print_comparison(comparison: Comparison, only_changed: bool, console: Consol
     for column in table.columns[1:-1]:  # a ratio and its interval stay whole
         words = [word for cell in column.cells for word in str(cell).split()]
         column.min_width = max(map(len, words), default=0)
+    _narrow(table, console)
     if table.row_count:
         console.print(table)
     for sentence in summary(comparison):
         console.print(escape(sentence))
+
+
+def _narrow(table: Table, console: Console) -> None:
+    """Gives the cases, then the verdicts, no more room than the other columns leave, down to their
+    longest words."""
+    unlimited = console.options.update(width=UNLIMITED)
+    for column in (table.columns[0], table.columns[-1]):
+        excess = console.measure(table, options=unlimited).maximum - console.width
+        texts = [Text.from_markup(str(cell)).plain for cell in (column.header, *column.cells)]
+        longest = max(len(word) for text in texts for word in text.split())
+        if excess > 0:
+            column.max_width = max(longest, max(map(len, texts)) - excess)

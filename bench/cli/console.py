@@ -18,6 +18,8 @@ from ..common.texts import SHOWN, clean, cut
 TABLES, LINES = 100, 180
 """Characters of a line without a terminal and without COLUMNS: of tables, and of the text after
 which a reason is cut."""
+UNLIMITED = 1000
+"""Characters, more than any table is wide."""
 RARER = "For rarer cases"
 """Heading of the verbs and options that few people need: the last part of a help text."""
 

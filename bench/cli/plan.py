@@ -18,14 +18,10 @@ from ..machine.monitor import load_average
 from ..runner.done import Done, Remaining, reasons
 from ..runner.planning import Where, load_plan
 from . import exit_codes, options
-from .console import new_table, output, print_json, say
+from .console import UNLIMITED, new_table, output, print_json, say
 
 STATE_WIDTH = 16
 """Characters of a state that every terminal has room for."""
-
-
-UNLIMITED = 1000
-"""Characters, more than any table is wide."""
 
 
 def plan(

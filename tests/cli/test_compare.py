@@ -14,9 +14,10 @@ from support.synthetic import NOISE, blocks, disturbed
 
 from snnbench.cli.compare import print_comparison
 from snnbench.core.case import USUAL_PHASES
-from snnbench.records.compare import compare_sets
+from snnbench.records.compare import compare_sets, compare_variants
 from snnbench.records.rows import rows_of
 from snnbench.records.store import ResultFolder
+from snnbench.report.files import read_results
 
 STEPS = {"jax": 0.002, "torch": 0.004, "norse": 0.008}
 
@@ -143,6 +144,16 @@ def test_on_a_narrow_terminal_ratios_and_intervals_are_whole(width):
     table = stream.getvalue().split(" cases in both")[0]
     assert len(re.findall(r"\([\d.]+–[\d.]+\)", table)) == 12 and "…" not in table
     assert max(map(len, table.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [60, 66])
+def test_on_a_narrow_terminal_verdicts_are_whole(width):
+    stream, results = io.StringIO(), read_results([committed("quickstart")])
+    comparison = compare_variants(results.rows, "torch", "fused")
+    print_comparison(comparison, False, Console(file=stream, width=width))
+    table = stream.getvalue().split(" cases in both")[0]
+    words = table.split()
+    assert words.count("unsure:") == words.count("few") == words.count("blocks") == 6
 
 
 def test_the_terminal_says_what_was_compared(snnbench, folders):
