@@ -187,7 +187,7 @@ def test_a_few_answers_are_found_by_looking(visit):
     seen.draw("winners")
     seen.draw("launch")
     winner = seen.words("winners")
-    assert "norse:compile" in winner and any("8 MiB" in word for word in winner)
+    assert "norse:compile" in winner and any("8.00 MiB" in word for word in winner)
     launch = seen.words("launch")
     assert "spikingjelly" in launch and {"yes", "no", "partly"} & set(launch)
     missing = seen.page.locator("#cases tbody tr:visible", has_text="rockpool").inner_text()
