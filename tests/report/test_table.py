@@ -141,6 +141,8 @@ def test_one_block_is_told_where_the_ranks_stand():
             and text.count("=1–2") == 2
             and "few blocks" in text
         )
+        ratios = re.findall(r"([\d.]+)×", text)
+        assert len(ratios) >= 2 and {len(ratio) for ratio in ratios} == {3}, "two digits"
 
 
 def test_columns_of_what_is_unknown_are_empty():
