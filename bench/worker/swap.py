@@ -72,6 +72,8 @@ def swapped(
     answer.modules = [*change.modules]
     if left := [name for name in fused if name not in change.modules]:
         tried = f"with a fused one {most}" if most else "it takes one step a call, others take all"
+        if most.startswith(("the output", "output")) and OTHER_SIZES not in most:
+            tried = f"{tried}; does forward use its potentials? A fused one gives spikes alone"
         reason = change.others or tried
         answer.refused.append(_stays(left, reason))
     answer.difference = compared.difference
