@@ -145,10 +145,10 @@ def parts_in_words(parts: list[Part]) -> str:
     """Returns what takes most of a training step's time, and keeps most of its memory."""
     seconds = {one["module"]: one["forward_s"] + one["backward_s"] for one in parts}
     kept = {one["module"]: float(one["kept_bytes"]) for one in parts}
-    text = f"of a training step's time {_largest(seconds)}"
+    text = f"time of a training step: {_largest(seconds)}"
     if any(kept.values()):
         size = units.size(sum(kept.values()))
-        text = f"{text}; of {size} that are kept for backward {_largest(kept)}"
+        text = f"{text}; {size} kept for backward: {_largest(kept)}"
     return text
 
 

@@ -45,7 +45,7 @@ def test_what_would_help_is_measured_and_written(snnbench):
     page = (snnbench.folder / "x.html").read_text()
     assert re.findall("<figcaption>(.*?)</", page) == OVER_TIME + BY_MODULE
     assert re.search(
-        r"^of a training step's time \d+\.\d% [\w ]+, .*; of .* that are kept for backward \d",
+        r"^time of a training step: \d+\.\d% [\w ]+, .*; .* kept for backward: \d",
         ended.stdout,
         re.MULTILINE,
     ), ended.stdout

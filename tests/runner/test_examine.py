@@ -47,7 +47,7 @@ def test_a_part_may_take_no_time(ended):
     """The spikes of a readout that nothing uses have no backward."""
     examined = ended(ANSWER)
     assert (examined.status, examined.parts) == ("ok", [PART])
-    assert "of a training step's time 100.0% lif1" in repr(examined)
+    assert "time of a training step: 100.0% lif1" in repr(examined)
 
 
 @pytest.mark.parametrize(
