@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from support.autograd import assert_gradients, mix_time
@@ -15,6 +16,7 @@ from support.proofs import loaded, problem_of, proof_of, refusal_of
 from support.slow import one_of_each
 
 from snnbench.adapters import registry
+from snnbench.adapters.base.torch_network import MixTime
 from snnbench.core.network import Network, Node
 from snnbench.kernels.spec import NeuronSpec
 from snnbench.proof import oracle
@@ -47,6 +49,18 @@ def test_the_dtype_of_the_state_is_read_from_all_steps(name):
     program, problem = loaded(adapter_of(name), case_of("masked-psn", name))
     facts = program.facts(program.forward(program.put_input(problem.input)))
     assert facts["state_dtype"] == (None if name == "spikingjelly" else "float32")
+
+
+@pytest.mark.parametrize("order", [1, 2, 5, 40])
+def test_a_sliding_mix_of_torch_is_a_convolution(order):
+    """Of fewer steps than it reaches back, of whole blocks, and of others."""
+    for steps in (1, 2, 37, 39, 78):
+        mix, x = MixTime(steps, order, True).double(), torch.randn(steps, 3, 2).double()
+        torch.nn.init.normal_(mix.weight)
+        torch.nn.init.normal_(mix.bias)
+        padded = torch.nn.functional.pad(x.flatten(1).T, (order - 1, 0))[:, None]
+        expected = torch.nn.functional.conv1d(padded, mix.weight[None, None])[:, 0].T + mix.bias
+        torch.testing.assert_close(mix(x), expected.view_as(x))
 
 
 @pytest.mark.frameworks
