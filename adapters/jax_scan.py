@@ -19,7 +19,7 @@ from .base.spikes import jax_spike, reset
 class JaxScan(JaxAdapter):
     name = "jax"
     constructions = {
-        "default": {"synaptic", "adaptive", "learning", "rounding", "resumable"},
+        "default": {"synaptic", "adaptive", "coupled", "learning", "rounding", "resumable"},
         "checkpointed": {"adaptive"},
         "associative-scan": {"rounding"},
     }
@@ -143,7 +143,7 @@ def at_rest(spec):
 def firing(spec, decay=None):
     """Returns one step, (state, currents) → (next state, (spikes, potentials before the reset));
     `decay` replaces the specification's. The state is the potential after the last reset and, if
-    the threshold adapts, its rise."""
+    the neuron adapts, its adaptation."""
     import jax
 
     spike, decay = jax_spike(spec), spec.decay if decay is None else decay
@@ -160,7 +160,16 @@ def firing(spec, decay=None):
         after = reset(spec, v, s, jax.lax.stop_gradient, a)
         return (after, spec.adaptation_decay * a + spec.adaptation * s), (s, v)
 
-    return fire if spec.adaptation is None else adapt
+    def adapt_current(state, current):
+        after, a = state
+        v = decay * after + current - a
+        s = spike(v)
+        a = spec.adaptation_decay * a + spec.adaptation * s + spec.adaptation_coupling * v
+        return (reset(spec, v, s, jax.lax.stop_gradient), a), (s, v)
+
+    if spec.adaptation is None:
+        return fire
+    return adapt if spec.threshold_adapts else adapt_current
 
 
 def synaptic(spec, i, currents):

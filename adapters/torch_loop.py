@@ -13,7 +13,9 @@ from .base.torch_adapter import TorchAdapter, torch_constructions
 class TorchLoop(TorchAdapter):
     name = "torch"
     constructions = {
-        **torch_constructions("synaptic", "adaptive", "learning", "rounding", "resumable"),
+        **torch_constructions(
+            "synaptic", "adaptive", "coupled", "learning", "rounding", "resumable"
+        ),
         "checkpointed": {"synaptic", "adaptive"},
     }
     learned_decays = dict.fromkeys(LEARNED, "decay")
@@ -81,6 +83,14 @@ class TorchLoop(TorchAdapter):
                 after = reset(spec, v, s, torch.Tensor.detach, a)
                 return s, v, (after, spec.adaptation_decay * a + spec.adaptation * s)
 
+        class AdaptingCurrent(Firing):
+            def fire(self, current, state):
+                p, a = state or (torch.zeros_like(current), torch.zeros_like(current))
+                v = spec.decay * p + current - a
+                s = spike(v)
+                a = spec.adaptation_decay * a + spec.adaptation * s + spec.adaptation_coupling * v
+                return s, v, (reset(spec, v, s, torch.Tensor.detach), a)
+
         class WithSynapse(Loop):
             def fire(self, current, state):
                 i, p = state or (torch.zeros_like(current), None)
@@ -90,6 +100,8 @@ class TorchLoop(TorchAdapter):
 
         if spec.learned_decay:
             return Learning()
+        if spec.adaptation_coupling is not None:
+            return AdaptingCurrent()
         if spec.adaptation is not None:
             return Adapting()
         return Loop() if spec.current_decay is None else WithSynapse()

@@ -12,7 +12,10 @@ i[t-1] + x[t], i[-1] = 0.
 
 A neuron with an adaptive threshold (ALIF, Bellec et al. 2018) replaces the threshold by threshold +
 a[t], in its resets too: a[t] = adaptation_decay · a[t-1] + adaptation · s[t-1], a[-1] = 0. The
-gradient flows through a even if the reset is detached.
+gradient flows through a even if the reset is detached. With an adaptation_coupling the adaptation
+is a current, which follows the potential too (adLIF, Bittar & Garner 2022), and the threshold
+stays: v[t] = decay · p[t-1] + x[t] − a[t], a[t] = adaptation_decay · a[t-1] + adaptation · s[t-1] +
+adaptation_coupling · v[t-1].
 
 A neuron with a learned decay has one parameter w for all its features, and `decay` is the initial
 value:
@@ -66,7 +69,7 @@ LEARNED = ("direct", "sigmoid", "time-constant")
 
 ROUNDINGS = ("nearest",)
 
-OPTIONAL = ("current_decay", "adaptation", "adaptation_decay")
+OPTIONAL = ("current_decay", "adaptation", "adaptation_decay", "adaptation_coupling")
 """Numbers that are None for a neuron without them."""
 
 LARGEST = 3.4e38
@@ -97,6 +100,7 @@ class NeuronSpec:
     adaptation: float | None = None
     adaptation_decay: float | None = None
     rounding: str | None = None
+    adaptation_coupling: float | None = None
     text: ClassVar[str]
     """All fields of an instance in one line, for operators that take texts; not a field itself."""
 
@@ -130,7 +134,7 @@ class NeuronSpec:
             raise ValueError(f"current_decay = {self.current_decay} must be above 0 and below 1")
         if self.learned_decay is not None:
             self._check_learned()
-        if self.adaptation is not None or self.adaptation_decay is not None:
+        if (self.adaptation, self.adaptation_decay, self.adaptation_coupling) != (None,) * 3:
             self._check_adaptation()
         if self.rounding is not None:
             self._check_rounding()
@@ -145,6 +149,8 @@ class NeuronSpec:
             if self.adaptation is None
             else f" adapts {float(self.adaptation)!r} {float(self.adaptation_decay or 0)!r}"
         )
+        if self.adaptation_coupling is not None:
+            adapts += f" {float(self.adaptation_coupling)!r}"
         rounds = "" if self.rounding is None else f" rounds {self.rounding}"
         object.__setattr__(
             self,
@@ -170,7 +176,12 @@ class NeuronSpec:
     def _check_adaptation(self) -> None:
         if self.adaptation is None or self.adaptation_decay is None:
             raise ValueError(
-                "adaptation and adaptation_decay go together: an adaptive threshold needs both"
+                "adaptation and adaptation_decay go together: an adaptive threshold needs both, as"
+                " does an adaptation current (adaptation_coupling)"
+            )
+        if not -1 <= (self.adaptation_coupling or 0.0) <= 1:
+            raise ValueError(
+                f"adaptation_coupling = {self.adaptation_coupling} must be from -1 to 1"
             )
         if not 0 < self.adaptation < LARGEST:
             raise ValueError(f"adaptation = {self.adaptation} must be a positive number")
@@ -216,10 +227,16 @@ class NeuronSpec:
                 *numbers,
                 adaptation=float(others[1]),
                 adaptation_decay=float(others[2]),
+                adaptation_coupling=float(others[3]) if others[3:] else None,
             )
         learned = others.pop() if others and others[-1] in LEARNED else None
         synapse = float(others[0]) if others else None
         return cls(reset, detach == "1", *numbers, current_decay=synapse, learned_decay=learned)
+
+    @property
+    def threshold_adapts(self) -> bool:
+        """True if the threshold adapts, not the current."""
+        return self.adaptation is not None and self.adaptation_coupling is None
 
     @property
     def subtracted(self) -> float:

@@ -18,7 +18,7 @@ from ..schema import parsed, understood
 DATA = "batches of data"
 """Stands for a neuron where a case delivers data."""
 PROVED = "proved"
-OTHER_EQUATIONS = ("current_decay", "learned_decay", "adaptation")
+OTHER_EQUATIONS = ("current_decay", "learned_decay", "adaptation", "adaptation_coupling")
 """Optional fields of a neuron that make it another neuron."""
 NEVER_TRIED = ("ok", "env_error", "pruned", "interrupted")
 """Statuses without a proof that tell nothing: not installed, left out, stopped, or no proof

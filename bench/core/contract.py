@@ -96,6 +96,7 @@ Trait = Literal[
     "linear",
     "synaptic",
     "adaptive",
+    "coupled",
     "learning",
     "rounding",
     "resumable",
@@ -124,6 +125,7 @@ class Adapter(ABC):
     linear      it is about the linear layer in front of a neuron; refused for networks without one
     synaptic    its neurons can have a synaptic current (`current_decay`)
     adaptive    its neurons can have an adaptive threshold (`adaptation`)
+    coupled     its neurons can have an adaptation current (`adaptation_coupling`)
     learning    its neurons can learn their decay
     rounding    its neurons can fire whole numbers that are rounded, or have no memory (decay 0)
     resumable   its neurons take and return their states, so that ranks can share the time steps
@@ -265,6 +267,8 @@ class Adapter(ABC):
             return self._offered_without("a synaptic current", case)
         if case.spec.adaptation is not None and not self.has_trait("adaptive", case):
             return self._offered_without("an adaptive threshold", case)
+        if case.spec.adaptation_coupling is not None and not self.has_trait("coupled", case):
+            return self._offered_without("an adaptation current", case)
         if not self.has_trait("rounding", case):
             if case.spec.rounding is not None:
                 return self._offered_without("spikes that are rounded", case)

@@ -100,11 +100,17 @@ def before_synapse(spec: NeuronSpec, i: np.ndarray) -> np.ndarray:
 
 
 def risen(spec: NeuronSpec, spikes: np.ndarray) -> np.ndarray:
-    """Returns a (T, …), the rise of an adaptive threshold on these spikes; zeros without
-    adaptation."""
+    """Returns a (T, …), the rise of an adaptive threshold on these spikes; zeros without one."""
+    return adapted(spec, spikes) if spec.threshold_adapts else np.zeros_like(spikes)
+
+
+def adapted(spec: NeuronSpec, spikes: np.ndarray, v: np.ndarray | None = None) -> np.ndarray:
+    """Returns a (T, …), the adaptation on these spikes and, of a current, potentials v."""
     a = np.zeros_like(spikes)
     for t in range(1, len(a) if spec.adaptation else 0):
         a[t] = spec.adaptation_decay * a[t - 1] + spec.adaptation * spikes[t - 1]
+        if spec.adaptation_coupling is not None and v is not None:
+            a[t] += spec.adaptation_coupling * v[t - 1]
     return a
 
 
@@ -141,13 +147,15 @@ def run(
         after = after_reset(spec, v[t], s, a)
         if spec.adaptation:
             a = spec.adaptation_decay * a + spec.adaptation * s
+            if spec.adaptation_coupling is not None:
+                a += spec.adaptation_coupling * v[t]
     return v, expected
 
 
 def after_reset(spec: NeuronSpec, v: np.ndarray, s: np.ndarray, a: np.ndarray) -> np.ndarray:
     """Returns potentials after the reset on the spikes s, from those before it and the rise a of
     the threshold."""
-    if spec.adaptation:
+    if spec.threshold_adapts:
         return _reset_to(spec, v + a, s, subtracted(spec, a))
     return _reset_to(spec, v, s, spec.subtracted)
 
@@ -179,8 +187,8 @@ def slope_of(spec: NeuronSpec, v: np.ndarray, wider: float = 0.0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Passing:
-    """Factors of a gradient through the reset, from a spike to the adaptive threshold, and from
-    that to a spike: 1 except in wrong backwards."""
+    """Factors of a gradient through the reset, from a spike to the adaptation, and from that to a
+    spike: 1 except in wrong backwards."""
 
     reset: float = 1.0
     to_threshold: float = 1.0
@@ -211,7 +219,8 @@ def run_backward(
     `slope` (T, …) than σ'(v − θ), or another `passing`.
 
     With ga the gradient by a, that by the spikes has adaptation·ga[t+1] too, and ga[t] =
-    adaptation_decay·ga[t+1] + gp[t]·∂p/∂a − the part of gv[t] through the spike.
+    adaptation_decay·ga[t+1] + gp[t]·∂p/∂a − the part of gv[t] through the spike. With an adaptation
+    current gv[t] has adaptation_coupling·ga[t+1] too, and ga[t] = adaptation_decay·ga[t+1] − gv[t].
     """
     slope, decay = (
         slope_of(spec, v) if slope is None else slope,
@@ -234,7 +243,7 @@ def run_backward(
         by_spike = arithmetic.step(by_spike + carried * (passing.reset * by_s))
         through_spike = arithmetic.step(by_spike * slope[t])
         gradient[t] = arithmetic.step(through_spike + carried * by_v)
-        if spec.adaptation:
+        if spec.threshold_adapts:
             in_reset = (
                 spec.subtracted / spec.threshold * spikes[t]
                 if spec.reset.startswith("soft")
@@ -247,6 +256,9 @@ def run_backward(
             )
         if by_potentials:
             gradient[t] += upstream[t]
+        if spec.adaptation_coupling is not None:
+            gradient[t] += passing.to_threshold * spec.adaptation_coupling * by_a
+            by_a = spec.adaptation_decay * by_a - passing.from_threshold * gradient[t]
         carried = arithmetic.step(decay * gradient[t])
     return synaptic(spec, gradient[::-1], arithmetic)[::-1]
 

@@ -120,7 +120,7 @@ def neighbours(spec: NeuronSpec) -> Iterator[NeuronSpec]:
     if spec.max_spikes > 1:
         plainer.append(replace(spec, max_spikes=1))
     if any(getattr(spec, name) for name in RARE):
-        without: dict[str, Any] = dict.fromkeys((*RARE, "adaptation_decay"))
+        without: dict[str, Any] = dict.fromkeys((*RARE, "adaptation_decay", "adaptation_coupling"))
         if spec.decay == 0:
             without["decay"] = NeuronSpec().decay
         plainer.append(replace(plainer[-1], **without))

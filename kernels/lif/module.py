@@ -44,6 +44,8 @@ class LIF(torch.nn.Module):
             backend,
         )
         self.decay: torch.nn.Parameter | None = None
+        if self.spec.adaptation_coupling is not None:
+            raise ValueError("no LIF has an adaptation current (adaptation_coupling)")
         if self.kind and (return_state or trace):
             raise ValueError(f"a LIF {self.kind} returns spikes alone: no return_state, no trace")
         if self.spec.adaptation is not None and spikes_dtype is not None:

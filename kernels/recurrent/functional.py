@@ -17,6 +17,7 @@ from .operator import RecurrentLayer, RecurrentOptions, recurrent_lif_op
 _NOT_FUSED = {
     "learned_decay": "a learned decay",
     "rounding": "rounded spikes",
+    "adaptation_coupling": "an adaptation current",
 }
 """Fields of neurons that this layer does not compute, with what they add."""
 

@@ -137,6 +137,7 @@ OTHER_NEURON = {
     "adaptation": 0.5,
     "adaptation_decay": 0.9,
     "rounding": "nearest",
+    "adaptation_coupling": 0.5,
 }
 
 
@@ -152,6 +153,7 @@ def test_every_field_changes_the_id():
     bases = {
         "adaptation": adaptive,
         "adaptation_decay": adaptive,
+        "adaptation_coupling": adaptive,
         "rounding": NeuronSpec(surrogate="straight-through"),
     }
     variants += [

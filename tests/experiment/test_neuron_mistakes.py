@@ -6,7 +6,7 @@ from snnbench.experiment.values import parse_neuron
 
 FIELDS = (
     "(a neuron's fields are reset, detach_reset, decay, threshold, surrogate, slope, max_spikes, current_decay, learned_decay, "
-    "adaptation, adaptation_decay, rounding)"
+    "adaptation, adaptation_decay, rounding, adaptation_coupling)"
 )
 
 

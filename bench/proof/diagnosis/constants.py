@@ -188,9 +188,30 @@ ADAPTIVE = [
 ]
 
 
+COUPLED = [
+    _spec_field(
+        "a spike adds about {p} to the adaptation, not {right}",
+        "adaptation",
+        (0.01, 0.1, 1.0),
+        1e-4,
+        1e3,
+    ),
+    *ADAPTIVE[1:],
+    _spec_field(
+        "the adaptation follows about {p} of the potential, not {right}",
+        "adaptation_coupling",
+        (-0.1, 0.01, 0.1, 0.5),
+        -1.0,
+        1.0,
+    ),
+]
+
+
 def constants_of(e: Evidence) -> list[Constant]:
     """Returns the faults of one number that the right neuron may have."""
-    adaptive = ADAPTIVE if e.spec.adaptation is not None else []
+    adaptive = ADAPTIVE if e.spec.threshold_adapts else []
+    if e.spec.adaptation_coupling is not None:
+        adaptive = COUPLED
     return [*([] if e.spec.current_decay is None else [SYNAPTIC]), *adaptive, *CONSTANTS]
 
 

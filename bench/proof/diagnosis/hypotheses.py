@@ -13,7 +13,16 @@ import numpy as np
 from snnbench.kernels.spec import RESETS, NeuronSpec
 
 from ..limits import Limits
-from ..recurrence import ONCE, Passing, after_reset, before_synapse, risen, run, synaptic
+from ..recurrence import (
+    ONCE,
+    Passing,
+    adapted,
+    after_reset,
+    before_synapse,
+    risen,
+    run,
+    synaptic,
+)
 from ..rounding import round_to
 
 MANY = 2**20
@@ -123,7 +132,19 @@ def structures(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
         if spec.decay < 1:
             swapped = e.respecified(decay=spec.current_decay, current_decay=spec.decay)
             yield "the decays of potential and synaptic current are swapped", swapped
-    if spec.adaptation is not None:
+    if spec.adaptation_coupling is not None:
+        yield "its adaptation is missing", e.respecified(**FIXED)
+        yield "its adaptation comes one step late", _following(e, late=True)
+        yield (
+            "its adaptation follows the potential after the reset",
+            _following(e, after=True),
+        )
+        yield "its threshold adapts, not its current", e.respecified(adaptation_coupling=None)
+        yield (
+            "its adaptation does not follow the potential",
+            e.respecified(adaptation_coupling=0.0),
+        )
+    if spec.threshold_adapts:
         yield "its threshold does not adapt", e.respecified(**FIXED)
         a = risen(spec, spikes)
         late = np.concatenate([np.zeros_like(a[:1]), a[:-1]])
@@ -164,8 +185,25 @@ def _other_resets(spec: NeuronSpec) -> set[str]:
     return resets - {"hard-straight", spec.reset.removesuffix("-straight")}
 
 
-FIXED: dict[str, Any] = {"adaptation": None, "adaptation_decay": None}
-"""Fields of a threshold that does not adapt."""
+FIXED: dict[str, Any] = dict.fromkeys(("adaptation", "adaptation_decay", "adaptation_coupling"))
+"""Fields of a neuron that does not adapt."""
+
+
+def _following(e: Evidence, late: bool = False, after: bool = False) -> Hypothesis:
+    """Returns a neuron with an adaptation current that comes one step late, or follows the
+    potential after the reset."""
+    spec, spikes, v = e.spec, e.right.spikes, np.zeros_like(e.right.currents)
+    rests, a = np.zeros_like(v), np.zeros_like(v)
+    for t, current in enumerate(e.right.currents):
+        if t:
+            a[t] = (spec.adaptation_decay or 0.0) * a[t - 1] + (spec.adaptation or 0.0) * spikes[
+                t - 1
+            ]
+            a[t] += (spec.adaptation_coupling or 0.0) * (rests if after else v)[t - 1]
+        v[t] = spec.decay * (rests[t - 1] if t else 0.0) + current
+        v[t] -= a[t] if not late else a[t - 1] if t else 0.0
+        rests[t] = after_reset(spec, v[t], spikes[t], np.zeros_like(v[t]))
+    return e.suppose(currents=currents_for(e, v))
 
 
 def _adapting(e: Evidence, a: np.ndarray, in_reset: np.ndarray) -> Hypothesis:
@@ -205,7 +243,7 @@ def currents_for(e: Evidence, v: np.ndarray) -> np.ndarray:
     """Returns the currents that give the right neuron the potentials v on the framework's
     spikes."""
     a = risen(e.spec, e.right.spikes)
-    currents = v + a
+    currents = v + adapted(e.spec, e.right.spikes, v)
     currents[1:] -= e.spec.decay * after_reset(e.spec, v, e.right.spikes, a)[:-1]
     return before_synapse(e.spec, currents)
 
@@ -275,10 +313,11 @@ def attachments(e: Evidence) -> Iterator[tuple[str, Hypothesis]]:
             for way in ("to_threshold", "from_threshold")
         )
         yield "the gradient does not go back through the adaptation", e.suppose(backward=cut)
-        yield (
-            "the spike's gradient takes the threshold for a constant",
-            e.suppose(backward=constant),
-        )
+        if e.spec.threshold_adapts:
+            yield (
+                "the spike's gradient takes the threshold for a constant",
+                e.suppose(backward=constant),
+            )
     for reset in ("hard", "hard-straight"):
         if e.spec.reset.startswith("hard") and e.spec.adaptation is None and reset != e.spec.reset:
             yield (

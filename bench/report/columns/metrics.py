@@ -450,6 +450,7 @@ METRICS: tuple[Metric, ...] = (
     *_case_metrics("recurrent", "heads"),
     _neuron_metric("rounding"),
     _case_metric("recipe"),
+    _neuron_metric("adaptation_coupling"),
 )
 """The metrics in the order of results.csv, which users' scripts read."""
 
