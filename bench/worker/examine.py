@@ -21,7 +21,7 @@ from snnbench.adapters.base.torch_states import arrivals, keeping
 from ..common import units
 from ..common.units import counted, share
 from ..core.status import in_words, memory_status
-from ..proof.equation import NO_GRADIENT, Equation, equation_of
+from ..proof.equation import NO_GRADIENT, NO_MEMORY, Equation, equation_of
 from .axes import Axes
 from .breaks import break_findings
 from .gradients import gradient_findings
@@ -564,6 +564,14 @@ class Examination:
                     one.name,
                     "spikes without a surrogate: no gradient passes through it; replace the "
                     "derivative of its step by a surrogate",
+                )
+            elif equation.differs == NO_MEMORY and one.framework and one.layout != "step":
+                how = "with step_mode 'm'" if one.framework == "SpikingJelly" else "for all steps"
+                yield Finding(
+                    WRONG,
+                    one.name,
+                    "has no memory between steps: it is called once for all steps and takes them "
+                    f"for one batch; make it {how}, or call it step by step",
                 )
             elif "gradient is cut" in equation.differs and not self.is_cut:
                 severity, todo = WRONG, "keep the graph"

@@ -186,6 +186,7 @@ NAMED = {
     "Cut": ("wrong", "fc1.weight, fc1.bias", "get no gradient although the module is called"),
     "Detached": ("wrong", "the model", "has no gradient by earlier steps"),
     "state_dropped": ("wrong", "lif1, lif2", "the state that they return is not passed to their"),
+    "SingleStep": ("wrong", "lif1", "is called once for all steps and takes them for one batch"),
     "BatchNorm": ("wrong", "lif2", "depend on other items of the batch"),
     "SoftmaxOverBatch": ("wrong", "the model", "depend on other items of the batch"),
     "OverTime": ("wrong", "lif2", "depend on later inputs"),

@@ -334,6 +334,20 @@ def jelly_by_bias():
     return net
 
 
+class SingleStep(nn.Module):
+    """A neuron for one step is given all of them."""
+
+    def __init__(self):
+        from spikingjelly.activation_based import neuron
+
+        super().__init__()
+        self.fc1, self.lif1 = nn.Linear(FEATURES, HIDDEN), neuron.LIFNode()
+
+    def forward(self, x):
+        self.lif1.reset()
+        return self.lif1(8 * self.fc1(x))
+
+
 def silent_and_not_reset():
     """SpikingJelly without functional.reset_net; no layer ever fires."""
     net = reset_forgotten()
