@@ -8,27 +8,26 @@ from snnbench.common import units
 from snnbench.core.case import SPIKE_SHARE
 from snnbench.report.columns.metric import Entry
 from snnbench.report.table import Table
-from snnbench.report.tables.markdown import line, plain
-from snnbench.report.words import reason_of
+from snnbench.report.tables.markdown import line
 
 LEFT_OUT = ("neurons", "seed", "machine")
 """Conditions without a word in the heading."""
 FASTEST_OTHER = "fastest other"
-SIZES = ("batch", "image", "width", "input_grad")
+SIZES = ("batch", "image", "width", "input_grad", "precision")
 
 
 def across_text(table: Table) -> str:
     """Returns a table for each size and phase, the largest first, with and without the input's
     gradient. A row is a framework; a column is a network or, in a set of one network, a value of
-    the axis that varies: firing rate of the input, batch or layers.
+    the axis that varies: neuron, firing rate of the input, batch or layers.
 
     A cell has the time and its ratio to that of `fused`, the last row the ratio of the fastest
     other framework and its 95 % interval.
     """
     groups = [group for _, group in table.comparison_groups()]
-    axes = ("workload", "firing", "batch", "layers")
+    axes = ("workload", "neuron", "firing", "batch", "layers")
     axis = next(axis for axis in axes if len({_value(group, axis) for group in groups}) > 1)
-    sizes: dict[tuple[int, ...], list[list[Entry]]] = {}
+    sizes: dict[tuple, list[list[Entry]]] = {}
     for group in groups:
         size = tuple(_value(group, each) or 0 for each in SIZES if each != axis)
         sizes.setdefault(size, []).append(group)
@@ -41,6 +40,8 @@ def across_text(table: Table) -> str:
 
 
 def _value(group: list[Entry], axis: str):
+    if axis == "neuron":
+        return group[0].parts[axis]
     return group[0].values[axis] or (SPIKE_SHARE if axis == "firing" else None)
 
 
@@ -55,12 +56,13 @@ def _block(table: Table, groups: list[list[Entry]], axis: str, phase: str) -> st
     columns = [_column(table, group, phase) for group in groups]
     variants = {variant for column in columns for variant in column}
 
-    def slowness(variant: str) -> float:
-        return sum(column[variant][0] for column in columns if variant in column)
+    def place(variant: str) -> tuple[bool, float, str]:
+        slowness = sum(column[variant][0] for column in columns if variant in column)
+        return variant == FASTEST_OTHER, slowness, variant
 
     rows = [
         [OURS.get(variant, variant), *(column.get(variant, (0, ""))[1] for column in columns)]
-        for variant in sorted(variants, key=lambda variant: (slowness(variant), variant))
+        for variant in sorted(variants, key=place)
     ]
     lines = [["framework", *heads], [":--", *["--:"] * len(heads)], *rows]
     return "\n".join([f"**{phase} · {title}**", "", *map(line, lines), ""])
@@ -68,10 +70,7 @@ def _block(table: Table, groups: list[list[Entry]], axis: str, phase: str) -> st
 
 def _column(table: Table, group: list[Entry], phase: str) -> dict[str, tuple[float, str]]:
     """Returns the logarithm of the seconds, ∞ without any, and the cell by framework."""
-    cells = {
-        entry.variant: (inf, plain(f"{entry.row.status}: {reason_of(entry.row)}"))
-        for entry in group
-    }
+    cells = {entry.variant: (inf, entry.row.status) for entry in group}
     sound = [entry for entry in group if entry.row.sound]
     for entry in sound:
         seconds = entry.values[f"{phase}_s"]
