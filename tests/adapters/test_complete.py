@@ -121,8 +121,8 @@ def test_constructions_are_names_with_sets_of_known_traits():
             adapter_class(adapter, "mine.py:Mine")
         assert str(raised.value) == (
             f"mine.py:Mine: constructions = {constructions!r} must map names to sets of linear, "
-            "synaptic, adaptive, learning, rounding, resumable, uncut, recurrent, feedback, chain, "
-            'container, loader, like {"default": set(), "layers": {"synaptic"}}'
+            "synaptic, adaptive, coupled, learning, rounding, resumable, uncut, recurrent, feedback, "
+            'chain, container, loader, like {"default": set(), "layers": {"synaptic"}}'
         )
 
 

@@ -137,6 +137,7 @@ def test_every_adapter_in_the_folder_is_in_the_table_and_says_what_is_wrong(path
         *TABLE["recurrent_synapses"],
         *TABLE["decays"],
         *TABLE["adaptation"],
+        *TABLE["adaptation_currents"],
         *TABLE["rounding"],
         *TABLE["classes"],
         *TABLE["ranks"],

@@ -235,7 +235,7 @@ def test_the_proof_has_a_panel_for_a_neuron_and_precision_whatever_the_networks(
         "spikes that differ",
         "firing rate",
     ]
-    assert {len(panel.points) for panel in panels} == {70} and all(
+    assert {len(panel.points) for panel in panels} == {45} and all(
         "width 16" in str(panel.points) for panel in panels
     )
 
