@@ -2,7 +2,8 @@
 
 With e the gradient by the currents, ∂L/∂decay = Σ_t e[t]·p[t−1] over all sequences. A second
 forward pass recomputes the potentials: backward takes memory for two more arrays of the currents'
-size. The host reads the decay.
+size. Both are float32 at least: a potential that is rounded up to the threshold would count as
+reset, and of the sum's terms most cancel. The host reads the decay.
 """
 
 from dataclasses import replace
@@ -34,7 +35,9 @@ class LearnedDecay(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise no_second_derivative("a LIF that learns its decay")
         currents, parameter, checkpoints = ctx.saved_tensors
-        options, needed = ctx.options, [True, False, False, False]
+        options, needed, dtype = ctx.options, [True, False, False, False], currents.dtype
+        if ctx.needs_input_grad[1] and dtype.itemsize < 4:
+            currents = currents.float()
         errors = run_backward(
             options, currents, None, None, checkpoints, grad_spikes, None, None, needed
         )[0]
@@ -46,7 +49,8 @@ class LearnedDecay(torch.autograd.Function):
         by_parameter = by_decay * decay_by_parameter(ctx.learned, options.spec.decay)
         decay = decay_of(ctx.learned, parameter.detach().float(), torch)
         by_parameter = by_parameter * ((decay >= 0) & (decay <= 1))  # as of a clamp
-        return errors, by_parameter.to(parameter.dtype).view(parameter.shape), None, None
+        by_parameter = by_parameter.to(parameter.dtype).view(parameter.shape)
+        return errors.to(dtype), by_parameter, None, None
 
 
 def decay_now(spec: NeuronSpec, parameter: Tensor) -> float:
