@@ -34,6 +34,12 @@ static int64_t typed(int64_t bytes, void* fields, Then then) {
   }
 }
 
+// Packs WORD numbers into a word of each plane, `stride` words apart; returns the number of set bits.
+static int64_t pack_word(const Image& n, const float* from, uint64_t* words, int64_t stride, bool* strange) {
+  if (n.largest > 1) return planes_of(from, n.largest, n.planes(), words, stride, strange);
+  return __builtin_popcountll(words[0] = ones_of(from, strange));
+}
+
 template <typename Field>
 static int64_t pack_fields(const Image& n, const float* x, Field* fields) {
   constexpr int64_t BITS = 8 * sizeof(Field);
@@ -61,11 +67,7 @@ static int64_t pack_fields(const Image& n, const float* x, Field* fields) {
         const int64_t count = smaller(WORD, n.channels - part * WORD);
         const float* from = block_of<WORD>(x + unit * n.channels + part * WORD, 1, count, buffer);
         uint64_t words[8];
-        if (n.largest == 1) {
-          ones += __builtin_popcountll(words[0] = ones_of(from, &strange));
-        } else {
-          ones += planes_of(from, n.largest, planes, words, 1, &strange);
-        }
+        ones += pack_word(n, from, words, 1, &strange);
         for (int plane = 0; plane < planes; ++plane) fields[(plane * of_pixel + part) * n.pixels + unit] = (Field)words[plane];
       }
     }
@@ -92,11 +94,7 @@ static int64_t pack_channels(const Image& n, const float* x, Field* fields) {
       for (int64_t i = 0; i < smaller(WORD, n.channels - part * WORD); ++i) {
         const int64_t channel = image * n.channels + part * WORD + i;
         const float* from = block_of<WORD>(x + channel * n.of_image + first, 1, count, buffer);
-        if (n.largest == 1) {
-          ones += __builtin_popcountll(squares[0][i] = ones_of(from, &strange));
-        } else {
-          ones += planes_of(from, n.largest, planes, squares[0] + i, WORD, &strange);
-        }
+        ones += pack_word(n, from, squares[0] + i, WORD, &strange);
       }
       for (int plane = 0; plane < planes; ++plane) {
         transpose_bits(squares[plane]);
