@@ -65,21 +65,6 @@ def test_the_fused_neuron_refuses_it():
         LIF(SOFT)
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"adaptation_coupling": 0.5}, "go together"),
-        (
-            {"adaptation": 0.5, "adaptation_decay": 0.5, "adaptation_coupling": -2.0},
-            "adaptation_coupling = -2.0 must be from -1 to 1",
-        ),
-    ],
-)
-def test_what_cannot_adapt_is_refused(fields, words):
-    with pytest.raises(ValueError, match=words):
-        NeuronSpec(**fields)
-
-
 @pytest.mark.parametrize("spec", ALL, ids=NeuronSpec.label)
 def test_a_specification_survives_the_way_through_its_text(spec):
     assert NeuronSpec.of(spec.text) == spec

@@ -133,6 +133,11 @@ def test_a_missing_one_is_refused_with_the_reason(name, spec, words):
     [
         ({"adaptation": 0.5}, "go together"),
         ({"adaptation_decay": 0.5}, "go together"),
+        ({"adaptation_coupling": 0.5}, "go together"),
+        (
+            {"adaptation": 0.5, "adaptation_decay": 0.5, "adaptation_coupling": -2.0},
+            "adaptation_coupling = -2.0 must be from -1 to 1",
+        ),
         (
             {"adaptation": 0.0, "adaptation_decay": 0.5},
             "adaptation = 0.0 must be a positive number",
